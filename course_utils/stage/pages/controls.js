@@ -2,7 +2,7 @@
 
 const LETTER_PX = 8;
 const PLAY_MS = 150; // between two steps of a slider that moves by itself
-let made = 0; // so many fields have a label
+let fields = 0; // that have got a label, and so an id
 
 export function make(tag, attributes = {}, ...inside) {
   const node = document.createElement(tag);
@@ -12,9 +12,23 @@ export function make(tag, attributes = {}, ...inside) {
 }
 
 function labelled(words, field) {
-  field.id = `field-${made += 1}`;
+  fields += 1;
+  field.id = `field-${fields}`;
   return [make("label", { for: field.id }, words), field];
 }
+
+// Buttons or fields with a name that is read aloud before them.
+const group = (name, ...nodes) =>
+  make("div", { role: "group", "aria-label": name }, make("span", {}, name), ...nodes);
+
+function makeButton(attributes, words, click) {
+  const button = make("button", { type: "button", ...attributes }, words);
+  button.addEventListener("click", click);
+  return button;
+}
+
+const isPressed = (button) => button.getAttribute("aria-pressed") === "true";
+const press = (button, pressed) => button.setAttribute("aria-pressed", pressed);
 
 function field(tag, attributes, say) {
   const node = make(tag, attributes);
@@ -22,8 +36,9 @@ function field(tag, attributes, say) {
   return node;
 }
 
-function typed(say, attributes) {
-  return field("input", { type: "text", autocomplete: "off", ...attributes }, ({ value }) => say(value));
+function textField(attributes, say) {
+  const all = { type: "text", autocomplete: "off", ...attributes };
+  return field("input", all, ({ value }) => say(value));
 }
 
 // What is typed stays as it is typed, for as long as it means the same.
@@ -31,105 +46,153 @@ function put(text, value) {
   if (text.value !== String(value)) text.value = value;
 }
 
-// By kind: what stands in the page, and a function that shows what Python says of the part; `say` is told where the
-// reader has moved it.
+// How each kind of part is made: from the part as Python has it, and from `say`, which is called
+// with what the reader has moved it to. It returns the nodes for the page, and a function that
+// shows the part's state as Python has it later.
 const KINDS = {
   text({ label, placeholder, width_px }, say) {
-    const text = typed(say, { placeholder, style: `width: ${width_px - LETTER_PX * (label.length + 2)}px` });
-    return [labelled(label, text), ({ value }) => put(text, value)];
+    const width = width_px - LETTER_PX * (label.length + 2); // the label stands beside it
+    const text = textField({ placeholder, style: `width: ${width}px` }, say);
+    const show = ({ value }) => put(text, value);
+    return [labelled(label, text), show];
   },
+
   typed(_, say) {
-    const text = typed(say, { class: "typed" });
-    return [[text], ({ label, value }) => { put(text, value); text.setAttribute("aria-label", `${label}, typed`); }];
+    const text = textField({ class: "typed" }, say);
+    const show = ({ label, value }) => {
+      put(text, value);
+      text.setAttribute("aria-label", `${label}, typed`);
+    };
+    return [[text], show];
   },
+
   tick({ label }, say) {
     const box = field("input", { type: "checkbox" }, ({ checked }) => say(checked));
-    return [[make("label", {}, box, ` ${label}`)], ({ value }) => { box.checked = value; }];
+    const show = ({ value }) => { box.checked = value; };
+    return [[make("label", {}, box, ` ${label}`)], show];
   },
+
   toggle({ label }, say) {
-    const button = make("button", { type: "button" }, label);
-    button.addEventListener("click", () => { show({ value: button.getAttribute("aria-pressed") !== "true" }); say(button.getAttribute("aria-pressed") === "true"); });
-    const show = ({ value }) => button.setAttribute("aria-pressed", value);
+    const button = makeButton({}, label, () => {
+      press(button, !isPressed(button));
+      say(isPressed(button));
+    });
+    const show = ({ value }) => press(button, value);
     return [[button], show];
   },
-  // Moves the slider beside it to its end, and begins anew there.
+
+  // Moves the slider beside it to its end. From the end it begins anew.
   play({ label, step }) {
-    const button = make("button", { type: "button", "aria-label": `Play ${label}`, "aria-pressed": false }, "▶");
     let clock;
     const slider = () => button.parentElement.querySelector("input[type=range]");
-    const to = (value) => { slider().value = value; slider().dispatchEvent(new Event("input")); };
-    const stop = () => { clearInterval(clock); button.setAttribute("aria-pressed", false); };
-    button.addEventListener("click", () => {
-      if (button.getAttribute("aria-pressed") === "true") { stop(); return; }
-      const { value, max, min } = slider();
-      if (Number(value) === Number(max)) to(min);
-      button.setAttribute("aria-pressed", true);
+    const moveTo = (value) => {
+      slider().value = value;
+      slider().dispatchEvent(new Event("input"));
+    };
+    const isAtEnd = () => Number(slider().value) >= Number(slider().max);
+    const stop = () => {
+      clearInterval(clock);
+      press(button, false);
+    };
+    const start = () => {
+      if (isAtEnd()) moveTo(slider().min);
+      press(button, true);
       clock = setInterval(() => {
-        to(Number(slider().value) + step);
-        if (Number(slider().value) >= Number(slider().max)) stop();
+        moveTo(Number(slider().value) + step);
+        if (isAtEnd()) stop();
       }, PLAY_MS);
-    });
+    };
+    const attributes = { "aria-label": `Play ${label}`, "aria-pressed": false };
+    const button = makeButton(attributes, "▶", () => (isPressed(button) ? stop() : start()));
     return [[button], () => {}];
   },
+
   menu({ label, options }, say) {
     const menu = field("select", {}, ({ value }) => say(value));
     menu.append(...options.map((option) => make("option", {}, option)));
-    return [labelled(label, menu), ({ value }) => { menu.value = value; }];
+    const show = ({ value }) => { menu.value = value; };
+    return [labelled(label, menu), show];
   },
+
   buttons({ label, options }, say) {
-    const buttons = options.map((option) => make("button", { type: "button" }, option));
-    const show = ({ value }) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.textContent === value));
-    for (const button of buttons) button.addEventListener("click", () => { show({ value: button.textContent }); say(button.textContent); });
-    return [[make("div", { role: "group", "aria-label": label }, make("span", {}, label), ...buttons)], show];
+    const choose = (option) => {
+      show({ value: option });
+      say(option);
+    };
+    const buttons = options.map((option) => makeButton({}, option, () => choose(option)));
+    const show = ({ value }) => {
+      for (const button of buttons) press(button, button.textContent === value);
+    };
+    return [[group(label, ...buttons)], show];
   },
+
+  // Of numbers, or of options.
   slider({ label, least, step, options, width_px }, say) {
-    const at = (slider) => (options.length ? options[slider.value] : Number(slider.value));
+    const hasOptions = options.length > 0;
+    const width = hasOptions ? width_px : width_px / 2;
     const output = make("output");
-    const tell = () => { output.textContent = at(slider); slider.setAttribute("aria-valuetext", at(slider)); };
-    const width = options.length ? width_px : width_px / 2;
-    const slider = field("input", { type: "range", min: least, step, style: `width: ${width}px` }, () => { tell(); say(at(slider)); });
+    const valueOf = ({ value }) => (hasOptions ? options[value] : Number(value));
+    const tell = () => {
+      output.textContent = valueOf(slider);
+      slider.setAttribute("aria-valuetext", valueOf(slider));
+    };
+    const attributes = { type: "range", min: least, step, style: `width: ${width}px` };
+    const slider = field("input", attributes, () => {
+      tell();
+      say(valueOf(slider));
+    });
     const show = ({ value, most }) => {
-      slider.max = options.length ? options.length - 1 : most;
-      slider.value = options.length ? options.indexOf(value) : value;
+      slider.max = hasOptions ? options.length - 1 : most;
+      slider.value = hasOptions ? options.indexOf(value) : value;
       tell();
     };
     return [[...labelled(label, slider), output], show];
   },
-  // In powers of two, with a field beside it; it stays where it is while that has no number.
+
+  // A slider in powers of two, with a field for the number beside it. While that field has no
+  // number, the slider stays where it is.
   powers({ label, least, most, step }, say) {
-    const text = () => slider.nextElementSibling;
-    const tell = () => slider.setAttribute("aria-valuetext", text().value);
-    const slider = field("input", { type: "range", min: least, max: most, step, style: "width: 130px" }, () => {
-      put(text(), Math.round(2 ** slider.value));
+    const number = () => slider.nextElementSibling;
+    const tell = () => slider.setAttribute("aria-valuetext", number().value);
+    const attributes = { type: "range", min: least, max: most, step, style: "width: 130px" };
+    const slider = field("input", attributes, () => {
+      put(number(), Math.round(2 ** slider.value));
       tell();
       say(Number(slider.value));
     });
-    const nodes = labelled(label, slider);
+    const [name] = labelled(label, slider);
     const show = (part) => {
-      nodes[0].textContent = part.label;
+      name.textContent = part.label;
       if (part.value !== null) slider.value = part.value;
-      queueMicrotask(tell); // once the field beside it shows its own
+      queueMicrotask(tell); // after the field beside it shows its own value
     };
-    return [nodes, show];
+    return [[name, slider], show];
   },
 };
 
-// A control, and a function that shows what Python says of its parts; `move` is told of the part that was moved.
+const STANDS_BESIDE = ["typed", "play"]; // the slider that is the part before
+
+// A control, and a function that shows what Python says of its parts; `move` is called with the
+// place of the part that was moved, and with what it was moved to.
 export function control(parts, heading, move) {
-  const groups = [], shows = [];
+  const groups = [];
+  const shows = [];
   parts.forEach((part, place) => {
     const [nodes, show] = KINDS[part.kind](part, (to) => move(place, to));
-    if (part.kind === "typed" || part.kind === "play") groups.at(-1).append(...nodes); // beside its slider
+    if (STANDS_BESIDE.includes(part.kind)) groups.at(-1).append(...nodes);
     else groups.push(make("div", { class: "part" }, ...nodes));
-    const group = groups.at(-1);
-    shows.push((now) => { group.hidden = now.hidden; show(now); });
+    const around = groups.at(-1);
+    shows.push((now) => {
+      around.hidden = now.hidden;
+      show(now);
+    });
   });
-  const inside = heading ? [make("div", { role: "group", "aria-label": heading }, make("span", {}, heading), ...groups)] : groups;
+  const inside = heading ? [group(heading, ...groups)] : groups;
   const node = make("div", { class: "control" }, ...inside);
-  const show = (now) => {
+  const showAll = (now) => {
     node.hidden = now.every(({ hidden }) => hidden);
     now.forEach((part, place) => shows[place](part));
   };
-  show(parts);
-  return [node, show];
+  showAll(parts);
+  return [node, showAll];
 }

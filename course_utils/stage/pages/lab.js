@@ -1,115 +1,221 @@
-// Brings the labs of a page to life: their controls, and screen.js over a stand-in for JupyterLab's model.
+// Brings the labs of a page to life: with their controls, and with screen.js, which also draws the
+// labs in JupyterLab and gets a stand-in for the model that it has there.
 import { control, make } from "./controls.js";
 import screen from "./screen.js";
 
-const LOADING = "The lab is coming to life, once its Python is here. Move it already: what you do is kept.";
+const LOADING =
+  "The lab is coming to life, once its Python is here. Move it already: what you do is kept.";
 const FAILED = "This lab could not come to life here, so its picture stays as it is. ";
-const places = new Map();
+const MOST_OF_A_REASON = 200; // characters
+const labs = new Map(); // by their places
 let worker;
 
-// What screen.js knows of a widget: values that change, and somebody to send to.
+// What screen.js knows of a widget's model: values that change, and somebody to send to.
 class Model {
-  #values; #heard = []; #send;
-  constructor(values, send) { this.#values = values; this.#send = send; }
-  get(name) { return this.#values[name]; }
-  on(events, then) { this.#heard.push([events.split(" "), then]); }
-  send(content, callbacks) { this.#send(content, () => callbacks?.iopub.status({ content: { execution_state: "idle" } })); }
+  #values;
+  #listeners = [];
+  #send;
+
+  constructor(values, send) {
+    this.#values = values;
+    this.#send = send;
+  }
+
+  get(name) {
+    return this.#values[name];
+  }
+
+  on(events, listener) {
+    this.#listeners.push({ events: events.split(" "), listener });
+  }
+
+  // Tell `callbacks` when the message is answered, as a kernel does: it is idle then.
+  send(content, callbacks) {
+    const idle = { content: { execution_state: "idle" } };
+    this.#send(content, () => callbacks?.iopub.status(idle));
+  }
+
   set(values) {
-    const changed = Object.keys(values).filter((name) => name in this.#values && values[name] !== this.#values[name]);
+    const known = Object.keys(values).filter((name) => name in this.#values);
+    const changed = known.filter((name) => values[name] !== this.#values[name]);
     Object.assign(this.#values, values);
-    const events = changed.map((name) => `change:${name}`);
-    for (const [of, then] of this.#heard) if (of.some((event) => events.includes(event))) then();
+    const happened = changed.map((name) => `change:${name}`);
+    for (const { events, listener } of this.#listeners) {
+      if (events.some((event) => happened.includes(event))) listener();
+    }
   }
 }
 
-function begin(place) {
-  const name = place.dataset.place, rows = place.querySelector(".rows"), note = place.querySelector(".course-note");
-  const still = place.querySelector(".course-screen"), lab = JSON.parse(place.dataset.controls);
-  const queue = []; // what is still to be asked: what the page was sent, `then`, when it is answered
-  let asked = null, stopping = false;
+// What is still to be asked of the worker, for one lab: one message after the other.
+class Queue {
+  #lab;
+  #waiting = [];
+  #asked = null;
 
-  // A movement that nobody has seen yet gives way to the next one of the same part.
-  function ask(message, then = () => {}) {
-    const part = ({ move }) => move && String(move.slice(0, 2));
-    if (queue.length && message.move && part(queue.at(-1).message) === part(message)) queue.pop();
-    queue.push({ message, then });
-    next();
-  }
-  function next() {
-    if (asked || !queue.length) return;
-    asked = queue.shift();
-    worker.postMessage({ lab: name, message: asked.message });
+  constructor(lab) {
+    this.#lab = lab;
   }
 
-  const shown = { name: place.getAttribute("aria-label"), svg: still.querySelector(".course-picture").innerHTML, meaning: still.querySelector(".course-meaning").textContent };
-  const model = new Model({ mistake: "", table: [], report: "", failed: false, progress: -1, ...shown }, (content, then) => ask(Object.fromEntries(Object.entries(content).map(([move, of]) => [move, [of]])), then));
-  const own = document.createElement("div");
-  still.replaceWith(own);
-  screen.render({ model, el: own });
-
-  const shows = {}; // by field
-  for (const row of lab.rows) {
-    const line = rows.appendChild(make("div", { class: "course-controls" }));
-    for (const field of row) {
-      const [node, show] = control(lab.parts[field], lab.headings[field], (part, to) => ask({ move: [field, part, to] }));
-      line.append(node);
-      shows[field] = show;
-    }
+  // A move of a part that waits gives way to the next one of that part: nobody would see it.
+  // `then` is called when the message is answered.
+  add(message, then = () => {}) {
+    const last = this.#waiting.at(-1);
+    if (last && message.move && partOf(last.message) === partOf(message)) this.#waiting.pop();
+    this.#waiting.push({ message, then });
+    this.next();
   }
-  const button = (label, click) => {
-    const node = make("button", { type: "button" }, label);
-    node.addEventListener("click", click);
-    return node;
-  };
-  const [presets, starts, acts] = ["preset", "start", "act"].map((move) => lab[move].map((label) => button(label, () => ask({ [move]: [label] }))));
-  const stop = button("Stop", () => { stopping = true; });
+
+  next() {
+    if (this.#asked || !this.#waiting.length) return;
+    this.#asked = this.#waiting.shift();
+    worker.postMessage({ lab: this.#lab, message: this.#asked.message });
+  }
+
+  // The message that was asked is answered; returns what is to be called then.
+  answered() {
+    const { then } = this.#asked;
+    this.#asked = null;
+    return then;
+  }
+
+  // The fields of which moves wait.
+  fields() {
+    const moves = this.#waiting.map(({ message }) => message.move).filter(Boolean);
+    return new Set(moves.map(([field]) => field));
+  }
+}
+
+// A move is its field, the place of its part, and what that was moved to.
+const partOf = ({ move }) => move && String(move.slice(0, 2));
+
+function makeButton(words, click) {
+  const button = make("button", { type: "button" }, words);
+  button.addEventListener("click", click);
+  return button;
+}
+
+function begin(element) {
+  const rows = element.querySelector(".rows");
+  const note = element.querySelector(".course-note");
+  const lab = JSON.parse(element.dataset.controls);
+  const queue = new Queue(element.dataset.place);
+  const model = drawOnScreen(element, queue);
+  const shows = makeControls(lab, rows, queue); // by field
+  let isStopping = false;
+  const stop = makeButton("Stop", () => { isStopping = true; });
   stop.disabled = true;
-  const work = starts.length ? [...starts, stop, ...acts] : acts;
-  const below = [["presets", presets], ["work", work]].filter(([, buttons]) => buttons.length);
-  rows.append(make("div", { class: "course-below" }, ...below.map(([name, buttons]) => make("div", { class: `course-${name}` }, ...buttons))));
+  const starts = makeButtons(lab, rows, queue, stop);
 
-  // What is still to be played has moved its control already.
   function show({ parts, running, ...values }) {
     model.set(values);
-    const ahead = new Set(queue.flatMap(({ message }) => (message.move ? [message.move[0]] : [])));
-    for (const field in shows) if (!ahead.has(field)) shows[field](parts[field]);
+    // A control whose moves still wait is ahead of this answer.
+    const ahead = queue.fields();
+    for (const field in shows) {
+      if (!ahead.has(field)) shows[field](parts[field]);
+    }
     for (const start of starts) start.disabled = running;
     stop.disabled = !running;
-    if (running) ask(stopping ? { stop: [], step: [] } : { step: [] });
-    stopping = false;
+    if (running) queue.add(isStopping ? { stop: [], step: [] } : { step: [] });
+    isStopping = false;
   }
 
   rows.hidden = false;
   note.textContent = LOADING;
-  ask(JSON.parse(place.dataset.begun));
+  queue.add(JSON.parse(element.dataset.begun));
   return {
     answer(answer) {
-      const { then } = asked;
-      asked = null;
-      note.hidden = place.dataset.alive = true;
+      const then = queue.answered();
+      note.hidden = true;
+      element.dataset.alive = true;
       show(answer);
       then();
-      next();
+      queue.next();
     },
     fail(reason) {
       rows.hidden = true;
       note.hidden = false;
       note.textContent = FAILED;
-      const how = note.appendChild(document.createElement("a"));
-      [how.href, how.textContent] = ["index.html#kernel", "In JupyterLab it moves"];
-      note.append(`. (${reason.trim().split("\n").at(-1).slice(0, 200)})`);
+      const how = make("a", { href: "index.html#kernel" }, "In JupyterLab it moves");
+      const last = reason.trim().split("\n").at(-1); // of Python's traceback
+      note.append(how, `. (${last.slice(0, MOST_OF_A_REASON)})`);
     },
   };
 }
 
+// Put screen.js in place of the still picture; returns the model that it shows.
+function drawOnScreen(element, queue) {
+  const still = element.querySelector(".course-screen");
+  const values = {
+    mistake: "",
+    table: [],
+    report: "",
+    failed: false,
+    progress: -1,
+    name: element.getAttribute("aria-label"),
+    svg: still.querySelector(".course-picture").innerHTML,
+    meaning: still.querySelector(".course-meaning").textContent,
+  };
+  const model = new Model(values, (content, then) => {
+    const moves = Object.entries(content).map(([move, argument]) => [move, [argument]]);
+    queue.add(Object.fromEntries(moves), then);
+  });
+  const own = document.createElement("div");
+  still.replaceWith(own);
+  screen.render({ model, el: own });
+  return model;
+}
+
+// Make the rows of controls; returns for each field the function that shows its state.
+function makeControls(lab, rows, queue) {
+  const shows = {};
+  for (const row of lab.rows) {
+    const line = rows.appendChild(make("div", { class: "course-controls" }));
+    for (const field of row) {
+      const move = (part, to) => queue.add({ move: [field, part, to] });
+      const [node, show] = control(lab.parts[field], lab.headings[field], move);
+      line.append(node);
+      shows[field] = show;
+    }
+  }
+  return shows;
+}
+
+// Make the row of buttons; returns those that start work.
+function makeButtons(lab, rows, queue, stop) {
+  const buttonsOf = (move) =>
+    lab[move].map((label) => makeButton(label, () => queue.add({ [move]: [label] })));
+  const presets = buttonsOf("preset");
+  const starts = buttonsOf("start");
+  const acts = buttonsOf("act");
+  const work = starts.length ? [...starts, stop, ...acts] : acts;
+  const below = make("div", { class: "course-below" });
+  if (presets.length) below.append(make("div", { class: "course-presets" }, ...presets));
+  if (work.length) below.append(make("div", { class: "course-work" }, ...work));
+  rows.append(below);
+  return starts;
+}
+
+// A lab's name; of a second lab of that name on the page, a number behind it.
+function placeOf(element) {
+  const name = element.dataset.lab;
+  return labs.has(name) ? `${name} ${labs.size}` : name;
+}
+
+function failAll(reason) {
+  for (const lab of labs.values()) lab.fail(reason);
+}
+
 try {
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-  worker.onmessage = ({ data: { lab, answer, failure } }) => (failure ? places.get(lab).fail(failure) : places.get(lab).answer(answer));
-  worker.onerror = (event) => places.forEach((place) => place.fail(event.message ?? "its worker did not start"));
-  for (const place of document.querySelectorAll("[data-lab]")) { // a lab may be there twice
-    place.dataset.place = places.has(place.dataset.lab) ? `${place.dataset.lab} ${places.size}` : place.dataset.lab;
-    places.set(place.dataset.place, begin(place));
+  worker.onmessage = ({ data: { lab, answer, failure } }) => {
+    if (failure) labs.get(lab).fail(failure);
+    else labs.get(lab).answer(answer);
+  };
+  worker.onerror = (event) => failAll(event.message ?? "its worker did not start");
+  for (const element of document.querySelectorAll("[data-lab]")) {
+    element.dataset.place = placeOf(element);
+    labs.set(element.dataset.place, begin(element));
   }
 } catch (error) {
-  places.forEach((place) => place.fail(String(error)));
+  failAll(String(error));
 }

@@ -1,12 +1,16 @@
-// Python for the labs of a page, off its main thread. A message is a lab's name and what host.py is to do.
+// Python for the labs of a page, off its main thread. A message has a lab's place on the page, and
+// what host.py is to do there.
 
-// Pyodide waits for ever for a file that does not come. So what fails to come is noticed here.
+// The smallest module of WebAssembly: its magic number and version.
+const EMPTY_MODULE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
+
+// Pyodide waits for ever for a file that does not come. So a fetch that fails is noticed here.
 let fail;
 const failed = new Promise((_, reject) => { fail = reject; });
-const plainly = fetch;
-self.fetch = async (...what) => {
+const originalFetch = fetch;
+self.fetch = async (...request) => {
   try {
-    const response = await plainly(...what);
+    const response = await originalFetch(...request);
     if (!response.ok) throw new Error(`${response.url.split("/").at(-1)}: ${response.status}`);
     return response;
   } catch (error) {
@@ -16,14 +20,15 @@ self.fetch = async (...what) => {
 };
 
 const python = Promise.race([failed, begin()]);
-python.catch(() => {}); // whoever asks is told
+python.catch(() => {}); // each message's answer tells of it
 
 async function begin() {
-  await WebAssembly.compile(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)); // the smallest there is: where it is forbidden, say so
+  await WebAssembly.compile(EMPTY_MODULE); // where WebAssembly is forbidden, the error says so
   const { loadPyodide } = await import("./pyodide/pyodide.mjs");
   const here = (name) => new URL(name, import.meta.url).href;
   const modules = fetch(here("course.zip")).then((response) => response.arrayBuffer());
-  const [runtime, zip] = await Promise.all([loadPyodide({ indexURL: here("pyodide/") }), modules]);
+  const loading = loadPyodide({ indexURL: here("pyodide/") });
+  const [runtime, zip] = await Promise.all([loading, modules]);
   runtime.unpackArchive(zip, "zip");
   return runtime.runPython("from course_utils.stage.pages.host import answer; answer");
 }

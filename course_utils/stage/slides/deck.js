@@ -1,15 +1,33 @@
-// Parts the stream of cells into slides, and turns them. Without a script the deck is one long page.
+// Parts the stream of cells into slides, and turns them. Without a script, the deck is one long
+// page.
 "use strict";
 (() => {
-  const WIDTH = 1280, HEIGHT = 720;
-  // Of the usual type, what a page may take before it is parted instead; code is then 16 pixels of 720 high.
+  const WIDTH = 1280; // px of a slide
+  const HEIGHT = 720;
+  const GAP = 15; // px between two atoms
+  // Sizes of the type, as factors. A slide may take any of these before it is parted instead. In
+  // the smallest, code is 16 pixels of 720 high.
   const TYPES = [1, 0.95, 0.9, 0.85, 0.8];
-  const LARGEST = 1.25;
-  const SMALLEST_PICTURE = 0.65; // of the space that there is for it
-  const JOINED = 4; // what a heading in the middle of a slide costs: it is put there where slides would be rather empty
-  const SPARSE = 12; // what a slide costs that is less than a third full
-  const GAP = 15;
-  const main = document.querySelector("main"), number = document.querySelector("output");
+  const SMALLEST_TYPE = TYPES.at(-1);
+  const LARGEST = 1.25; // on a slide that is half empty
+  const SMALLEST_PICTURE = 0.65; // of the height that there is for it
+
+  // What makes a way to part the stream worse: the whole with the least cost is chosen.
+  const COST = {
+    slide: 10,
+    heading: 4, // in the middle of a slide: it goes there if slides would be rather empty otherwise
+    empty: 8, // times the square of the empty share
+    sparse: 12, // a slide that is less than a third full
+    smallPicture: 80, // times the share by which it is smaller
+    smallType: 80, // times the share by which it is smaller
+    overflow: 1000, // an atom that fits on no slide
+  };
+
+  const main = document.querySelector("main");
+  const number = document.querySelector("output");
+  const classes = document.documentElement.classList;
+
+  const sum = (numbers) => numbers.reduce((total, value) => total + value, 0);
 
   const make = (tag, className, ...children) => {
     const node = document.createElement(tag);
@@ -18,35 +36,64 @@
     return node;
   };
 
-  // The stream of what stands on slides. A heading with nothing below it stands over the next one alone. A turn ends
-  // with its question, and is answered under a heading of its own; what uses the answer stands under the heading above.
+  // A div with the same content.
+  function copyOf(node, className) {
+    const copy = make("div", className);
+    copy.innerHTML = node.innerHTML;
+    return copy;
+  }
+
+  const levelOf = (node) => (/^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0);
+
+  // The atoms are what slides are made of, in their order: headings, paragraphs, pictures, code. A
+  // slide never divides one. A heading with nothing below it only appears above the next heading,
+  // small, as its kicker. A turn ends with its question. Its answer has a heading of its own, and
+  // what comes after that stands under the section's heading again.
   function atoms() {
     const found = [];
-    let above = null, asked = null; // headings: of level 2 that one of level 3 stands under, and of what an answer is to
-    const goOn = () => above && found.push({ kind: "heading", node: above.cloneNode(true), level: 2, again: true });
+    let section = null; // the last heading of level 2
+    let asked = null; // the heading of what an answer answers
+
+    function addHeading(node, level, isAnswer) {
+      if (level < 3) section = null;
+      const last = found.at(-1);
+      if (last?.kind === "heading" && (last.node === section || last.again)) found.pop();
+      const kicker = isAnswer ? asked : section;
+      found.push({ kind: "heading", node, level, kicker: kicker?.cloneNode(true) });
+      if (level === 2) section = node;
+      if (!isAnswer) asked = node;
+    }
+
     for (const cell of [...main.children]) {
-      const kind = cell.dataset.kind;
-      [...cell.children].forEach((node, place) => {
-        const level = /^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0, last = found.at(-1);
-        if (!level) return void found.push({ node, kind: node.localName === "img" ? "picture" : kind, begins: place === 0 });
-        if (level < 3) above = null;
-        if (last?.kind === "heading" && (last.node === above || last.again)) found.pop();
-        found.push({ kind: "heading", node, level, kicker: (kind === "folded" ? asked : above)?.cloneNode(true) });
-        if (level === 2) above = node;
-        if (kind !== "folded") asked = node;
-      });
-      if (kind === "turn" || kind === "folded") goOn();
+      const { kind } = cell.dataset;
+      const nodes = [...cell.children];
+      for (const node of nodes) {
+        const level = levelOf(node);
+        if (level) {
+          addHeading(node, level, kind === "folded");
+        } else {
+          const isPicture = node.localName === "img";
+          found.push({ node, kind: isPicture ? "picture" : kind, begins: node === nodes[0] });
+        }
+      }
+      if ((kind === "turn" || kind === "folded") && section) {
+        found.push({ kind: "heading", node: section.cloneNode(true), level: 2, again: true });
+      }
       cell.remove();
     }
-    return found.filter(({ again }, at) => !again || (found[at + 1] && found[at + 1].kind !== "heading"));
+    // A section's heading is repeated only if something follows that needs it.
+    return found.filter(({ again }, at) => {
+      const next = found[at + 1];
+      return !again || (next && next.kind !== "heading");
+    });
   }
 
   function slide({ node, level, kicker }, again) {
     const made = make("section", level === 1 && !again ? "slide title" : "slide");
-    const title = make("header", ""), body = make("div", "body");
-    const copy = (one, className) => Object.assign(make("div", className), { innerHTML: one.innerHTML });
-    if (kicker) title.append(copy(kicker, "kicker"));
-    title.append(again ? copy(node, "again") : node);
+    const title = make("header", "");
+    const body = make("div", "body");
+    if (kicker) title.append(copyOf(kicker, "kicker"));
+    title.append(again ? copyOf(node, "again") : node);
     made.append(title, body);
     main.append(made);
     return { made, body };
@@ -54,113 +101,166 @@
 
   const asks = ({ kind }) => kind === "guess" || kind === "turn";
 
-  // What it costs to turn the page before this atom: least where the text begins anew.
+  // What it costs to turn the page before this atom. It is least where a text begins.
   function breakBefore(atom, previous) {
-    const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
     if (atom.kind === "heading") return 0;
-    if (asks(atom)) return 600; // its question stands above it
-    if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
+    if (asks(atom)) return 600; // the question stands above it
+    const isAnnounced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
+    const isListOrTable = /^([uo]l|table)$/.test(atom.node.localName);
+    if (isAnnounced || (!atom.begins && isListOrTable)) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
     if (previous.kind === "code") return atom.kind === "result" ? 60 : 8;
     return 3;
   }
 
-  // How well these atoms fill one page: the cost, the type in which they fit, and the share of a picture's height.
+  // How well these atoms fill one page: the cost, the type in which they fit, and the share of
+  // their full height that its pictures get.
   function fit(atoms, space) {
     const free = space - GAP * (atoms.length - 1);
-    const pictures = atoms.filter((atom) => atom.kind === "picture").reduce((sum, atom) => sum + atom.heights[0], 0);
-    const headings = atoms.filter(({ kind }, place) => place && kind === "heading").length;
-    const least = Math.min(pictures, SMALLEST_PICTURE * space);
+    const pictures = atoms.filter(({ kind }) => kind === "picture");
+    const others = atoms.filter(({ kind }) => kind !== "picture");
+    const full = sum(pictures.map(({ heights }) => heights[0]));
+    const least = Math.min(full, SMALLEST_PICTURE * space);
     for (const [place, type] of TYPES.entries()) {
-      const text = atoms.reduce((sum, atom) => sum + (atom.kind === "picture" ? 0 : atom.heights[place]), 0);
+      const text = sum(others.map(({ heights }) => heights[place]));
       if (text + least > free) continue;
-      const picture = pictures ? Math.min(1, (free - text) / pictures) : 1;
-      const empty = (free - text - picture * pictures) / space;
-      return { cost: JOINED * headings + 8 * empty ** 2 + SPARSE * (empty > 2 / 3) + 80 * (1 - picture) + 80 * (1 - type), type, picture };
+      const picture = full ? Math.min(1, (free - text) / full) : 1;
+      const empty = (free - text - picture * full) / space;
+      return { cost: costOf(atoms, type, picture, empty), type, picture };
     }
-    return { cost: Infinity, type: TYPES.at(-1), picture: Math.min(1, free / pictures) };
+    return { cost: Infinity, type: SMALLEST_TYPE, picture: Math.min(1, free / full) };
   }
 
-  // The cheapest way to part the atoms into pages, from the last one backwards. A heading that begins a page is its title.
+  function costOf(atoms, type, picture, empty) {
+    const headings = atoms.slice(1).filter(({ kind }) => kind === "heading").length;
+    let cost = COST.heading * headings;
+    cost += COST.empty * empty ** 2;
+    if (empty > 2 / 3) cost += COST.sparse;
+    cost += COST.smallPicture * (1 - picture);
+    cost += COST.smallType * (1 - type);
+    return cost;
+  }
+
+  // The cheapest way to part the atoms into pages, found from the last atom backwards. A heading
+  // that begins a page is its title. Of the atom at which a page begins, it has the page, and the
+  // cost with all pages that follow.
   function parted(atoms) {
     const best = [];
     best[atoms.length] = { cost: 0 };
     for (let first = atoms.length - 1; first >= 0; first -= 1) {
-      const titled = atoms[first].kind === "heading" && first + 1 < atoms.length ? 1 : 0;
-      for (let end = first + 1 + titled; end <= atoms.length; end += 1) {
-        if (end > first + 1 && asks(atoms[end - 2]) && !asks(atoms[end - 1])) break; // what follows is the answer
-        if (end > first + 1 && atoms[end - 1].level === 1) break;
-        if (!first && end > 1 && atoms[end - 1].kind === "heading") break; // the notebook's title stands alone
-        if (end < atoms.length && atoms[end - 1].kind === "heading" && end > first + 1) continue; // with what it announces
-        const page = fit(atoms.slice(first + titled, end), atoms[first].space);
-        const alone = end === first + 1 + titled;
-        if (page.cost === Infinity && !alone) break;
-        const turn = first ? breakBefore(atoms[first], atoms[first - 1]) : 0;
-        const cost = 10 + turn + (page.cost === Infinity ? 1000 : page.cost) + best[end].cost;
+      const isTitled = atoms[first].kind === "heading" && first + 1 < atoms.length;
+      const body = isTitled ? first + 1 : first; // where the page's body begins
+      for (let end = body + 1; end <= atoms.length; end += 1) {
+        if (!mayGoOn(atoms, first, end)) break;
+        const isHeadingLast = atoms[end - 1].kind === "heading" && end > first + 1;
+        if (isHeadingLast && end < atoms.length) continue; // it stays with what it announces
+        const page = fit(atoms.slice(body, end), atoms[first].space);
+        const isAlone = end === body + 1;
+        if (page.cost === Infinity && !isAlone) break;
+        const turn = first > 0 ? breakBefore(atoms[first], atoms[first - 1]) : 0;
+        const own = page.cost === Infinity ? COST.overflow : page.cost;
+        const cost = COST.slide + turn + own + best[end].cost;
         if (!best[first] || cost < best[first].cost) best[first] = { ...page, cost, end };
       }
     }
     return best;
   }
 
-  const setType = (body, factor) => void (body.style.fontSize = `calc(var(--text) * ${factor})`);
+  // Whether a page that begins at `first` may have the atom before `end` at its end.
+  function mayGoOn(atoms, first, end) {
+    if (end === first + 1) return true;
+    const last = atoms[end - 1];
+    if (asks(atoms[end - 2]) && !asks(last)) return false; // what follows a question is its answer
+    if (last.level === 1) return false;
+    return first > 0 || last.kind !== "heading"; // the notebook's title stands alone
+  }
+
+  function setType(body, factor) {
+    body.style.fontSize = `calc(var(--text) * ${factor})`;
+  }
 
   // Code keeps its lines, in type that is a little smaller where they are long.
   function keepLines(pre) {
-    const { fontSize, paddingLeft } = getComputedStyle(pre), size = parseFloat(fontSize), padding = parseFloat(paddingLeft);
+    const computed = getComputedStyle(pre);
+    const size = parseFloat(computed.fontSize);
+    const padding = 2 * parseFloat(computed.paddingLeft);
     Object.assign(pre.style, { whiteSpace: "pre", width: "max-content" });
-    const longest = pre.clientWidth - 2 * padding;
+    const longest = pre.clientWidth - padding;
     Object.assign(pre.style, { whiteSpace: "", width: "" });
-    const fitting = (size * (pre.clientWidth - 2 * padding - 2)) / longest;
-    pre.style.setProperty("--fit", `${Math.max(TYPES.at(-1) * size, fitting)}px`);
+    const fitting = (size * (pre.clientWidth - padding - 2)) / longest;
+    pre.style.setProperty("--fit", `${Math.max(SMALLEST_TYPE * size, fitting)}px`);
   }
 
-  // A page without a picture that is half empty is read more easily in larger type, if all still fits.
+  // A half empty page without a picture is easier to read in larger type, if all of it still fits.
   function enlarge(body) {
-    const used = [...body.children].reduce((sum, node) => sum + node.offsetHeight + GAP, 0);
+    const used = sum([...body.children].map((node) => node.offsetHeight + GAP));
     if (used > 0.5 * body.clientHeight || body.querySelector("img")) return;
     setType(body, LARGEST);
-    const overflows = [body, ...body.querySelectorAll("table")].some((node) => node.scrollHeight > body.clientHeight || node.scrollWidth > body.clientWidth);
-    if (overflows) setType(body, 1);
+    const isTooLarge = ({ scrollHeight, scrollWidth }) =>
+      scrollHeight > body.clientHeight || scrollWidth > body.clientWidth;
+    if ([body, ...body.querySelectorAll("table")].some(isTooLarge)) setType(body, 1);
   }
 
   function lay(all) {
+    measureSpace(all);
+    measureHeights(all);
+    const pages = parted(all);
+    for (let first = 0; first < all.length; first = pages[first].end) {
+      fill(all.slice(first, pages[first].end), pages[first]);
+    }
+  }
+
+  // Give each atom the heading that it stands under, and the height that there is below that.
+  function measureSpace(all) {
     let heading = null;
     for (const atom of all) {
-      if (atom.kind === "heading") heading = { ...atom, node: atom.node.cloneNode(true) };
       if (atom.kind === "heading") {
+        heading = { ...atom, node: atom.node.cloneNode(true) };
         const { made, body } = slide(heading, false);
         heading.space = body.clientHeight;
         made.remove();
       }
       Object.assign(atom, { heading, space: heading.space });
     }
+  }
+
+  // Give each atom its height in each type, measured on a slide that has all of them.
+  function measureHeights(all) {
     const { made, body } = slide({ node: make("h2", "") }, false);
     body.append(...all.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
-    const heightOf = ({ kind, node, space }) =>
-      kind === "picture" ? Math.min(space, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight + 0.5; // which is rounded
+    const heightOf = ({ kind, node, space }) => {
+      if (kind !== "picture") return node.offsetHeight + 0.5; // since it is rounded
+      return Math.min(space, (body.clientWidth / node.naturalWidth) * node.naturalHeight);
+    };
     for (const atom of all) atom.heights = [];
     for (const type of TYPES) {
       setType(body, type);
       for (const atom of all) atom.heights.push(heightOf(atom));
     }
     made.remove();
-    const pages = parted(all);
-    for (let first = 0; first < all.length; first = pages[first].end) {
-      const { end, type, picture } = pages[first], titled = all[first].kind === "heading";
-      const target = slide(titled ? all[first] : all[first].heading, !titled || all[first].again);
-      setType(target.body, type);
-      for (const atom of all.slice(first + titled, end)) {
-        if (atom.kind === "picture") atom.node.style.height = `${Math.floor(atom.heights[0] * picture)}px`;
-        target.body.append(atom.again ? Object.assign(make("div", "again"), { innerHTML: atom.node.innerHTML }) : atom.node);
-      }
-      if (asks(all[end - 1])) target.made.classList.add("asks");
-      if (type === 1) enlarge(target.body);
-      if (target.body.scrollHeight > target.body.clientHeight) target.body.tabIndex = 0;
-    }
   }
+
+  // Make the slide of these atoms.
+  function fill(atoms, { type, picture }) {
+    const [first] = atoms;
+    const isTitled = first.kind === "heading";
+    const { made, body } = isTitled ? slide(first, first.again) : slide(first.heading, true);
+    setType(body, type);
+    for (const atom of isTitled ? atoms.slice(1) : atoms) {
+      if (atom.kind === "picture") {
+        atom.node.style.height = `${Math.floor(atom.heights[0] * picture)}px`;
+      }
+      body.append(atom.again ? copyOf(atom.node, "again") : atom.node);
+    }
+    if (asks(atoms.at(-1))) made.classList.add("asks");
+    if (type === 1) enlarge(body);
+    if (body.scrollHeight > body.clientHeight) body.tabIndex = 0; // so that keys can scroll it
+  }
+
+  let slides = [];
+  let now = 0;
 
   function show(wanted, record = true) {
     now = Math.min(Math.max(wanted, 0), slides.length - 1);
@@ -171,54 +271,96 @@
     tell();
   }
 
-  // The presenter's own window: the next slide, what INSTRUCTORS.md says of this one, and how long it has been. A note's
-  // name is a heading's, or it is for every guess, or for a lab.
+  // The presenter's own window has the next slide, what INSTRUCTORS.md says of this one, and how
+  // long it has been.
+
+  const template = document.querySelector("#notes");
+  const planned = JSON.parse(template.dataset.minutes); // minutes by the section's title
+  let notes = null; // the window
+  let begun = 0;
+  let inSection = null;
+  let sectionBegun = 0;
+
+  // Whether a note of that name is for that slide. A name is a heading's, or the note is for every
+  // guess, or for a lab.
   function concerns(name, slide) {
-    const titles = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")].map((one) => one.textContent.toLowerCase());
-    const [, lab] = /^moves(?:, )?(.*):$/.exec(name) ?? [];
     if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
-    return titles.some((title) => (lab === undefined ? `${title} `.startsWith(`${name} `) : title.startsWith("explore") && title.endsWith(lab)));
+    const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
+    const titles = headings.map((node) => node.textContent.toLowerCase());
+    const ofLab = /^moves(?:, )?(.*):$/.exec(name);
+    if (!ofLab) return titles.some((title) => `${title} `.startsWith(`${name} `));
+    return titles.some((title) => title.startsWith("explore") && title.endsWith(ofLab[1]));
   }
 
-  const noted = document.querySelector("#notes"), planned = JSON.parse(noted.dataset.minutes);
-  const titleOf = (each) => each?.querySelector("header").lastElementChild.textContent ?? "the end";
-  const sectionOf = (place) => {
-    for (; place >= 0; place -= 1) {
-      const found = [...slides[place].querySelectorAll("header > *, .body > :is(h2, .again)")].find((one) => one.textContent in planned);
+  const titleOf = (each) =>
+    each?.querySelector("header").lastElementChild.textContent ?? "the end";
+
+  // The planned section that a slide is in, which may have begun on an earlier one.
+  function sectionOf(place) {
+    for (const each of slides.slice(0, place + 1).reverse()) {
+      const headings = [...each.querySelectorAll("header > *, .body > :is(h2, .again)")];
+      const found = headings.find((node) => node.textContent in planned);
       if (found) return found.textContent;
     }
     return "";
-  };
+  }
+
   const minutesSince = (moment) => Math.floor((Date.now() - moment) / 60_000);
 
   function tell() {
     if (!notes || notes.closed) return;
-    const page = notes.document, find = (words) => page.querySelector(words);
-    const section = sectionOf(now);
-    if (section !== inSection) [inSection, sectionBegun] = [section, Date.now()];
-    find("output").textContent = `${now + 1} / ${slides.length} · since ${minutesSince(begun)} min · next: ${titleOf(slides[now + 1])}`;
-    find(".section").textContent = section ? `${section}: ${minutesSince(sectionBegun)} of ${planned[section]} min` : "";
-    find("time").textContent = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    if (find(".next").dataset.of !== String(now)) {
-      find(".next").dataset.of = now;
-      find(".next").replaceChildren(slides[now + 1] ? page.importNode(slides[now + 1], true) : "The end");
+    const page = notes.document;
+    tellTimes(page);
+    const next = page.querySelector(".next");
+    if (next.dataset.of !== String(now)) {
+      const following = slides[now + 1];
+      next.dataset.of = now;
+      next.replaceChildren(following ? page.importNode(following, true) : "The end");
     }
-    for (const name of page.querySelectorAll("strong")) name.classList.toggle("here", concerns(name.textContent.toLowerCase(), slides[now]));
-    for (const item of page.querySelectorAll("li")) item.classList.toggle("elsewhere", !item.querySelector(".here") || item.textContent.startsWith("Minutes:"));
-    find(".here")?.scrollIntoView({ block: "nearest" });
+    for (const name of page.querySelectorAll("strong")) {
+      const isHere = concerns(name.textContent.toLowerCase(), slides[now]);
+      name.classList.toggle("here", isHere);
+    }
+    for (const item of page.querySelectorAll("li")) {
+      const isPlan = item.textContent.startsWith("Minutes:");
+      item.classList.toggle("elsewhere", isPlan || !item.querySelector(".here"));
+    }
+    page.querySelector(".here")?.scrollIntoView({ block: "nearest" });
   }
+
+  function tellTimes(page) {
+    const section = sectionOf(now);
+    if (section !== inSection) {
+      inSection = section;
+      sectionBegun = Date.now();
+    }
+    const write = (selector, words) => { page.querySelector(selector).textContent = words; };
+    const place = `${now + 1} / ${slides.length}`;
+    const next = titleOf(slides[now + 1]);
+    write("output", `${place} · since ${minutesSince(begun)} min · next: ${next}`);
+    const spent = `${section}: ${minutesSince(sectionBegun)} of ${planned[section]} min`;
+    write(".section", section ? spent : "");
+    write("time", new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+  }
+
   function openNotes() {
     notes = open("", "notes", "width=1100,height=760");
-    [begun, inSection] = [Date.now(), null];
-    notes.document.head.innerHTML = `<title>Notes</title><style>${document.querySelector("style").textContent}</style>`;
-    notes.document.body.className = "notes";
-    notes.document.body.innerHTML = `<header><time></time><output></output><span class="section"></span></header>
-      <div class="next" aria-label="The next slide"></div><div class="said">${noted.innerHTML}</div>`;
+    begun = Date.now();
+    inSection = null;
+    const style = document.querySelector("style").textContent;
+    const page = notes.document;
+    page.head.innerHTML = `<title>Notes</title><style>${style}</style>`;
+    page.body.className = "notes";
+    page.body.innerHTML =
+      '<header><time></time><output></output><span class="section"></span></header>' +
+      '<div class="next" aria-label="The next slide"></div>' +
+      `<div class="said">${template.innerHTML}</div>`;
     notes.onkeydown = press;
     tell();
   }
 
-  const classes = document.documentElement.classList;
+  // Keys, clicks, and the window's size.
+
   const actions = {
     f: () => document.documentElement.requestFullscreen(),
     o: () => {
@@ -227,32 +369,56 @@
     },
     d: () => classes.toggle("dark"),
     n: openNotes,
+    Enter: () => classes.remove("overview"),
+    Escape: () => classes.remove("overview"),
   };
+  const turns = {
+    ArrowRight: 1,
+    ArrowDown: 1,
+    PageDown: 1,
+    " ": 1,
+    ArrowLeft: -1,
+    ArrowUp: -1,
+    PageUp: -1,
+    Backspace: -1,
+    Home: -Infinity,
+    End: Infinity,
+  };
+
   function press(event) {
     const { key } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey || !(key in actions || key in turns || key === "Enter" || key === "Escape")) return;
-    event.preventDefault();
-    if (key in actions) actions[key]();
-    else if (key in turns) show(now + turns[key] * (key === " " && event.shiftKey ? -1 : 1));
-    else classes.remove("overview");
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (key in actions) {
+      event.preventDefault();
+      actions[key]();
+    } else if (key in turns) {
+      event.preventDefault();
+      const isBackwards = key === " " && event.shiftKey;
+      show(isBackwards ? now - 1 : now + turns[key]);
+    }
+  }
+
+  function click(event) {
+    if (event.target.closest("a") || String(getSelection())) return;
+    const isLeft = event.clientX < innerWidth / 3;
+    let chosen = isLeft ? now - 1 : now + 1;
+    if (classes.contains("overview")) chosen = slides.indexOf(event.target.closest(".slide"));
+    classes.remove("overview");
+    show(chosen);
   }
 
   function scale() {
-    const factor = Math.min(innerWidth / WIDTH, innerHeight / HEIGHT), style = document.documentElement.style;
+    const factor = Math.min(innerWidth / WIDTH, innerHeight / HEIGHT);
+    const { style } = document.documentElement;
     style.setProperty("--scale", factor);
     style.setProperty("--left", `${(innerWidth - factor * WIDTH) / 2}px`);
     style.setProperty("--top", `${(innerHeight - factor * HEIGHT) / 2}px`);
   }
 
   const numberInAddress = () => (parseInt(location.hash.slice(1), 10) || 1) - 1;
-  const turns = {
-    ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1, Backspace: -1,
-    Home: -Infinity, End: Infinity,
-  };
-  let slides = [], now = 0, notes = null, begun = 0, inSection = null, sectionBegun = 0;
 
   async function begin() {
-    document.documentElement.classList.add("deck");
+    classes.add("deck");
     scale();
     await Promise.all([...main.querySelectorAll("img")].map((img) => img.decode()));
     lay(atoms());
@@ -269,12 +435,7 @@
     addEventListener("hashchange", () => show(numberInAddress()));
     addEventListener("keydown", press);
     setInterval(tell, 10_000);
-    addEventListener("click", (event) => {
-      if (event.target.closest("a") || String(getSelection())) return;
-      const chosen = classes.contains("overview") ? slides.indexOf(event.target.closest(".slide")) : now + (event.clientX < innerWidth / 3 ? -1 : 1);
-      classes.remove("overview");
-      show(chosen);
-    });
+    addEventListener("click", click);
   }
   begin();
 })();

@@ -1,102 +1,178 @@
-// An extension of JupyterLab, written by hand. After Shift+Enter, a cell's lab is in the window with its controls, and
-// what follows a guess is not, until the reader has guessed or goes on. JupyterLab alone brings the next cell into view.
+// An extension of JupyterLab, written by hand. After Shift+Enter, the lab of a cell is in the
+// window together with its controls. What follows a guess is not in the window until the reader
+// has guessed or goes on. JupyterLab alone would bring the next cell into view.
 //
-// A guess in a picture waits until *Show* is pressed: the lab's own space keeps the rest away, and running the next cell
-// leads back to it. A guess that is typed waits for a value in place of its dots, or until the next cell is run.
+// A guess in a picture waits until *Show* is pressed: the lab itself takes up the space that keeps
+// the rest away, and running the next cell leads back to it. A guess that is typed waits for a
+// value in place of its dots, or until the next cell is run.
 
 (() => {
-  const GOES_ON = "notebook:run-cell-and-select-next", STAYS = "notebook:run-cell";
+  const GOES_ON = "notebook:run-cell-and-select-next";
+  const STAYS = "notebook:run-cell";
   const MARGIN = 6; // px, between what is brought into view and the window's edge
   const HINT = 44; // px, for the words below a guess
-  const QUIET_MS = 1500; // without a change, after which what was shown is complete
-  const SOON_MS = 20_000; // within which a lab that was made is drawn, on a slow machine
+  const QUIET_MS = 1500; // without a change; after it, the output counts as complete
+  const SOON_MS = 20_000; // within which a lab is drawn, even on a slow machine
   const WIDGET = "application/vnd.jupyter.widget-view+json";
-  const HELD = "course-held", TYPED = "course-typed"; // a window's height below a cell, and words there
+  // Classes of a cell with space of a window's height below it, and with words in that space.
+  const HELD = "course-held";
+  const TYPED = "course-typed";
+  const TYPED_WORDS =
+    "Your guess first, in place of the dots: what follows comes up then. " +
+    "To go on without one, press Shift+Enter once more.";
   const STYLE = `
     .jp-Notebook .course-waits { min-height: 100vh; align-content: flex-start; }
     .jp-Cell.${HELD}::after, .course-waits::after {
-      content: ""; display: block; box-sizing: border-box; overflow: hidden; flex: none; width: 100%;
-      color: var(--jp-ui-font-color2); font-family: var(--jp-content-font-family); font-size: var(--jp-content-font-size1);
+      content: "";
+      display: block;
+      box-sizing: border-box;
+      overflow: hidden;
+      flex: none;
+      width: 100%;
+      color: var(--jp-ui-font-color2);
+      font-family: var(--jp-content-font-family);
+      font-size: var(--jp-content-font-size1);
     }
-    .jp-Cell.${HELD}::after { height: 100vh; padding: 12px 0 0 calc(var(--jp-cell-prompt-width) + 8px); }
-    .jp-Cell.${TYPED}::after { content: "Your guess first, in place of the dots: what follows comes up then. To go on without one, press Shift+Enter once more."; }
+    .jp-Cell.${HELD}::after {
+      height: 100vh;
+      padding: 12px 0 0 calc(var(--jp-cell-prompt-width) + 8px);
+    }
+    .jp-Cell.${TYPED}::after { content: "${TYPED_WORDS}"; }
     .course-waits::after { content: "What follows comes up with Show."; padding-top: 4px; }`;
 
   const sourceOf = (cell) => cell.model.sharedModel.getSource();
   const isCode = (cell) => cell.model.type === "code";
-  const isDrawn = (source) => /labs\.figure\([^)]*"shown"/.test(source);
+  const asksForADrawing = (source) => /labs\.figure\([^)]*"shown"/.test(source);
+  const topOf = (node) => node.getBoundingClientRect().top;
 
-  // As course_utils.stage.notebook.code says it in Python: all that the cell does is to set names to dots.
+  // Whether all that the cell does is to set names to dots. In Python,
+  // course_utils.stage.notebook.code decides this.
   function isOpen(source) {
-    const code = source.replace(/#.*$/gm, ""), item = String.raw`\s*("[^"]*"|'[^']*')\s*:\s*\.\.\.\s*`;
+    const code = source.replace(/#.*$/gm, "");
+    const item = String.raw`\s*("[^"]*"|'[^']*')\s*:\s*\.\.\.\s*`;
     const dots = String.raw`(\.\.\.|\{${item}(,${item})*,?\s*\})`;
-    return new RegExp(String.raw`^(\s*\w+\s*=\s*${dots}[^\S\n]*(\n|$))+\s*$`).test(code);
+    const assignments = String.raw`^(\s*\w+\s*=\s*${dots}[^\S\n]*(\n|$))+\s*$`;
+    return new RegExp(assignments).test(code);
   }
-  function isTyped(notebook, at) {
+
+  // Whether the cell waits for a guess to be typed. If the next one checks it, it is a turn.
+  function asksForTyping(notebook, at) {
     const below = notebook.widgets.slice(at + 1).find(isCode);
-    return isOpen(sourceOf(notebook.widgets[at])) && !(below && sourceOf(below).includes("check."));
+    if (below && sourceOf(below).includes("check.")) return false;
+    return isOpen(sourceOf(notebook.widgets[at]));
   }
 
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
-  const waitingLab = (node) => node.querySelector(".course-waits:not(.jupyter-widgets-disconnected)");
+  const waitingLab = (node) =>
+    node.querySelector(".course-waits:not(.jupyter-widgets-disconnected)");
 
-  // What has to be seen of a cell: its lab with its controls, or else its code, and of an answer all of it. The space
-  // that keeps the rest away is no part of that.
+  // What has to be seen of a cell: of one with a lab, the lab and its controls; of one that asks,
+  // the code or the wall of guesses; of any other, all of it. The space that keeps the rest away
+  // is not part of that.
   function boxOf({ node }) {
-    const lab = node.querySelector(".course-lab"), input = node.querySelector(".jp-Cell-inputWrapper");
-    const { top } = (lab ?? node).getBoundingClientRect(), asks = node.classList.contains(HELD);
-    const parts = lab ? [...lab.querySelectorAll(".course-screen > *")] : [asks ? node.querySelector(".course-wall") ?? input : node];
-    const bottom = Math.max(top, ...parts.map((one) => one.getBoundingClientRect().bottom));
-    return { top, bottom: bottom + (asks || (lab && waitingLab(node)) ? HINT : 0) };
+    const lab = node.querySelector(".course-lab");
+    const isHeld = node.classList.contains(HELD);
+    const top = topOf(lab ?? node);
+    let parts = [node];
+    if (lab) {
+      parts = [...lab.querySelectorAll(".course-screen > *")];
+    } else if (isHeld) {
+      const wall = node.querySelector(".course-wall");
+      parts = [wall ?? node.querySelector(".jp-Cell-inputWrapper")];
+    }
+    const bottoms = parts.map((part) => part.getBoundingClientRect().bottom);
+    const hasHint = isHeld || (lab && waitingLab(node));
+    return { top, bottom: Math.max(top, ...bottoms) + (hasHint ? HINT : 0) };
   }
 
-  // Whether a good part of it is in the window.
+  // Whether at least half of it is in the window, or it fills at least half of the window.
   function isSeen(scroller, cell) {
-    const seen = scroller.getBoundingClientRect(), whole = cell.node.getBoundingClientRect();
-    if (whole.bottom < seen.top || whole.top > seen.bottom) return false; // to look into what is out of the window takes long
+    const seen = scroller.getBoundingClientRect();
+    const whole = cell.node.getBoundingClientRect();
+    // To look inside a cell takes long, so most cells are ruled out before that.
+    if (whole.bottom < seen.top || whole.top > seen.bottom) return false;
     const { top, bottom } = boxOf(cell);
-    return Math.min(bottom, seen.bottom) - Math.max(top, seen.top) >= Math.min(seen.height, bottom - top) / 2;
+    const height = Math.min(bottom, seen.bottom) - Math.max(top, seen.top);
+    return height >= Math.min(seen.height, bottom - top) / 2;
   }
 
-  // Where it was, or as near to that as lets all of it be seen.
-  function bringIntoView(scroller, cell, was = cell.node.getBoundingClientRect().top) {
-    const seen = scroller.getBoundingClientRect(), { top, bottom } = boxOf(cell), back = cell.node.getBoundingClientRect().top - was;
-    const above = top - back - MARGIN - seen.top, below = bottom - back + MARGIN - seen.bottom;
-    const by = back + (above < 0 ? above : Math.min(above, Math.max(0, below)));
-    if (Math.abs(by) >= 1) scroller.scrollTop += by;
+  // Put the cell back where it was, or as near to that as lets all of it be seen.
+  function bringIntoView(scroller, cell, was = topOf(cell.node)) {
+    const seen = scroller.getBoundingClientRect();
+    const { top, bottom } = boxOf(cell);
+    const back = topOf(cell.node) - was;
+    const above = top - back - MARGIN - seen.top; // negative if the top is out of view
+    const below = bottom - back + MARGIN - seen.bottom; // positive if the bottom is
+    let by = back;
+    if (above < 0) by += above;
+    else if (below > 0) by += Math.min(above, below);
+    scrollBy(scroller, by);
   }
 
-  // Before an audience, what asks is at the top at once, where the presentation's style brings it as well.
+  // Before an audience, what asks comes to the top, as the presentation's style does with cells.
   function bringToTheTop(scroller, { node }) {
-    const shown = node.querySelector(".course-lab") ? node.querySelector(".jp-Cell-outputWrapper") : node;
-    const by = shown.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    const hasLab = node.querySelector(".course-lab") !== null;
+    const shown = hasLab ? node.querySelector(".jp-Cell-outputWrapper") : node;
+    scrollBy(scroller, topOf(shown) - topOf(scroller));
+  }
+
+  function scrollBy(scroller, by) {
     if (Math.abs(by) >= 1) scroller.scrollTop += by;
   }
 
   function showsWidget({ model: { outputs } }) {
-    return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs.get(at)).some(({ data }) => WIDGET in data);
+    for (let at = 0; at < (outputs?.length ?? 0); at += 1) {
+      if (WIDGET in outputs.get(at).data) return true;
+    }
+    return false;
   }
 
-  let watched = 0; // of all that was ever kept in view, which one is
+  // Only the last cell that was ever kept in view is still moved; after `leave`, none is.
+  let watched = 0;
   const leave = () => { watched += 1; };
 
-  // Keep the cell's lab in view while it is drawn, and where it `always` matters, the cell; until the reader does something.
+  // Keep the cell's lab in view while it is drawn, until the reader does something. With `always`,
+  // a cell without a lab is kept in view, too. `ends` is the promise of the cell's run, `was` where
+  // the cell was before, and `former` the lab that the run replaces. Without `moves`, the cell is
+  // only brought to the top.
   function keep(scroller, cell, ends, { always, moves, was, former }) {
-    const mine = (watched += 1), { node } = cell;
-    let ended = false, changed = performance.now(), last = "";
-    ends.catch(() => {}).then(() => { ended = true; changed = performance.now(); });
+    leave();
+    const mine = watched;
+    const { node } = cell;
+    let hasEnded = false;
+    let changed = performance.now();
+    let lastPlace = "";
+    ends.catch(() => {}).then(() => {
+      hasEnded = true;
+      changed = performance.now();
+    });
+
     const look = () => {
       if (!node.isConnected) return;
-      const lab = node.querySelector(".course-lab"), now = performance.now();
-      const isDrawn = lab !== null && lab !== former && lab.querySelector(".course-picture svg") !== null;
-      const patience = !isDrawn && ended && showsWidget(cell) ? SOON_MS : QUIET_MS, isQuiet = ended && now - changed > patience;
-      if ((isDrawn || isQuiet) && !node.classList.contains(TYPED)) node.classList.remove(HELD); // from here on the lab's own space does it
-      const asks = node.classList.contains(HELD) || waitingLab(node) !== null;
-      if (mine === watched && moves && (always || lab)) bringIntoView(scroller, cell, was);
-      if (mine === watched && !moves && asks) bringToTheTop(scroller, cell);
-      const { top, bottom } = boxOf(cell), place = `${Math.round(top)} ${Math.round(bottom)} ${isDrawn}`;
-      if (place !== last) [last, changed] = [place, now];
-      const isOver = mine !== watched && !(node.classList.contains(HELD) && !node.classList.contains(TYPED));
+      const now = performance.now();
+      const lab = node.querySelector(".course-lab");
+      const isNew = lab !== null && lab !== former;
+      const isDrawn = isNew && lab.querySelector(".course-picture svg") !== null;
+      const waitsForLab = !isDrawn && hasEnded && showsWidget(cell);
+      const isQuiet = hasEnded && now - changed > (waitsForLab ? SOON_MS : QUIET_MS);
+      const isTyped = node.classList.contains(TYPED);
+      // From here on the space of the lab itself keeps the rest away.
+      if ((isDrawn || isQuiet) && !isTyped) node.classList.remove(HELD);
+
+      const isHeld = node.classList.contains(HELD);
+      if (mine === watched) {
+        if (moves && (always || lab)) bringIntoView(scroller, cell, was);
+        if (!moves && (isHeld || waitingLab(node))) bringToTheTop(scroller, cell);
+      }
+      const { top, bottom } = boxOf(cell);
+      const place = `${Math.round(top)} ${Math.round(bottom)} ${isDrawn}`;
+      if (place !== lastPlace) {
+        lastPlace = place;
+        changed = now;
+      }
+      // The space below a lab is still to be taken away, even if the reader has gone on.
+      const holdsForLab = isHeld && !isTyped;
+      const isOver = mine !== watched && !holdsForLab;
       if (!isOver && !isQuiet) requestAnimationFrame(look);
     };
     look();
@@ -104,94 +180,157 @@
 
   function followTheKeys(app) {
     document.head.appendChild(document.createElement("style")).textContent = STYLE;
-    const notebookHere = () => {
+
+    const currentNotebook = () => {
       const panel = app.shell.currentWidget;
-      return panel?.node.classList.contains("jp-NotebookPanel") && panel.content.widgets ? panel.content : null;
+      const isNotebook = panel?.node.classList.contains("jp-NotebookPanel");
+      return isNotebook && panel.content.widgets ? panel.content : null;
     };
 
-    // What the reader saw when the key went down: JupyterLab scrolls before it says that a cell runs.
-    let seen = () => false, wasAt = new Map();
-    function before(event) {
-      leave();
-      const mayRun = event.key ? ["Enter", "PageDown"].includes(event.key) : !event.target.closest?.(".jp-Notebook");
-      const notebook = mayRun && notebookHere();
-      if (!notebook) return;
-      const here = notebook.widgets.filter((cell) => isSeen(scrollerOf(notebook), cell));
-      seen = (cell) => here.includes(cell);
-      wasAt = new Map(notebook.widgets.map((cell) => [cell, cell.node.getBoundingClientRect().top]));
+    function stay(scroller, cell, ends, always, former = null) {
+      // A presentation's style moves cells by itself.
+      const moves = getComputedStyle(scroller).scrollSnapType === "none";
+      keep(scroller, cell, ends, { always, moves, was: topsBefore.get(cell), former });
     }
-    for (const kind of ["keydown", "pointerdown"]) window.addEventListener(kind, before, true);
-    for (const kind of ["wheel", "touchmove"]) window.addEventListener(kind, leave, { capture: true, passive: true });
 
-    // From inside a lab the key goes on to the next cell. To run the lab's own cell anew would take the marks away.
-    window.addEventListener("keydown", (event) => {
-      const lab = event.key === "Enter" && event.shiftKey && event.target.closest?.(".course-lab:not(.jupyter-widgets-disconnected)");
-      const notebook = lab && notebookHere(), at = notebook ? notebook.widgets.findIndex(({ node }) => node.contains(lab)) : -1;
-      if (at < 0 || at + 1 >= notebook.widgets.length) return;
+    // What the reader saw when the key went down. JupyterLab scrolls before it says that a cell
+    // runs, so it is noted for each event after which a cell may run.
+    let seenBefore = new Set();
+    let topsBefore = new Map(); // by cell
+
+    const mayRun = (event) => {
+      if (event.key) return event.key === "Enter" || event.key === "PageDown";
+      return !event.target.closest?.(".jp-Notebook"); // a click on a button or a menu
+    };
+
+    function noteWhatIsSeen(event) {
+      leave();
+      const notebook = mayRun(event) ? currentNotebook() : null;
+      if (!notebook) return;
+      const scroller = scrollerOf(notebook);
+      seenBefore = new Set(notebook.widgets.filter((cell) => isSeen(scroller, cell)));
+      topsBefore = new Map(notebook.widgets.map((cell) => [cell, topOf(cell.node)]));
+    }
+    for (const kind of ["keydown", "pointerdown"]) {
+      window.addEventListener(kind, noteWhatIsSeen, true);
+    }
+    for (const kind of ["wheel", "touchmove"]) {
+      window.addEventListener(kind, leave, { capture: true, passive: true });
+    }
+
+    // From inside a lab, Shift+Enter goes on to the next cell. To run the lab's own cell anew would
+    // take the reader's marks away.
+    function goOnFromLab(event) {
+      if (event.key !== "Enter" || !event.shiftKey) return;
+      const lab = event.target.closest?.(".course-lab:not(.jupyter-widgets-disconnected)");
+      const notebook = lab ? currentNotebook() : null;
+      if (!notebook) return;
+      const { widgets } = notebook;
+      const at = widgets.findIndex(({ node }) => node.contains(lab));
+      if (at < 0 || at + 1 >= widgets.length) return;
       event.preventDefault();
       event.stopImmediatePropagation();
       notebook.activeCellIndex = at + 1;
       notebook.activate();
       const scroller = scrollerOf(notebook);
-      if (lab.matches(".course-waits")) stay(scroller, notebook.widgets[at], Promise.resolve(), true);
-      else bringIntoView(scroller, notebook.widgets[at + 1]);
-    }, true);
-    function stay(scroller, cell, ends, always, former = null) {
-      const moves = getComputedStyle(scroller).scrollSnapType === "none"; // a presentation's style does it itself
-      keep(scroller, cell, ends, { always, moves, was: wasAt.get(cell), former });
+      if (lab.matches(".course-waits")) stay(scroller, widgets[at], Promise.resolve(), true);
+      else bringIntoView(scroller, widgets[at + 1]);
+    }
+    window.addEventListener("keydown", goOnFromLab, true);
+
+    // Let what the cells above held come into view; returns whether there was any.
+    function liftAbove(widgets) {
+      const held = widgets.filter(({ node }) => node.classList.contains(HELD));
+      for (const { node } of held) node.classList.remove(HELD, TYPED);
+      return held.length > 0;
+    }
+
+    function afterRun(id, ends) {
+      const notebook = currentNotebook();
+      if (!notebook) return;
+      const { widgets } = notebook;
+      const scroller = scrollerOf(notebook);
+      const at = id === GOES_ON ? notebook.activeCellIndex - 1 : notebook.activeCellIndex;
+      const ran = widgets[at];
+      if (!ran) return;
+      const above = widgets.slice(0, at);
+      const waits = above.findLast((cell) => seenBefore.has(cell) && waitingLab(cell.node));
+      // A cell that was out of view behind a waiting lab ran: that is no way past the guess.
+      if (waits && !seenBefore.has(ran)) {
+        notebook.activeCellIndex = widgets.indexOf(waits) + 1;
+        stay(scroller, waits, ends, true);
+        return;
+      }
+      const hasLifted = liftAbove(above);
+      if (!isCode(ran)) return;
+      const isTyped = asksForTyping(notebook, at);
+      const asks = isTyped || asksForADrawing(sourceOf(ran));
+      ran.node.classList.toggle(HELD, asks);
+      ran.node.classList.toggle(TYPED, isTyped);
+      const former = ran.node.querySelector(".course-lab"); // of an earlier run
+      stay(scroller, ran, ends, asks || hasLifted, former);
     }
 
     app.commands.commandExecuted.connect((_, { id, result }) => {
-      const notebook = (id === GOES_ON || id === STAYS) && notebookHere();
-      if (!notebook) return;
-      const scroller = scrollerOf(notebook), { widgets } = notebook, at = notebook.activeCellIndex - (id === GOES_ON), ran = widgets[at];
-      if (!ran) return;
-      const waits = widgets.slice(0, at).findLast((cell) => seen(cell) && waitingLab(cell.node));
-      if (waits && !seen(ran)) { // to run a cell lifts no curtain
-        notebook.activeCellIndex = widgets.indexOf(waits) + 1;
-        stay(scroller, waits, result, true);
-        return;
-      }
-      const lifted = widgets.slice(0, at).filter(({ node }) => node.classList.contains(HELD));
-      for (const { node } of lifted) node.classList.remove(HELD, TYPED);
-      if (!isCode(ran)) return;
-      const typed = isTyped(notebook, at), asks = typed || isDrawn(sourceOf(ran));
-      ran.node.classList.toggle(HELD, asks);
-      ran.node.classList.toggle(TYPED, typed);
-      stay(scroller, ran, result, asks || lifted.length > 0, ran.node.querySelector(".course-lab")); // which goes, if the cell ran before
+      if (id === GOES_ON || id === STAYS) afterRun(id, result);
     });
   }
 
-  // A notebook that begins anew while it is open: what was written is saved before, and what there is now is read after.
-  // Without that, JupyterLab's next save offers to overwrite it.
-  const SAME_MS = 500; // two times of a file that near are one, as they are for JupyterLab
+  // A notebook can begin anew on the contents page while it is open here. What was written is saved
+  // before that, and the file is read again afterwards. Otherwise JupyterLab's next save would
+  // offer to overwrite the file.
+  const SAME_MS = 500; // two times of a file that are so near are one, as they are for JupyterLab
 
   function followTheDisk(app) {
-    const opened = () => [...app.shell.widgets("main")].map(({ context }) => context).filter((one) => one?.isReady && one.path.endsWith(".ipynb"));
     const channel = new BroadcastChannel("course-workspace");
 
+    const openNotebooks = () => {
+      const contexts = [...app.shell.widgets("main")].map(({ context }) => context);
+      return contexts.filter((context) => context?.isReady && context.path.endsWith(".ipynb"));
+    };
+
     async function isOld({ path, contentsModel }) {
-      const there = await app.serviceManager.contents.get(path, { content: false }).catch(() => null);
-      return there && contentsModel && Date.parse(there.last_modified) - Date.parse(contentsModel.last_modified) > SAME_MS;
+      const file = await app.serviceManager.contents.get(path, { content: false })
+        .catch(() => null);
+      if (!file || !contentsModel) return false;
+      return Date.parse(file.last_modified) - Date.parse(contentsModel.last_modified) > SAME_MS;
     }
-    let reads = false;
+
+    let isReading = false;
     async function readAgain() {
-      if (reads || document.hidden) return;
-      reads = true;
-      for (const context of opened()) if (!context.model.dirty && (await isOld(context)) && !context.model.dirty) await context.revert();
-      reads = false;
+      if (isReading || document.hidden) return;
+      isReading = true;
+      for (const context of openNotebooks()) {
+        if (context.model.dirty) continue;
+        const isBehind = await isOld(context);
+        // The reader may have typed meanwhile.
+        if (isBehind && !context.model.dirty) await context.revert();
+      }
+      isReading = false;
     }
-    channel.onmessage = async ({ data }) => {
-      if (data !== "save") return;
-      await Promise.all(opened().filter(({ model }) => model.dirty).map((context) => context.save().catch(() => {})));
+
+    async function saveAll() {
+      const changed = openNotebooks().filter(({ model }) => model.dirty);
+      await Promise.all(changed.map((context) => context.save().catch(() => {})));
       channel.postMessage("saved");
+    }
+    channel.onmessage = ({ data }) => {
+      if (data === "save") saveAll();
     };
     document.addEventListener("visibilitychange", readAgain);
     window.addEventListener("focus", readAgain);
   }
 
-  const plugin = { id: "course-keys:plugin", autoStart: true, activate: (app) => { followTheKeys(app); followTheDisk(app); } };
-  (window._JUPYTERLAB ??= {})["course-keys"] = {
+  const plugin = {
+    id: "course-keys:plugin",
+    autoStart: true,
+    activate: (app) => {
+      followTheKeys(app);
+      followTheDisk(app);
+    },
+  };
+  window._JUPYTERLAB ??= {};
+  window._JUPYTERLAB["course-keys"] = {
     init: () => {},
     get: async () => () => ({ __esModule: true, default: plugin }),
   };
