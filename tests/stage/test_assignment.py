@@ -32,14 +32,14 @@ def test_what_is_handed_out_has_no_line_of_a_solution_and_all_that_it_links_to(
     assignment.write_notebook(path, folder)
     for where in (folder, handed_out / "course" / "notebooks"):
         assert_unsolved(path, json.loads((where / path.name).read_text(encoding="utf-8"))["cells"])
-    for one in folder.iterdir():
-        links = re.findall(r"\]\(([^)#:]+\.\w+)[)#]", one.read_text(encoding="utf-8"))
+    for text in folder.iterdir():
+        links = re.findall(r"\]\(([^)#:]+\.\w+)[)#]", text.read_text(encoding="utf-8"))
         assert [link for link in links if not (folder / link).is_file()] == []
 
 
 def test_a_zip_has_the_notebook_and_the_course_and_no_text_that_has_answers(handed_out):
     whole = {NOTEBOOKS[3].name, "README.md", "GLOSSARY.md", "AGENTS.md", "course"}
-    assert {one.name for one in handed_out.iterdir()} == whole
+    assert {path.name for path in handed_out.iterdir()} == whole
     with zipfile.ZipFile(handed_out.with_suffix(".zip")) as archive:
         names = archive.namelist()
     assert {f"assignment/{name}" for name in whole - {"course"}} < {*names}
@@ -47,24 +47,24 @@ def test_a_zip_has_the_notebook_and_the_course_and_no_text_that_has_answers(hand
 
 
 def assert_unsolved(path: Path, cells: list[dict]) -> None:
-    """No line that stands in a solution alone, no result, and each stub and check."""
+    """The cells have each stub and check, but no result, and no line of a solution alone."""
     texts = ["".join(cell["source"]) for cell in cells]
-    others = "\n".join(
-        cell.source for cell in read(path).cells if "<summary>Solution<" not in cell.source
-    )
+    handed_out = "\n".join(texts)
+    sources = [cell.source for cell in read(path).cells]
+    others = "\n".join(text for text in sources if "<summary>Solution<" not in text)
     for exercise in exercises_of(path):
         lines = {line.strip() for line in exercise.solution.splitlines()}
         only_there = [line for line in lines if line and line not in others]
-        assert [line for line in [exercise.solution, *only_there] if line in "\n".join(texts)] == []
+        assert exercise.solution not in handed_out
+        assert [line for line in only_there if line in handed_out] == []
         assert {exercise.stub, exercise.check} <= {*texts}
-    assert {out["output_type"] for cell in cells for out in cell.get("outputs", [])} <= {
-        "display_data"
-    }
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert {output["output_type"] for output in outputs} <= {"display_data"}
 
 
 def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_hand_in(handed_out):
-    path, folder = NOTEBOOKS[3], handed_out
-    said = (folder / "README.md").read_text(encoding="utf-8")
+    path = NOTEBOOKS[3]
+    said = (handed_out / "README.md").read_text(encoding="utf-8")
     assert re.findall("^## (.+)", said, re.MULTILINE) == [
         "Install",
         "Where to work",
@@ -73,31 +73,31 @@ def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_ha
     ]
     for turn in turns_of(read(path)):
         assert (f"| {turn.number} | {turn.title} |" in said) == (not turn.is_beyond)
-    # What it says of the folder holds there: the course is whole enough to make a student's copies, without a solution.
-    course = folder / "course"
+    # What it says of the folder holds there: the course is whole enough to make a student's copies,
+    # and none of them has a solution.
+    course = handed_out / "course"
     assert f"course/my_notebooks/{path.name}" in said
-    code = "from course_utils.stage.workspace import copies; print(copies.MINE.parent); print(*copies.bring_up_to_date())"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=course,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=own(course),
-    )
-    assert run.stdout.splitlines()[0] == str(course)
+    assert copies_made_in(course) == str(course)
     copy = json.loads((course / "my_notebooks" / path.name).read_text(encoding="utf-8"))
     assert_unsolved(path, copy["cells"])
-    dead = re.findall(
-        r"\]\((notebooks/[^)#:]+|[A-Z]+\.md)[)#]",
-        (course / "README.md").read_text(encoding="utf-8"),
-    )
-    assert [link for link in dead if not (course / link).is_file()] == []
+    readme = (course / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((notebooks/[^)#:]+|[A-Z]+\.md)[)#]", readme)
+    assert [link for link in links if not (course / link).is_file()] == []
 
 
-def own(course: Path) -> dict[str, str]:
-    """The environment in which that folder's package is imported, and not this one's."""
-    return os.environ | {"PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1"}
+MAKE_COPIES = """
+from course_utils.stage.workspace import copies
+print(copies.MINE.parent)
+print(*copies.bring_up_to_date())
+"""
+
+
+def copies_made_in(course: Path) -> str:
+    """Make a student's copies with that folder's package, and not this one's; returns where."""
+    own = os.environ | {"PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", MAKE_COPIES]
+    run = subprocess.run(command, cwd=course, capture_output=True, text=True, check=True, env=own)
+    return run.stdout.splitlines()[0]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -109,14 +109,18 @@ def test_the_key_has_each_turns_solution_its_worth_and_what_the_check_says_of_mi
     turns = turns_of(read(path))
     solutions = [exercise.solution for exercise in exercises_of(path)]
     assert len(solutions) == len(turns)
-    assert [one for one in solutions if one.strip() not in said] == []
+    assert [solution for solution in solutions if solution.strip() not in said] == []
     assert said.count("(1 point)") == sum(not turn.is_beyond for turn in turns)
-    advice = [words for turn in turns for words in assignment.listed(turn.check)[1]]
+    advice = []
+    for turn in turns:
+        _, mistakes = assignment.listed(turn.check)
+        advice += mistakes
     assert advice
     assert [words for words in advice if f"- {words}" not in said] == []
 
 
 def test_a_name_that_is_none_gets_the_names_that_there_are(capsys):
     assert commands.main("assignment", "9") == 2
-    assert "There is no notebook '9'. There are: 01_floats" in (said := capsys.readouterr().err)
+    said = capsys.readouterr().err
+    assert "There is no notebook '9'. There are: 01_floats" in said
     assert said.rstrip().endswith("make assignment NB=04")

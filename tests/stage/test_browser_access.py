@@ -1,4 +1,7 @@
-"""What is ours on a page can be used by everybody: axe-core finds no fault, and the keyboard reaches every control."""
+"""Everybody can use what is ours on a page.
+
+axe-core finds no fault, and the keyboard reaches every control.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,19 +20,27 @@ from tests.helpers import browser
 
 browser.skip_without_browser()
 
-# What the Tab key comes to in a lab, and how it looks, its own parts included.
-REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, a[href], .widget-readout, [tabindex='0']")].filter(
-  (node) => (node.tabIndex >= 0 || node.isContentEditable) && !node.disabled && node.checkVisibility({ visibilityProperty: true }))"""
+# What the Tab key comes to in a lab.
+REACHABLE = """(lab) => {
+  const kinds = "button, input, select, summary, a[href], .widget-readout, [tabindex='0']";
+  const isReachable = (node) =>
+    (node.tabIndex >= 0 || node.isContentEditable) &&
+    !node.disabled &&
+    node.checkVisibility({ visibilityProperty: true });
+  return [...lab.querySelectorAll(kinds)].filter(isReachable);
+}"""
+# How a node looks, its own parts included.
 LOOK = """(node) => [node, ...node.querySelectorAll("rect, .mark")].map((part) => {
   const { outline, stroke, strokeWidth } = getComputedStyle(part);
   return `${outline} ${stroke} ${strokeWidth}`;
 }).join()"""
 
-
-# Of the lab, of its picture, of what is said below; its table is folded, as it was at first.
+# The heights of the lab, of its picture, and of what is said below. Its table is folded, as it was
+# at first.
 HEIGHTS = """(lab) => {
   lab.querySelector(".course-numbers").open = false;
-  const parts = ["picture", "meaning", "report"].map((name) => lab.querySelector(`.course-${name}`));
+  const names = ["picture", "meaning", "report"];
+  const parts = names.map((name) => lab.querySelector(`.course-${name}`));
   return [lab, ...parts].map((part) => part.getBoundingClientRect().height);
 }"""
 
@@ -61,9 +72,8 @@ def test_all_labs_appear_and_none_of_them_fails(labs_page):
 def test_axe_finds_no_fault_in_labs_and_outputs(page, theme):
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item[data-type=submenu]", has_text="Theme").first.hover()
-    page.locator(
-        "[data-command='apputils:change-theme']", has_text=f"JupyterLab {theme}"
-    ).first.click()
+    command = "[data-command='apputils:change-theme']"
+    page.locator(command, has_text=f"JupyterLab {theme}").first.click()
     page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {theme}']", state="attached")
     assert faults(page, ".course-lab", ".jp-OutputArea-output") == []
 
@@ -78,16 +88,15 @@ def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab
 
 
 def assert_the_tab_key_comes_everywhere(page: Page) -> None:
-    """In each lab to every control, showing where it is, and then out of the lab."""
+    """In each lab the Tab key comes to every control, shows where it is, and leaves the lab."""
     for lab in page.locator(".course-lab").all():
         name = lab.get_attribute("aria-label")
         page.evaluate("document.activeElement.blur()")
         looks = lab.evaluate(f"(lab) => ({REACHABLE})(lab).map({LOOK})")
         lab.evaluate(f"(lab) => ({REACHABLE})(lab)[0].focus()")
         for number, look in enumerate(looks):
-            at, now = lab.evaluate(
-                f"(lab) => [({REACHABLE})(lab).indexOf(document.activeElement), ({LOOK})(document.activeElement)]"
-            )
+            at = lab.evaluate(f"(lab) => ({REACHABLE})(lab).indexOf(document.activeElement)")
+            now = page.evaluate(f"({LOOK})(document.activeElement)")
             assert at == number, f"{name}: the Tab key comes to {at} in place of {number}"
             assert now != look or not number, f"{name}: nothing shows that the focus is at {number}"
             page.keyboard.press("Tab")
@@ -96,7 +105,10 @@ def assert_the_tab_key_comes_everywhere(page: Page) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lab_is_seen_at_once_on_a_laptop(page, name):
-    """In every preset; tests/engine/test_labs_contract.py looks at every drawn state, with what is measured here."""
+    """In every preset. tests/engine/test_labs_contract.py estimates it for every drawn state.
+
+    It takes from here how much height there is around a lab's parts.
+    """
     lab = browser.lab_of(page, name)
     for preset in labs.lab_named(name).presets:
         browser.press(lab, preset)
@@ -123,9 +135,8 @@ def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):
-    browser.assert_takes_no_key(
-        page, browser.lab_of(page, "float").get_by_role("textbox", name="times 2^k, typed")
-    )
+    lab = browser.lab_of(page, "float")
+    browser.assert_takes_no_key(page, lab.get_by_role("textbox", name="times 2^k, typed"))
 
 
 def test_a_link_to_the_glossary_shows_its_word_in_jupyterlab(page):

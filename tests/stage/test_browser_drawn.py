@@ -1,4 +1,7 @@
-"""A guess that is drawn in a real JupyterLab: by a stroke, by keys and by a finger, while the kernel is busy, too."""
+"""A guess is drawn in a real JupyterLab, by a stroke, by keys and by a finger.
+
+That works while the kernel is busy, too.
+"""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -9,7 +12,8 @@ from tests.helpers import browser
 browser.skip_without_browser()
 SOURCES = [
     f"import sys, time\nsys.path.insert(0, {str(ROOT)!r})",
-    "from course_utils.engine.labs.panel import Panel\nfrom tests.helpers.small_lab import DrawingLab",
+    "from course_utils.engine.labs.panel import Panel\n"
+    "from tests.helpers.small_lab import DrawingLab",
     "Panel(DrawingLab())",
     "time.sleep(0)",
 ]
@@ -19,9 +23,8 @@ SOURCES = [
 def page(chromium, jupyter):
     folder, address = jupyter
     path = browser.notebook_of(folder / "drawn.ipynb", SOURCES)
-    seen = browser.launched(
-        chromium.browser_type
-    )  # without a screen, a moving finger is taken for scrolling
+    # With a window, since a browser without one takes a moving finger for scrolling.
+    seen = browser.launched(chromium.browser_type)
     page = browser.open_page(seen.new_context(has_touch=True), address, path)
     browser.run_all(page, path)
     yield page
@@ -41,23 +44,25 @@ def marks(page: Page) -> Locator:
 
 
 def expect_marks(marks: Locator, *words: str) -> None:
-    """Until Python has said so: the last of several moves reaches it when the first has been answered."""
+    """The marks stand at these values, as Python says it.
+
+    That takes a while: the last of several moves reaches Python when the first has been answered.
+    """
     for mark, said in zip(marks.all(), words, strict=True):
         expect(mark).to_have_attribute("aria-valuetext", said, timeout=10_000)
 
 
 def place(marks: Locator, number: int, share: float) -> tuple[float, float]:
-    """Where on the page that level of that mark lies; 0 is the lowest, 1 the highest."""
+    """Where on the page a level of that mark lies, from 0, the lowest, to 1, the highest."""
     box = marks.nth(number).locator(".track").bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + (1 - share) * box["height"]
 
 
 def test_a_stroke_sets_all_marks_that_it_passes(marks):
     mouse = marks.page.mouse
-    begin, end = place(marks, 0, 0.1), place(marks, 2, 0.9)
-    mouse.move(*begin)
+    mouse.move(*place(marks, 0, 0.1))
     mouse.down()
-    mouse.move(*end)  # in one leap
+    mouse.move(*place(marks, 2, 0.9))  # in one leap
     mouse.up()
     expect_marks(marks, "2 cm²", "10 cm²", "18 cm²")
 
@@ -75,12 +80,11 @@ def test_a_finger_draws_and_the_page_stays_where_it_is(marks):
     page = marks.page
     devtools = page.context.new_cdp_session(page)
     top = marks.first.bounding_box()["y"]
-    moves = [
-        (kind, place(marks, 1, at))
-        for kind, at in (("touchStart", 0.2), ("touchMove", 0.5), ("touchMove", 0.8))
-    ]
-    for kind, (x, y) in moves:
-        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    shares = {0.2: "touchStart", 0.5: "touchMove", 0.8: "touchMove"}
+    points = {place(marks, 1, share): kind for share, kind in shares.items()}
+    for (x, y), kind in points.items():
+        touch = {"type": kind, "touchPoints": [{"x": x, "y": y}]}
+        devtools.send("Input.dispatchTouchEvent", touch)
     devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect_marks(marks, "not set", "16 cm²", "not set")
     assert marks.first.bounding_box()["y"] == top
@@ -89,7 +93,8 @@ def test_a_finger_draws_and_the_page_stays_where_it_is(marks):
 def test_marks_move_while_the_kernel_is_busy_and_it_gets_the_last_place(marks):
     page = marks.page
     page.evaluate("""() => {
-      window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({ code: "time.sleep(2)" });
+      const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+      kernel.requestExecute({ code: "time.sleep(2)" });
     }""")
     marks.first.focus()
     for _ in range(6):

@@ -1,4 +1,7 @@
-"""Every guess of every notebook, with its cell in the middle of a laptop's window: nothing that follows it is in view."""
+"""When the cell of a guess is in the middle of a laptop's window, nothing of the answer is in view.
+
+That holds for every guess: in a copy, before an audience, on a page and on a slide.
+"""
 
 import re
 from pathlib import Path
@@ -22,69 +25,90 @@ skip_without_browser()
 
 LAPTOP = {"width": 1366, "height": 768}
 OPEN = """async (name) => {
-  await window.jupyterapp.commands.execute('docmanager:open', { path: name, kernel: { shouldStart: false } });
+  const options = { path: name, kernel: { shouldStart: false } };
+  await window.jupyterapp.commands.execute('docmanager:open', options);
 }"""
 SHOWS = """([name, all]) => {
   const { context, content } = window.jupyterapp.shell.currentWidget ?? {};
   return context?.path === name && content?.widgets?.length === all;
 }"""
-# The cells below it that show in JupyterLab's window, as numbers, with its input in the middle.
+# With the cell's input in the middle of JupyterLab's window, the numbers of the cells below it that
+# show in the window.
 BELOW_THE_CELL = """async (at) => {
-  const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  const notebook = window.jupyterapp.shell.currentWidget.content, panel = notebook.node.querySelector(".jp-WindowedPanel-outer");
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const twoFrames = async () => { await frame(); await frame(); };
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  const panel = notebook.node.querySelector(".jp-WindowedPanel-outer");
   notebook.scrollToItem(at, "start");
-  while (!notebook.widgets[at].editorWidget?.node.isConnected) await frames();
+  while (!notebook.widgets[at].editorWidget?.node.isConnected) await twoFrames();
   for (let times = 0; times < 5; times++) { // what is drawn on the way may move it
-    await frames();
-    const input = notebook.widgets[at].editorWidget.node.getBoundingClientRect(), seen = panel.getBoundingClientRect();
+    await twoFrames();
+    const input = notebook.widgets[at].editorWidget.node.getBoundingClientRect();
+    const seen = panel.getBoundingClientRect();
     panel.scrollTop += (input.top + input.bottom - seen.top - seen.bottom) / 2;
   }
-  const end = panel.getBoundingClientRect().bottom, shows = ({ node }) => node.isConnected && node.getBoundingClientRect().top < end;
-  return notebook.widgets.flatMap((cell, number) => (number > at && shows(cell) ? [number] : []));
+  const end = panel.getBoundingClientRect().bottom;
+  const shows = ({ node }) => node.isConnected && node.getBoundingClientRect().top < end;
+  const numbers = [...notebook.widgets.keys()];
+  return numbers.filter((number) => number > at && shows(notebook.widgets[number]));
 }"""
-# The same on a page: what stands below each question, beside what unfolds the rest.
+# The same on a page, with each question in the middle. What unfolds the rest may show.
 BELOW_THE_QUESTIONS = """() => [...document.querySelectorAll("main details.fold")].flatMap((fold) => {
   const question = fold.previousElementSibling;
   question.scrollIntoView({ block: "center" });
-  const after = (one) => fold.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING && one.localName !== "summary";
-  return [...document.querySelectorAll("main *, footer")].filter((one) => after(one) && one.checkVisibility({ contentVisibilityAuto: true }))
-    .filter((one) => !one.closest("details:not([open])") && one.getBoundingClientRect().top < innerHeight)
-    .map((one) => `${question.textContent}: ${one.textContent.slice(0, 60)}`);
+  const isBelow = (node) =>
+    fold.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING &&
+    node.localName !== "summary";
+  const shows = (node) =>
+    node.checkVisibility({ contentVisibilityAuto: true }) &&
+    !node.closest("details:not([open])") &&
+    node.getBoundingClientRect().top < innerHeight;
+  return [...document.querySelectorAll("main *, footer")]
+    .filter((node) => isBelow(node) && shows(node))
+    .map((node) => `${question.textContent}: ${node.textContent.slice(0, 60)}`);
 })"""
 
 # What is read in the window at each guess of a deck, while a presenter turns the slides.
 ON_THE_SLIDES = """() => [...document.querySelectorAll(".slide")].flatMap((slide) => {
-  const seen = document.body.innerText, asked = slide.textContent.match(/Your guess/g) ?? [];
+  const seen = document.body.innerText;
+  const asked = slide.textContent.match(/Your guess/g) ?? [];
   dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
   return asked.map(() => seen);
 })"""
 
 
 def guesses(notebook: Notebook) -> list[int]:
-    """Where the cells with a guess stand."""
+    """The numbers of the cells with a guess."""
     return [at for at, part in enumerate(outline(notebook).parts) if part.waits_for_a_guess]
 
 
 def ways(path: Path) -> set[str]:
     """The ways in which the notebook asks for a guess."""
     waiting = [part for part in outline(read(path)).parts if part.waits_for_a_guess]
-    drawn = {"in a picture" for part in waiting if part.is_drawn_guess}
-    typed = [part.text for part in waiting if not part.is_drawn_guess]
-    several = {"for several" for text in typed if text.count("...") > 1}
-    return drawn | several | {"for a word" if '"' in text else "for a number" for text in typed}
+    found = set()
+    for part in waiting:
+        if part.is_drawn_guess:
+            found.add("in a picture")
+            continue
+        found.add("for a word" if '"' in part.text else "for a number")
+        if part.text.count("...") > 1:
+            found.add("for several")
+    return found
 
 
 def test_the_notebooks_that_stand_for_all_ask_in_every_way_and_have_the_most_labs():
     asking, with_labs = SOME_NOTEBOOKS
     assert ways(asking) == {"in a picture", "for several", "for a word", "for a number"}
-    labs = {
-        path: sum("labs." in source(cell) for cell in read(path)["cells"]) for path in NOTEBOOKS
-    }
+    labs = {path: number_of_labs(path) for path in NOTEBOOKS}
     assert labs[with_labs] == max(labs.values())
 
 
+def number_of_labs(path: Path) -> int:
+    return sum("labs." in source(cell) for cell in read(path)["cells"])
+
+
 def assert_nothing_follows(page: Page, paths: list[Path]) -> None:
-    """In each of these notebooks, one after the other, in the JupyterLab of that page."""
+    """In the JupyterLab of that page, nothing follows a guess in any of these notebooks."""
     page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.content?.widgets?.length")
     for path in paths:
         notebook = read(path)
@@ -93,7 +117,8 @@ def assert_nothing_follows(page: Page, paths: list[Path]) -> None:
         page.wait_for_function(SHOWS, arg=[path.name, len(cells)])
         for at in guesses(notebook):
             below = page.evaluate(BELOW_THE_CELL, at)
-            assert not below, f"{source(cells[at])}: {[source(cells[one])[:60] for one in below]}"
+            texts = [source(cells[number])[:60] for number in below]
+            assert texts == [], source(cells[at])
 
 
 @some_or_all_notebooks
@@ -133,35 +158,45 @@ def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
 
 
 def revealed(guess: Cell, below: list[Cell]) -> set[str]:
-    """What the table that the guess is set against says was measured.
+    """What the table with this guess says was measured.
 
-    Left out is what may stand on a slide by chance: a single digit, and a time, which is another with each run.
+    It leaves out what may stand on a slide by chance: a single digit, and a time, which is another
+    with each run.
     """
     if figure_in(source(guess)):
         return set()  # it is a picture, on the next slide
-    named = re.compile(rf"guess=.*\b{source(guess).partition(' ')[0]}\b")
-    table = next(
-        cell for cell in below if cell["cell_type"] == "code" and named.search(source(cell))
-    )
+    name, _, _ = source(guess).partition(" ")
+    reveals = re.compile(rf"guess=.*\b{name}\b")
+    code = [cell for cell in below if cell["cell_type"] == "code"]
+    table = next(cell for cell in code if reveals.search(source(cell)))
     if "nbval-ignore-output" in table["metadata"].get("tags", []):
         return set()
-    lines = "".join(table["outputs"][-1]["data"]["text/plain"]).splitlines()[1:]
-    return {re.split(r"\s{2,}", line.strip())[1:3][-1] for line in lines} - set("0123456789")
+    _, *lines = "".join(table["outputs"][-1]["data"]["text/plain"]).splitlines()
+    measured = set()
+    for line in lines:
+        _, *columns = re.split(r"\s{2,}", line.strip())
+        measured.add(columns[:2][-1])  # behind the prediction, if there is one
+    return measured - set("0123456789")
 
 
 @few_notebooks
 def test_on_a_slide(tmp_path: Path, chromium: Browser, path: Path):
-    """What was measured is not there, but where the question itself has that number, or offers that word."""
-    notebook, file = read(path), tmp_path / "deck.html"
+    """What was measured is not there.
+
+    The question itself may have that number, or offer that word.
+    """
+    notebook = read(path)
+    cells = notebook["cells"]
+    file = tmp_path / "deck.html"
     file.write_text(deck(path), encoding="utf-8")
     with blank_page(chromium) as page:
         open_deck(page, file, (LAPTOP["width"], LAPTOP["height"]))
         slides = page.evaluate(ON_THE_SLIDES)
     for at, slide in zip(guesses(notebook), slides, strict=True):
-        cells = notebook["cells"]
+        guess = source(cells[at])
         question = next(source(cell) for cell in cells[at::-1] if cell["cell_type"] == "markdown")
-        offered = set(re.findall(r'"([^"]+)"', source(cells[at])))
+        offered = set(re.findall(r'"([^"]+)"', guess))
         for answer in revealed(cells[at], cells[at + 1 :]) - offered:
             words = re.compile(rf"(?<![\w.,]){re.escape(answer)}(?![\w]|[.,]\d)")
-            in_question = words.findall(f"{question} {source(cells[at])}")
+            in_question = words.findall(f"{question} {guess}")
             assert len(words.findall(slide)) <= len(in_question), f"{answer} stands on: {slide}"

@@ -1,4 +1,7 @@
-"""Shift+Enter, the key that everybody presses, cell by cell through every notebook: after each key one looks at the window."""
+"""Shift+Enter, the key that everybody presses, cell by cell through a notebook.
+
+After each key the tests look at what is in the window.
+"""
 
 import time
 from collections.abc import Iterator
@@ -28,10 +31,16 @@ LAPTOP = {"width": 1366, "height": 768}
 HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"  # the notebook in front
 # Notes each cell as soon as it is painted in the window. A moment is enough to read an answer.
 WATCH = """() => {
-  const notebook = window.jupyterapp.shell.currentWidget.content, cells = notebook.widgets;
-  const root = notebook.node.querySelector(".jp-WindowedPanel-outer"), numbers = new Map(cells.map(({ node }, at) => [node, at]));
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  const cells = notebook.widgets;
+  const root = notebook.node.querySelector(".jp-WindowedPanel-outer");
+  const numbers = new Map(cells.map(({ node }, at) => [node, at]));
   window.courseSeen = new Set();
-  const note = (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && window.courseSeen.add(numbers.get(target)));
+  const note = (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (isIntersecting) window.courseSeen.add(numbers.get(target));
+    }
+  };
   const watching = new IntersectionObserver(note, { root, rootMargin: "-2px" });
   for (const { node } of cells) watching.observe(node);
   notebook.activeCellIndex = 0;
@@ -39,29 +48,51 @@ WATCH = """() => {
 }"""
 # When the kernel and the page have done what they had to do for that cell: what lies where.
 LOOK = """async ([at, makesLab]) => {
-  const frames = async (number) => { while (number--) await new Promise(requestAnimationFrame); };
-  const panel = window.jupyterapp.shell.currentWidget, { content: notebook, sessionContext } = panel, { node } = notebook.widgets[at];
+  const frame = () => new Promise(requestAnimationFrame);
+  const boxOf = (part) => part.getBoundingClientRect();
+  const { content: notebook, sessionContext } = window.jupyterapp.shell.currentWidget;
+  const { node } = notebook.widgets[at];
   await sessionContext.session.kernel.requestKernelInfo();
+
+  // Until the lab is drawn, and nothing moves any more.
   const picture = () => node.querySelector(".course-lab[aria-label] .course-picture svg");
-  for (const begun = performance.now(); makesLab && !picture() && performance.now() - begun < 60_000;) await frames(1);
-  const place = () => JSON.stringify([node, ...node.querySelectorAll(".course-lab, .course-picture")].map((one) => one.getBoundingClientRect()));
-  for (let last = "", same = 0; same < (makesLab ? 6 : 2); last = place()) { same = place() === last ? same + 1 : 0; await frames(1); }
-  const seen = notebook.node.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
-  const outside = (one) => { const { top, bottom } = one.getBoundingClientRect(); return Math.max(seen.top - top, bottom - seen.bottom); };
-  const all = [...node.querySelectorAll(".course-lab :is(button, input, .noUi-handle, .course-meaning, .course-picture)")].filter((one) => one.checkVisibility());
-  const height = (one) => one.getBoundingClientRect().height;
-  const lab = node.querySelector(".course-lab"), screen = node.querySelector(".course-screen");
+  const end = performance.now() + 60_000;
+  while (makesLab && !picture() && performance.now() < end) await frame();
+  const place = () => {
+    const parts = [node, ...node.querySelectorAll(".course-lab, .course-picture")];
+    return JSON.stringify(parts.map(boxOf));
+  };
+  let last = "";
+  let same = 0;
+  while (same < (makesLab ? 6 : 2)) {
+    same = place() === last ? same + 1 : 0;
+    await frame();
+    last = place();
+  }
+
+  const seen = boxOf(notebook.node.querySelector(".jp-WindowedPanel-outer"));
+  const outside = (part) => Math.max(seen.top - boxOf(part).top, boxOf(part).bottom - seen.bottom);
+  const kinds = "button, input, .noUi-handle, .course-meaning, .course-picture";
+  const inLab = [...node.querySelectorAll(`.course-lab :is(${kinds})`)];
+  const parts = inLab.filter((part) => part.checkVisibility());
+  const lab = node.querySelector(".course-lab");
+  const onScreen = [...node.querySelectorAll(".course-screen > *")];
+  const bottom = Math.max(...onScreen.map((part) => boxOf(part).bottom));
   return {
-    active: notebook.activeCellIndex, seen: [...window.courseSeen].sort((a, b) => a - b),
-    outside: Math.max(0, ...all.map(outside)), parts: all.length,
-    height: lab ? Math.max(...[...screen.children].map((one) => one.getBoundingClientRect().bottom)) - lab.getBoundingClientRect().top : 0,
+    active: notebook.activeCellIndex,
+    seen: [...window.courseSeen].sort((a, b) => a - b),
+    outside: Math.max(0, ...parts.map(outside)),
+    parts: parts.length,
+    height: lab ? bottom - boxOf(lab).top : 0,
   };
 }"""
 OPEN = """async (name) => {
   window.jupyterapp.commands.execute("docmanager:open", { path: name, kernel: { name: "python3" } });
 }"""
-IS_OPEN = f"""(name) => window.jupyterapp?.shell.currentWidget?.context?.path === name && ({HAS_KERNEL})()
-  && window.jupyterapp.shell.currentWidget.content.widgets.length > 1"""
+IS_OPEN = f"""(name) => {{
+  const panel = window.jupyterapp?.shell.currentWidget;
+  return panel?.context?.path === name && ({HAS_KERNEL})() && panel.content.widgets.length > 1;
+}}"""
 CLOSE = """async () => {
   const { currentWidget } = window.jupyterapp.shell;
   await currentWidget.sessionContext.shutdown();
@@ -86,15 +117,14 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def students(copies: Path, chromium: Browser) -> Iterator[Page]:
-    """A page of a JupyterLab over it."""
-    folder = copies
-    notebook_of(folder / "blank.ipynb", ["1", "2"])
+    """A page of a JupyterLab over that folder, with a blank notebook open."""
+    blank = notebook_of(copies / "blank.ipynb", ["1", "2"])
     page = chromium.new_page(viewport=LAPTOP)
     page.set_default_timeout(120_000)
-    with jupyterlab(folder) as address:
-        start_kernel(address, folder / "blank.ipynb")
-        page.goto(address.format(folder / "blank.ipynb"))
-        page.wait_for_function(IS_OPEN, arg="blank.ipynb")
+    with jupyterlab(copies) as address:
+        start_kernel(address, blank)
+        page.goto(address.format(blank))
+        page.wait_for_function(IS_OPEN, arg=blank.name)
         yield page
         page.close()
 
@@ -107,7 +137,10 @@ def makes_lab(cell: Cell) -> bool:
 
 
 def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
-    """Press the key for that cell, and look: how much of its lab is outside, and what below it was seen since then."""
+    """Press the key for that cell, and look.
+
+    Returns how much of its lab is outside, and which cells below it were seen since the key.
+    """
     page.evaluate("() => window.courseSeen.clear()")
     page.keyboard.press("Shift+Enter")
     found = page.evaluate(LOOK, [at, makes_lab(cell)])
@@ -115,31 +148,37 @@ def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
 
 
 def walk(page: Page, notebook: Notebook) -> list[str]:
-    """Press the key for each cell, and Show in each picture that has it; what was wrong."""
-    wrong, cells = [], notebook["cells"]
+    """Press the key for each cell, and Show in each picture that has it; returns what was wrong."""
+    wrong = []
     page.evaluate(WATCH)
     parts = outline(notebook).parts
-    for at, cell in enumerate(cells):
+    for at, cell in enumerate(notebook["cells"]):
         asks = parts[at].waits_for_a_guess
         if not (asks or makes_lab(cell)):
             page.keyboard.press("Shift+Enter")
             continue
         page.evaluate(LOOK, [max(0, at - 1), False])  # until all before it has run
-        found, words = press(page, at, cell), f"{at}: {source(cell)[:50]}"
+        found = press(page, at, cell)
+        words = f"{at}: {source(cell)[:50]}"
         if makes_lab(cell) and (not found["parts"] or found["outside"] > 1):
             wrong.append(f"{words}: {found['outside']:.0f} px of {found['height']:.0f} are outside")
         if asks and found["below"]:
             wrong.append(f"{words}: in the window were cells {found['below']}")
         if parts[at].is_drawn_guess:
-            wrong += [f"{words}: {one}" for one in show(page, at, cell)]
+            wrong += [f"{words}: {fault}" for fault in show(page, at, cell)]
     return wrong
 
 
 def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
-    """To run the next cell does not show the answer, and Show does; then the key goes on."""
+    """The answer is not seen when the next cell runs, but after Show; then the key goes on.
+
+    Yields what was wrong with that.
+    """
     found = press(page, at, cell)
-    if found["below"] or found["outside"] > 1:
-        yield f"once more, and in the window were cells {found['below']}, and {found['outside']:.0f} px outside"
+    if found["below"]:
+        yield f"after one more key, in the window were cells {found['below']}"
+    if found["outside"] > 1:
+        yield f"after one more key, {found['outside']:.0f} px are outside"
     waiting = page.locator(f"{HERE} .course-waits")
     waiting.get_by_role("button", name="Show", exact=True).click()
     waiting.wait_for(state="detached")
@@ -151,7 +190,8 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
         yield f"after Show, cell {found['active']} is chosen, and {waiting.count()} wait"
 
 
-# The walk through a notebook takes half a minute of a browser, so one that asks in every way stands for all.
+# The walk through a notebook takes half a minute of a browser. So one that asks in every way stands
+# for all.
 @pytest.mark.parametrize("path", few(NOTEBOOKS, SOME_NOTEBOOKS[:1]), ids=lambda path: path.stem)
 def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(
     students: Page, path: Path
@@ -173,7 +213,7 @@ DRAWN = [
 
 @pytest.fixture
 def short(students: Page, copies: Path, request: pytest.FixtureRequest) -> Page:
-    """A page with a short notebook of these cells, below some lines of text, with nothing run yet."""
+    """A page with a short notebook of these cells, below some lines of text. No code has run."""
     name = f"{request.node.originalname}.ipynb"
     notebook_of(copies / name, request.param, "Some words.\n\n" * 20)
     students.evaluate(OPEN, name)
@@ -189,7 +229,7 @@ def code(page: Page, text: str) -> Locator:
 
 
 def after(page: Page, at: int, key: str = "Shift+Enter") -> dict[str, object]:
-    """What lies where when that key was pressed for that cell."""
+    """Press that key for that cell, and look."""
     page.evaluate("() => window.courseSeen.clear()")
     page.keyboard.press(key)
     found = page.evaluate(LOOK, [at, False])
@@ -210,7 +250,7 @@ def test_what_follows_dots_waits_for_a_guess_or_for_the_next_cell_to_run(short: 
 
 
 @pytest.mark.parametrize("short", [DRAWN], indirect=True)
-def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_whose_kernel_is_gone_is_made_anew(
+def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_without_its_kernel_is_made_anew(
     short: Page,
 ):
     after(short, 1)
@@ -222,9 +262,8 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_whose_kernel
     found = after(short, 2)
     assert (found["active"], found["below"]) == (3, [])
     expect(marks.first).not_to_have_attribute("aria-valuetext", "not set")
-    short.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
-    )
+    session = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+    short.evaluate(f"() => {session}.kernel.restart()")
     expect(short.locator(f"{HERE} .course-lab.jupyter-widgets-disconnected")).to_have_count(1)
     notebook = "window.jupyterapp.shell.currentWidget.content"
     short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
@@ -234,10 +273,11 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_whose_kernel
 
 
 @pytest.mark.parametrize("short", [ASKED], indirect=True)
-def test_a_notebook_that_changed_on_disk_is_read_again_when_one_looks_and_never_over_unsaved_changes(
+def test_a_notebook_that_changed_on_disk_is_read_again_and_never_over_unsaved_changes(
     short: Page, copies: Path
 ):
-    path = copies / f"{short.evaluate('() => window.jupyterapp.shell.currentWidget.context.path')}"
+    open_path = "() => window.jupyterapp.shell.currentWidget.context.path"
+    path = copies / short.evaluate(open_path)
     short.keyboard.press("Control+s")
     dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
     short.wait_for_function(f"() => !{dirty}")
@@ -252,10 +292,8 @@ def test_a_notebook_that_changed_on_disk_is_read_again_when_one_looks_and_never_
     wait_until(lambda: time.time() - path.stat().st_mtime > 1, "a second has gone by")
     path.write_text(path.read_text(encoding="utf-8").replace("6 * 8", "6 * 9"), encoding="utf-8")
     short.evaluate("dispatchEvent(new Event('focus'))")
-    short.evaluate(
-        "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })",
-        path.name,
-    )
+    ask = "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })"
+    short.evaluate(ask, path.name)  # answered after what the page has asked
     expect(code(short, "mine")).to_have_count(1)
     short.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
 

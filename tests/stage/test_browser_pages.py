@@ -1,4 +1,7 @@
-"""The pages in a real browser, with no other host to be had: labs come to life, are moved, and stay still where they must."""
+"""The pages in a real browser, without another host.
+
+Their labs come to life and are moved, and keep their pictures where they cannot.
+"""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +19,11 @@ from tests.stage.test_browser_access import assert_the_tab_key_comes_everywhere,
 
 skip_without_browser()
 
-LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+LAPTOP = {"width": 1366, "height": 768}
+PHONE = {"width": 390, "height": 844}
 BITS = ".course-picture [data-key]"
-UNFOLDED = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"  # as whoever only reads has it
+# As whoever only reads does.
+UNFOLD = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +39,15 @@ def site(tmp_path_factory) -> Iterator[str]:
 def opened(
     chromium: Browser, site: str, name: str, hold: str = "", refuse: str = "", **options: object
 ) -> Iterator[Page]:
-    """A page; what it asks of another host fails, and what it says goes wrong is remembered.
+    """A page, which at the end must have asked nothing of another host, and had no error.
 
-    `hold` names what is late, and `refuse` what never comes.
+    `hold` is the end of an address whose answer waits in `page.held`; an address that ends with
+    `refuse` gets none.
     """
     context = chromium.new_context(**{"viewport": LAPTOP} | options)
     page = context.new_page()
-    page.wrong, page.held = [], []  # of the page's own, and routes
+    page.wrong = []  # errors, and addresses of other hosts
+    page.held = []  # routes
 
     def answer(route):
         if hold and route.request.url.endswith(hold):
@@ -56,7 +63,7 @@ def opened(
     context.route("**/*", answer)
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     page.goto(f"{site}/{name}.html")
-    page.evaluate(UNFOLDED)
+    page.evaluate(UNFOLD)
     yield page
     assert refuse or page.wrong == []
     context.close()
@@ -98,15 +105,15 @@ def test_a_lab_is_moved_by_keys_by_the_mouse_and_by_typing(flops):
     typed.fill("2^14")
     expect(lab.locator(".course-picture")).to_contain_text("16,384")
     expect(b).to_have_js_property("value", "14")
-    lab.get_by_role("button", name="tf32", exact=True).click()
-    expect(lab.get_by_role("button", name="tf32", exact=True)).to_have_attribute(
-        "aria-pressed", "true"
-    )
+    tf32 = lab.get_by_role("button", name="tf32", exact=True)
+    tf32.click()
+    expect(tf32).to_have_attribute("aria-pressed", "true")
 
 
 def test_nonsense_gets_a_sentence_and_the_next_sensible_answer_recovers(flops):
     lab = lab_of(flops, "Matmul")
-    typed, mistake = lab.get_by_role("textbox", name="D, typed"), lab.locator(".course-mistake")
+    typed = lab.get_by_role("textbox", name="D, typed")
+    mistake = lab.locator(".course-mistake")
     typed.fill('<img src=x onerror="window.wasHere=1">')
     expect(mistake).to_contain_text("D is a size: a whole number from 1")
     assert flops.evaluate("window.wasHere") is None
@@ -150,27 +157,27 @@ def test_what_is_done_before_a_lab_is_alive_is_played_then(chromium, site):
             page.wait_for_timeout(50)
         page.held.pop().continue_()
         expect_alive(page)
-        expect(lab.get_by_role("textbox", name="number")).to_have_value("1e-8")
+        number = lab.get_by_role("textbox", name="number")
+        expect(number).to_have_value("1e-8")
         expect(lab.locator(".course-meaning")).to_contain_text("The number 1e-8")
         expect(tick).to_be_checked()
         # A bit of the picture, by the mouse and by the keyboard.
         bit = lab.locator(BITS).nth(3)
         bit.click()
-        expect(lab.get_by_role("textbox", name="number")).not_to_have_value("1e-8")
-        flipped = lab.get_by_role("textbox", name="number").input_value()
+        expect(number).not_to_have_value("1e-8")
+        flipped = number.input_value()
         page.keyboard.press("Space")
-        expect(lab.get_by_role("textbox", name="number")).not_to_have_value(flipped)
+        expect(number).not_to_have_value(flipped)
 
 
 @pytest.mark.parametrize(
     "options", [{"refuse": "pyodide.asm.wasm"}, {"java_script_enabled": False}]
 )
 def test_a_lab_that_cannot_be_alive_keeps_its_picture_and_says_so(chromium, site, options):
+    says_so = re.compile("could not come to life|A still picture")
     with opened(chromium, site, "08_checkpointing", **options) as page:
         for lab in page.locator("[data-lab]").all():
-            expect(lab.locator(".course-note")).to_have_text(
-                re.compile("could not come to life|A still picture")
-            )
+            expect(lab.locator(".course-note")).to_have_text(says_so)
             expect(lab.locator(".course-picture svg")).to_be_visible()
             expect(lab.locator(".rows")).to_be_hidden()
 
@@ -181,6 +188,8 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         for picture in page.locator(".course-lab .course-picture").all():
             shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
-            assert shown < whole >= (480 if picture.locator("[data-mark]").count() else 720)
+            is_drawn_in = picture.locator("[data-mark]").count() > 0
+            assert shown < whole
+            assert whole >= (480 if is_drawn_in else 720)
         page.goto(f"{site}/glossary.html#AdamW")
         expect(page.locator("h2", has_text="AdamW").first).to_be_in_viewport()

@@ -1,4 +1,7 @@
-"""The decks in a real browser without a network: whole, readable, and turned by keys, clicks and addresses."""
+"""The decks in a real browser without a network.
+
+They are whole and readable, and turned by keys, clicks and addresses.
+"""
 
 import re
 from pathlib import Path
@@ -14,30 +17,51 @@ from tests.tools.slide_sheets import SIZES, blank_page, open_deck
 
 skip_without_browser()
 
-# On every slide, the current one or not: what does not fit on it, what type is too small, and whether it is rather empty.
+# On every slide, the current one or not: what does not fit, what is too small, and what is empty.
 FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place) => {
-  const scale = slide.getBoundingClientRect().width / 1280, sheet = slide.getBoundingClientRect(), faults = [];
+  const sheet = slide.getBoundingClientRect();
+  const scale = sheet.width / 1280;
+  const faults = [];
   const say = (what) => faults.push(`slide ${place + 1}: ${what}`);
   const body = slide.querySelector(".body");
+  const fits = body.scrollHeight <= body.clientHeight && body.scrollWidth <= body.clientWidth;
   if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
-  if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
+  if (!fits) say("does not fit");
   if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
-  const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
-  if (asked?.textContent === "Your answer?" && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
-  const space = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - space.top) / space.height;
-  if (filled < 1 / 3 && !slide.classList.contains("title") && !asked && !slide.querySelector(".guess")) say("less than a third full");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
+
+  const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
+  const isSolution = slide.querySelector("h3")?.textContent === "Solution";
+  if (asked?.textContent === "Your answer?" && !isSolution) say("does not answer the turn before it");
+
+  const space = body.getBoundingClientRect();
+  const filled = (body.lastElementChild?.getBoundingClientRect().bottom - space.top) / space.height;
+  const isTitle = slide.classList.contains("title");
+  const mayBeSparse = isTitle || asked || slide.querySelector(".guess");
+  if (filled < 1 / 3 && !mayBeSparse) say("less than a third full");
+
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
-    if (box.right > sheet.right + 1 || box.bottom > sheet.bottom + 1 || box.left < sheet.left - 1 || box.top < sheet.top - 1)
-      say(`${node.localName} is cut off`);
+    const isWide = box.right > sheet.right + 1 || box.left < sheet.left - 1;
+    const isHigh = box.bottom > sheet.bottom + 1 || box.top < sheet.top - 1;
+    if (isWide || isHigh) say(`${node.localName} is cut off`);
     if (node.localName === "img" && box.height < 200 * scale) say("a picture is too small");
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-    if (own && parseFloat(getComputedStyle(node).fontSize) < 15.9) say(`${node.textContent.slice(0, 20)} is too small`);
+    const hasText = [...node.childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim());
+    const size = parseFloat(getComputedStyle(node).fontSize);
+    if (hasText && size < 15.9) say(`${node.textContent.slice(0, 20)} is too small`);
   }
   return faults;
 })"""
-HEADINGS = """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map((one) => one.textContent)"""
+HEADINGS = """() => {
+  const headings = [...document.querySelectorAll(".slide :is(h1, h2, h3)")];
+  return headings.map((heading) => heading.textContent);
+}"""
+# Whether each slide ends with what the room is asked.
+ASKS = """() => [...document.querySelectorAll(".slide")].map((slide) => {
+  const last = slide.querySelector(".body").lastElementChild;
+  return last?.classList.contains("guess") ?? false;
+})"""
+SIGHT = tuple[int, list[str], list[str]]  # how many slides, their faults and their headings
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +90,15 @@ def page(chromium):
 
 @pytest.fixture(scope="module", params=few(NOTEBOOKS, SOME_NOTEBOOKS), ids=lambda path: path.stem)
 def seen(request, page, folder):
-    """A notebook, and each of its decks at each size: how many slides, their faults and their headings."""
-    return request.param, {
-        end: [
-            (
-                open_deck(page, deck_in(folder, request.param, end), size),
-                page.evaluate(FAULTS),
-                page.evaluate(HEADINGS),
-            )
-            for size in SIZES
-        ]
-        for end in ("", "_beyond", "_25")
-    }
+    """A notebook, and what is seen of each of its decks at each size."""
+    path = request.param
+
+    def sight(end: str, size: tuple[int, int]) -> SIGHT:
+        count = open_deck(page, deck_in(folder, path, end), size)
+        return count, page.evaluate(FAULTS), page.evaluate(HEADINGS)
+
+    ends = ("", "_beyond", "_25")
+    return path, {end: [sight(end, size) for size in SIZES] for end in ends}
 
 
 def test_every_slide_is_whole_and_readable_at_both_sizes(page, seen):
@@ -90,23 +111,31 @@ def test_every_slide_is_whole_and_readable_at_both_sizes(page, seen):
 
 def test_every_heading_of_the_notebook_is_on_a_slide(seen):
     path, shown = seen
-    fenced, wanted = False, []
-    for cell in nbformat.read(path, as_version=4).cells:
-        for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
-            fenced ^= line.startswith("```")
-            if line.startswith("#") and not fenced:
-                wanted.append(line.lstrip("# ").replace("`", "").replace("*", ""))
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    wanted = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    assert len(wanted) > 5
+    plain = [heading.replace("`", "").replace("*", "") for heading in wanted]
     for (*_, main), (*_, beyond) in zip(shown[""], shown["_beyond"], strict=True):
-        assert [heading for heading in wanted if heading not in main + beyond] == []
+        assert [heading for heading in plain if heading not in main + beyond] == []
 
 
 def test_keys_clicks_and_addresses_turn_the_slides(page, folder):
     count = open_deck(page, deck_in(folder, NOTEBOOKS[0]))
     number = page.locator("output")
-    for key, place in [
-        ("ArrowRight", 2), ("Space", 3), ("PageDown", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
-        ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1),
-    ]:  # fmt: skip
+    for key, place in (
+        ("ArrowRight", 2),
+        ("Space", 3),
+        ("PageDown", 4),
+        ("ArrowLeft", 3),
+        ("PageUp", 2),
+        ("Shift+Space", 1),
+        ("ArrowLeft", 1),
+        ("End", count),
+        ("ArrowRight", count),
+        ("Home", 1),
+    ):
         page.keyboard.press(key)
         assert number.inner_text() == f"{place} / {count}", key
     page.mouse.click(1000, 700)
@@ -117,10 +146,9 @@ def test_keys_clicks_and_addresses_turn_the_slides(page, folder):
     page.wait_for_function(f"document.querySelector('output').textContent === '5 / {count}'")
     assert page.locator(".slide").nth(4).is_visible()
     assert not page.locator(".slide").nth(3).is_visible()
-    page.locator(".slide a").first.evaluate(
-        "(a) => a.addEventListener('click', (event) => event.preventDefault())"
-    )
-    page.locator(".slide a").first.evaluate("(a) => a.click()")
+    link = page.locator(".slide a").first
+    link.evaluate("(a) => a.addEventListener('click', (event) => event.preventDefault())")
+    link.evaluate("(a) => a.click()")
     assert number.inner_text() == f"5 / {count}"  # a click on a link is the link's
 
 
@@ -171,18 +199,17 @@ def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page,
     notes.close()
 
 
-# What shares a sheet: as the printed page has it, where a slide begins below another one.
 @pytest.mark.parametrize("end", ["", "_beyond"])
 def test_on_paper_two_slides_share_a_sheet_unless_one_answers_the_other(page, folder, end):
     open_deck(page, deck_in(folder, NOTEBOOKS[3], end))
-    asks = page.evaluate(
-        """() => [...document.querySelectorAll(".slide")].map(
-          (slide) => slide.querySelector(".body").lastElementChild?.classList.contains("guess") ?? false)"""
-    )
+    asks = page.evaluate(ASKS)
     assert any(asks)
-    sheets, space = 0, 0
-    for question in asks:
-        sheets += space == 0
-        space = 0 if question else (space or 2) - 1
+    sheets = 0
+    free = 0  # slides that there is space for on the last sheet
+    for is_question in asks:
+        if free == 0:
+            sheets += 1
+            free = 2
+        free = 0 if is_question else free - 1
     printed = page.pdf(prefer_css_page_size=True)
     assert printed.count(b"/Type /Page\n") == sheets < len(asks)

@@ -1,4 +1,7 @@
-"""The workspace as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
+"""The workspace as a reader meets it, in a real JupyterLab.
+
+The contents page opens first, and one exercise goes from wrong to right.
+"""
 
 import re
 import urllib.error
@@ -27,6 +30,15 @@ from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebo
 
 skip_without_browser()
 
+FORGET_AND_LOOK = """async () => {
+  const form = document.querySelector("main > .asked form");
+  const body = new URLSearchParams(new FormData(form));
+  body.set("do", "forget");
+  await fetch(location.pathname, { method: "POST", body, redirect: "manual" });
+  await fetch(location.pathname + "?look=1");
+}"""
+TO_THE_TOP = "(outer) => { outer.scrollTop = 0; }"
+
 
 def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(
     tmp_path, chromium
@@ -48,7 +60,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         assert page.url.startswith(f"{address}/contents")
         expect(page.locator(".said")).to_contain_text("05_gradients.ipynb stays as it is")
         links = page.locator(".notebooks > li > h2 > a")
-        hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
+        hrefs = links.evaluate_all("(links) => links.map((link) => link.getAttribute('href'))")
         assert hrefs == [f"/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
         assert page.locator(".question").all_inner_texts() == questions()
         fourth = page.locator(".notebooks > li").nth(3)
@@ -81,10 +93,9 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         lab.evaluate("document.body.dataset.jpThemeLight = false")  # as its dark theme does
         expect(figure).to_have_css("filter", re.compile("invert"))  # no white on the dark page
         expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
-        lab.wait_for_function(HAS_KERNEL)  # which has told what language it speaks by now
-        expect(lab.locator(".lm-TabBar-tab.jp-mod-current")).not_to_have_class(
-            re.compile("jp-mod-dirty")
-        )
+        lab.wait_for_function(HAS_KERNEL)  # it has told its language by now, and nothing is unsaved
+        tab = lab.locator(".lm-TabBar-tab.jp-mod-current")
+        expect(tab).not_to_have_class(re.compile("jp-mod-dirty"))
         run_all(lab, mine / FLOPS)
         assert record.done(mine) == {}, "what is not attempted is not noted"
         write(lab, "my_product", "21", cells=2)
@@ -100,50 +111,38 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("right since")
         expect(turns).to_have_text("Your turns: 1 of 2 right on the main path")
-        (check,) = (
-            cell
-            for cell in nbformat.read(mine / FLOPS, 4).cells
-            if "check.name_of_f32(" in cell.source
-        )
+        check = id_of(mine / FLOPS, "check.name_of_f32(")
         where = fourth.get_by_role("link", name="Go on where you were")
-        expect(where).to_have_attribute(
-            "href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}"
-        )
+        address_of_check = f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check}"
+        expect(where).to_have_attribute("href", address_of_check)
 
-        # Anew, and no record.
+        # A turn begins anew, and the record is deleted.
         lab.bring_to_front()
         lab.keyboard.press("Control+s")
-        wait_until(
-            lambda: "really = 'tf32'" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved"
-        )
+        own = mine / FLOPS
+        wait_until(lambda: "really = 'tf32'" in own.read_text(encoding="utf-8"), "it is saved")
         lab.close()
         page.bring_to_front()
         fourth.get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
-        expect(page.get_by_role("status")).to_contain_text(
-            "begins anew. As it was when last saved: my_notebooks/earlier/04_flops"
-        )
-        assert "really = 'tf32'" not in (mine / FLOPS).read_text(encoding="utf-8")
+        status = page.get_by_role("status")
+        kept = "As it was when last saved: my_notebooks/earlier/04_flops"
+        expect(status).to_contain_text(f"begins anew. {kept}")
+        assert "really = 'tf32'" not in own.read_text(encoding="utf-8")
         expect(fourth.locator(".exercises")).to_contain_text("not attempted")
         delete = page.get_by_role("button", name="Yes, delete the record")
         expect(delete).to_be_hidden()  # it asks first
         page.get_by_text("Delete the record", exact=True).click()
         delete.click()
-        expect(page.get_by_role("status")).to_contain_text(
-            "The record begins anew. As it was: my_notebooks/earlier/record"
-        )
+        kept = "As it was: my_notebooks/earlier/record"
+        expect(status).to_contain_text(f"The record begins anew. {kept}")
         assert not (mine / "record.txt").exists()
         (kept,) = (mine / "earlier").glob("record*.txt")
         assert "flops.name_of_f32 right" in kept.read_text(encoding="utf-8")
 
         # What was done is said to the reader, though the page's script has looked meanwhile.
-        page.evaluate("""async () => {
-          const done = new URLSearchParams(new FormData(document.querySelector("main > .asked form")));
-          done.set("do", "forget");
-          await fetch(location.pathname, { method: "POST", body: done, redirect: "manual" });
-          await fetch(location.pathname + "?look=1");
-        }""")
+        page.evaluate(FORGET_AND_LOOK)
         page.reload()
-        expect(page.get_by_role("status")).to_contain_text("There is no record")
+        expect(status).to_contain_text("There is no record")
 
         # The accountant, in an editor.
         with context.expect_page() as opened:
@@ -163,12 +162,10 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         page.goto(f"{address}/?token={token}")
         name = "01_floats.ipynb"
         start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / name, "my_notebooks/")
-        far, middle = (
-            id_of(mine / name, words) for words in ("check.scale_for_e4m3(", "check.ends(")
-        )
-        link = page.locator(".notebooks > li").first.get_by_role(
-            "link", name="Go on where you were"
-        )
+        far = id_of(mine / name, "check.scale_for_e4m3(")
+        middle = id_of(mine / name, "check.ends(")
+        first = page.locator(".notebooks > li").first
+        link = first.get_by_role("link", name="Go on where you were")
         record.note_place(mine, "floats", far)
         come_back(page)
         with context.expect_page() as opened:
@@ -177,9 +174,10 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         lab.on("dialog", lambda dialog: dialog.accept())
         assert_stands_at(lab, far, "check.scale_for_e4m3(")
 
-        # From the same tab, which is open and has been scrolled away since.
-        lab.keyboard.press("Escape")  # whoever does something is left alone
-        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        # The link leads to the same tab, which is open and has been scrolled away since.
+        window = lab.locator(".jp-WindowedPanel-outer")
+        lab.keyboard.press("Escape")  # a key ends the scrolling to the cell
+        window.evaluate(TO_THE_TOP)
         expect(lab.get_by_role("heading", name="1 · Floats")).to_be_in_viewport()
         record.note_place(mine, "floats", middle)
         page.bring_to_front()
@@ -189,9 +187,9 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         assert_stands_at(lab, middle, "check.ends(")
         assert len(context.pages) == 2
 
-        # Text of an output, here the words in the space below the first guess, breaks between words.
+        # An output's text breaks between words, such as the text in the space below a guess.
         lab.keyboard.press("Escape")
-        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        window.evaluate(TO_THE_TOP)
         said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess first").first
         expect(said).to_have_css("word-break", "normal")
         context.close()
@@ -203,9 +201,9 @@ def id_of(notebook: Path, words: str) -> str:
 
 
 def assert_stands_at(lab: Page, cell: str, words: str) -> None:
-    """That cell is active, and it is seen; the notebook's top is not. And it stays so when all pictures are there."""
-    active = "() => window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id"
-    lab.wait_for_function(f"{active.removeprefix('() => ')} === '{cell}'")
+    """That cell is active and seen, and the notebook's top is not; also when all pictures are there."""
+    active = "window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id"
+    lab.wait_for_function(f"{active} === '{cell}'")
     code = lab.locator(".jp-CodeCell.jp-mod-active .cm-content")
     for _ in range(2):
         expect(code).to_contain_text(words)
@@ -216,6 +214,6 @@ def assert_stands_at(lab: Page, cell: str, words: str) -> None:
 
 
 def questions() -> list[str]:
-    """Of the README's table, read by another route: its third column."""
+    """The questions as the README has them: in the third column of its table."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     return [line.split(" | ")[2] for line in lines if re.match(r"\| \d ", line)]

@@ -1,9 +1,13 @@
-"""The copies for Colab, and what their first cell does. Whether they run with Colab's versions, `make colab-proof` says."""
+"""The copies for Colab, and what their first cell does.
+
+`make colab-proof` says whether they run with Colab's versions.
+"""
 
 import importlib.metadata
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
 import nbformat
@@ -30,13 +34,12 @@ def test_a_copy_holds_the_notebooks_cells_behind_one_that_brings_the_course_and_
     for cell, own in zip(cells, read(path).cells, strict=True):
         without = {"outputs": [], "execution_count": None} if own.cell_type == "code" else {}
         assert cell == own | without
-    assert any(cell.get("outputs") for cell in read(path).cells)  # which the course's own keep
+    assert any(cell.get("outputs") for cell in read(path).cells)  # the course's own keep theirs
 
 
 def test_the_first_cell_imports_and_calls_what_is_there():
-    imports = [
-        line for line in tool.FIRST_CELL.splitlines() if line.startswith("from course_utils")
-    ]
+    lines = tool.FIRST_CELL.splitlines()
+    imports = [line for line in lines if line.startswith("from course_utils")]
     names: dict[str, object] = {}
     exec("\n".join(imports), names)
     called = re.findall(r"\bcolab\.(\w+)\(", tool.FIRST_CELL)
@@ -54,39 +57,36 @@ def test_a_copy_says_what_it_is_about_and_is_known_without_that(path):
 def test_copies_and_links_are_the_same_each_time_and_only_for_who_has_an_address(
     tmp_path, monkeypatch
 ):
-    readme, before = (
-        tmp_path / "README.md",
-        tool.with_links((ROOT / "README.md").read_text("utf-8"), ""),
-    )
+    readme = tmp_path / "README.md"
+    before = tool.with_links((ROOT / "README.md").read_text("utf-8"), "")
     assert contents.ONE_CLICK.findall(before) == []
     readme.write_text(before, "utf-8")
     monkeypatch.setattr(tool, "FOLDER", tmp_path / "colab")
     monkeypatch.setattr(tool, "README", readme)
     for remote in ("/somewhere/else", "", "https://gitlab.com/owner/name"):
-        monkeypatch.setattr(
-            tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main"
-        )
-        assert (tool.main("", ""), list(tmp_path.iterdir())) == (2, [readme])
+        monkeypatch.setattr(tool, "git", git_with(remote))
+        assert tool.main("", "") == 2
+        assert list(tmp_path.iterdir()) == [readme]
     written = []
     for remote in ("https://github.com/owner/name", "git@github.com:owner/name.git"):
-        monkeypatch.setattr(
-            tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main"
-        )
+        monkeypatch.setattr(tool, "git", git_with(remote))
         assert tool.main("", "") == 0
-        assert (
-            readme.read_text("utf-8") == before
-        )  # a copy for Colab changes nothing that git looks at
+        assert readme.read_text("utf-8") == before, "copies alone change nothing that git looks at"
         assert tool.main("", "", "1") == 0
         written.append({path.name: path.read_bytes() for path in tmp_path.rglob("*.*")})
         readme.write_text(before, "utf-8")
     assert written[0] == written[1]
     assert written[0].keys() == {path.name for path in NOTEBOOKS} | {"README.md"}
-    links = dict(
-        contents.ONE_CLICK.findall(written[0]["README.md"].decode())
-    )  # as the contents page reads them
+    text = written[0]["README.md"].decode()
+    links = dict(contents.ONE_CLICK.findall(text))  # as the contents page reads them
     assert [*links] == ["Colab", "Codespaces", "Binder"]
     assert all("/owner/name" in address for address in links.values())
-    assert tool.with_links(written[0]["README.md"].decode(), "") == before
+    assert tool.with_links(text, "") == before
+
+
+def git_with(remote: str) -> Callable[..., str]:
+    """A git in a repository on branch main, with that remote."""
+    return lambda *asked: remote if "remote" in asked else "main"
 
 
 def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
@@ -94,11 +94,15 @@ def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
 ):
     asked = []
     missing = ["jaxtyping", "resvg_py"]
-    monkeypatch.setattr(
-        colab, "distributions", lambda name: iter([] if name in missing else [name])
-    )
     answer = SimpleNamespace(returncode=0, stderr="no route")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or answer)
+
+    def run(command, **_):
+        asked.append(command[1:])
+        return answer
+
+    monkeypatch.setattr(subprocess, "run", run)
+    installed = lambda name: iter([] if name in missing else [name])  # noqa: E731
+    monkeypatch.setattr(colab, "distributions", installed)
     monkeypatch.setattr(sys, "path", ["course"])
     monkeypatch.setenv("PYTHONPATH", "")
     monkeypatch.chdir(tmp_path)
@@ -114,20 +118,18 @@ def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
 
 def test_what_the_course_imports_is_there_or_added_as_it_is_pinned():
     there = (ROOT / "tests/tools/colab.txt").read_text("utf-8").splitlines()
-    pins, names = (
-        {canonicalize_name(Requirement(pin).name) for pin in pins}
-        for pins in (colab.NEEDED, there[3:])
-    )
+    known = names_of(colab.NEEDED) | names_of(there[3:])
     packages = importlib.metadata.packages_distributions()
-    parts = (
-        used
-        for part, used in MAY_IMPORT.items()
-        if not part.startswith("stage.") or part == "stage.colab"
-    )
-    outside = set().union(*parts) - MAY_IMPORT.keys() - {"google"}
-    assert {canonicalize_name(packages[name][0]) for name in outside} - pins - names == set()
-    pinned = {canonicalize_name(one.name): str(one.specifier) for one in CONSTRAINTS}
-    needed = [Requirement(pin) for pin in colab.NEEDED]
-    assert [
-        str(one) for one in needed if pinned[canonicalize_name(one.name)] != str(one.specifier)
-    ] == []
+    imported = set()
+    for part, used in MAY_IMPORT.items():
+        if not part.startswith("stage.") or part == "stage.colab":
+            imported |= used
+    outside = imported - MAY_IMPORT.keys() - {"google"}
+    assert {canonicalize_name(packages[name][0]) for name in outside} - known == set()
+    pinned = {canonicalize_name(pin.name): str(pin.specifier) for pin in CONSTRAINTS}
+    for pin in map(Requirement, colab.NEEDED):
+        assert str(pin.specifier) == pinned[canonicalize_name(pin.name)], pin.name
+
+
+def names_of(pins: Iterable[str]) -> set[str]:
+    return {canonicalize_name(Requirement(pin).name) for pin in pins}

@@ -1,4 +1,4 @@
-"""The cuts of the notebooks: they run by themselves, take the minutes that they are for, and are what INSTRUCTORS says."""
+"""The cuts of the notebooks: they run by themselves, keep to their minutes, and are as INSTRUCTORS says."""
 
 import os
 import re
@@ -19,8 +19,10 @@ from tests.tools import minutes
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 BOLD = re.compile(r"\*\*(.+?)\*\*")
-ALL = [(path, minutes) for path in NOTEBOOKS for minutes in cuts.plans(path)]
-every_cut = pytest.mark.parametrize(("path", "lecture"), ALL, ids=[f"{p.stem}-{m}" for p, m in ALL])
+ALL = [(path, lecture) for path in NOTEBOOKS for lecture in cuts.plans(path)]
+IDS = [f"{path.stem}-{lecture}" for path, lecture in ALL]
+every_cut = pytest.mark.parametrize(("path", "lecture"), ALL, ids=IDS)
+SOME = [cut if cut[0] in SOME_NOTEBOOKS else pytest.param(*cut, marks=thorough) for cut in ALL]
 
 
 def cut_of(path, lecture) -> nbformat.NotebookNode:
@@ -37,28 +39,22 @@ def test_every_notebook_has_a_cut_for_25_minutes():
     assert {path for path, lecture in ALL if lecture == "25"} == {*NOTEBOOKS}
 
 
-@pytest.mark.parametrize(
-    ("path", "lecture"),
-    [one if one[0] in SOME_NOTEBOOKS else pytest.param(*one, marks=thorough) for one in ALL],
-    ids=[f"{p.stem}-{m}" for p, m in ALL],
-)
+@pytest.mark.parametrize(("path", "lecture"), SOME, ids=IDS)
 def test_a_cut_runs_by_itself_and_shows_what_the_whole_notebook_shows(
     path, lecture, tmp_path, request
 ):
     notebook = cut_of(path, lecture)
     for cell in notebook.cells:
         if cuts.is_folded(cell):
-            cell.metadata.tags = [
-                "nbval-ignore-output"
-            ]  # nobody sees that a turn was not attempted
+            # Nobody sees there that a turn was not attempted.
+            cell.metadata.tags = ["nbval-ignore-output"]
     written = tmp_path / path.name
     nbformat.write(notebook, written)
-    said = compared(written, request.session)
-    assert set(said) == {"."}, [
-        cell.source
-        for cell, one in zip(minutes.code_cells(notebook.cells), said, strict=True)
-        if one == "F"
-    ]
+    outcomes = compared(written, request.session)
+    tried = zip(minutes.code_cells(notebook.cells), outcomes, strict=True)
+    failed = [cell.source for cell, outcome in tried if outcome == "F"]
+    assert failed == []
+    assert set(outcomes) == {"."}
 
 
 @every_cut
@@ -68,7 +64,8 @@ def test_a_cut_takes_no_longer_than_its_minutes(path, lecture):
 
 @every_cut
 def test_a_plan_names_sections_turns_and_cells_that_are_there(path, lecture):
-    plan, cells = cuts.plan(path, lecture), list(parted(read(path).cells))
+    plan = cuts.plan(path, lecture)
+    cells = list(parted(read(path).cells))
     text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     assert {*plan.sections} <= {*re.findall(r"^## (.+)$", text, re.MULTILINE)}
     assert {*map(str, plan.turns)} <= {*re.findall(r"^### Your turn (\d+) ·", text, re.MULTILINE)}
@@ -78,7 +75,8 @@ def test_a_plan_names_sections_turns_and_cells_that_are_there(path, lecture):
 
 @every_cut
 def test_instructors_are_told_of_the_cut_that_there_is(path, lecture):
-    plan, line = cuts.plan(path, lecture), lines_of(path)[f"{lecture} minutes:"]
+    plan = cuts.plan(path, lecture)
+    line = lines_of(path)[f"{lecture} minutes:"]
     assert {*BOLD.findall(line)} | {"Takeaways"} == {*plan.sections}
     assert {*re.findall(r"your turn (\d+)", line)} == {*map(str, plan.turns)}
 
@@ -101,6 +99,7 @@ def test_a_guess_of_the_notebook_is_a_guess_in_its_cut(path, lecture):
 
 # On a small notebook.
 
+BLOCK = "More.\n\n```python\n## no heading\n```"
 SMALL = [
     ("markdown", "# 9 · Small\n\nAn opening."),
     ("code", "import math\nfrom helpers import check"),
@@ -109,7 +108,7 @@ SMALL = [
     ("code", "def twice(n):\n    return 2 * n * offset"),
     (
         "markdown",
-        "More.\n\n```python\n## no heading\n```\n\n### Your turn 1 · Half\n\n*easy, 1 minutes.* Do.",
+        f"{BLOCK}\n\n### Your turn 1 · Half\n\n*easy, 1 minutes.* Do.",
     ),
     ("code", "my_half = ..."),
     ("code", "half = check.half(my_half).or_ours"),
@@ -123,7 +122,7 @@ SMALL = [
 
 
 def small(**plan) -> list[tuple[bool, str]]:
-    """Of the small notebook's cut: of each cell whether it is folded, and its text."""
+    """The small notebook's cut: of each cell, whether it is folded, and its text."""
     new = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
     cells = [new[kind](text, id=f"c{at}") for at, (kind, text) in enumerate(SMALL)]
     found = cuts.cut({"cells": cells, "metadata": {}}, cuts.Plan(**plan))["cells"]
@@ -131,27 +130,31 @@ def small(**plan) -> list[tuple[bool, str]]:
 
 
 def test_what_a_lecture_needs_of_the_rest_is_run_folded_and_nothing_else():
-    (opening, imports, folded, two, last) = small(sections=("Two",))
-    assert opening == (False, SMALL[0][1])
-    assert imports == (True, SMALL[1][1])
-    needed = [
-        SMALL[at][1] for at in (4, 6, 7, 9)
-    ]  # a function, what it needs, and the turn's answer; not n
-    assert folded == (True, "\n\n".join([cuts.WORDS, *needed]))
-    assert (two, last) == ((False, "## Two\n\nWords."), (False, SMALL[11][1]))
+    opening, imports, folded, two, last = small(sections=("Two",))
+    texts = [text for _, text in SMALL]
+    assert opening == (False, texts[0])
+    assert imports == (True, texts[1])
+    function = texts[4]
+    answer = texts[6:8]
+    what_the_function_needs = texts[9]  # and not n
+    needed = [cuts.WORDS, function, *answer, what_the_function_needs]
+    assert folded == (True, "\n\n".join(needed))
+    assert two == (False, "## Two\n\nWords.")
+    assert last == (False, texts[11])
 
 
 def test_a_turn_that_is_left_out_goes_with_its_solution_and_the_text_before_it_stays():
     texts = [text for folded, text in small(sections=("One",)) if not folded]
-    assert texts[1:] == [SMALL[2][1], "n = 3", SMALL[4][1], "More.\n\n```python\n## no heading\n```", "offset = 5", "After it."]  # fmt: skip
+    _, heading = SMALL[2]
+    _, function = SMALL[4]
+    assert texts[1:] == [heading, "n = 3", function, BLOCK, "offset = 5", "After it."]
     assert any("### Your turn 1" in text for _, text in small(sections=("One",), turns=(1,)))
     assert "n = 3" not in [text for _, text in small(sections=("One",), without=("c3",))]
 
 
 def test_a_cut_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(
-        ValueError, match=r"no cut of 04_flops for '40' minutes\. There are cuts for: 25"
-    ):
+    words = "no cut of 04_flops for '40' minutes. There are cuts for: 25"
+    with pytest.raises(ValueError, match=re.escape(words)):
         cuts.plan(NOTEBOOKS[3], "40")
 
 
@@ -160,10 +163,10 @@ def test_what_is_presented_is_the_cut_and_the_notebooks_beside_it_are_whole(monk
     served = {}
 
     def serve(arguments):
-        (root,) = (Path(one.partition("=")[2]) for one in arguments if "root_dir" in one)
-        served.update(
-            {path.stem: nbformat.read(path, as_version=4) for path in root.glob("*.ipynb")}
-        )
+        (option,) = (argument for argument in arguments if "root_dir" in argument)
+        _, _, root = option.partition("=")
+        for path in Path(root).glob("*.ipynb"):
+            served[path.stem] = nbformat.read(path, as_version=4)
 
     monkeypatch.setattr("jupyterlab.labapp.main", serve)
     monkeypatch.setattr("signal.signal", lambda *_: None)
@@ -173,12 +176,12 @@ def test_what_is_presented_is_the_cut_and_the_notebooks_beside_it_are_whole(monk
     ids = [cell.id for cell in served["04_flops"].cells]
     assert ids == [cell.id for cell in cut_of(NOTEBOOKS[3], "25").cells]
     assert len(served["05_gradients"].cells) == len(read(NOTEBOOKS[4]).cells)
-    shown = [
-        cell
-        for cell in minutes.code_cells(served["04_flops"].cells)
-        if cell.outputs and not cuts.is_folded(cell)
-    ]
-    assert len(shown) > 5 if options else all(map(has_spacer, shown))
+    code = minutes.code_cells(served["04_flops"].cells)
+    shown = [cell for cell in code if cell.outputs and not cuts.is_folded(cell)]
+    if options:
+        assert len(shown) > 5
+    else:
+        assert all(map(has_spacer, shown))
 
 
 def test_nonsense_for_its_minutes_gets_a_sentence(monkeypatch, capsys):
