@@ -53,7 +53,9 @@ BELOW_THE_CELL = """async (at) => {
   return numbers.filter((number) => number > at && shows(notebook.widgets[number]));
 }"""
 # The same on a page, with each question in the middle. What unfolds the rest may show.
-BELOW_THE_QUESTIONS = """() => [...document.querySelectorAll("main details.fold")].flatMap((fold) => {
+BELOW_THE_QUESTIONS = """() => {
+const folds = [...document.querySelectorAll("main details.fold")];
+return folds.flatMap((fold) => {
   const question = fold.previousElementSibling;
   question.scrollIntoView({ block: "center" });
   const isBelow = (node) =>
@@ -66,7 +68,8 @@ BELOW_THE_QUESTIONS = """() => [...document.querySelectorAll("main details.fold"
   return [...document.querySelectorAll("main *, footer")]
     .filter((node) => isBelow(node) && shows(node))
     .map((node) => `${question.textContent}: ${node.textContent.slice(0, 60)}`);
-})"""
+});
+}"""
 
 # What is read in the window at each guess of a deck, while a presenter turns the slides.
 ON_THE_SLIDES = """() => [...document.querySelectorAll(".slide")].flatMap((slide) => {

@@ -218,7 +218,7 @@ def test_a_student_has_a_server_copies_and_a_record(tmp_path, chromium):
 
 @dataclass
 class Student:
-    """A student with a browser of their own; the lab is the page of the notebook that they opened."""
+    """A student with a browser of their own; `lab` is the page with the notebook, if it is open."""
 
     name: str
     home: Path

@@ -87,11 +87,13 @@ LOOK = """async ([at, makesLab]) => {
   };
 }"""
 OPEN = """async (name) => {
-  window.jupyterapp.commands.execute("docmanager:open", { path: name, kernel: { name: "python3" } });
+  const options = { path: name, kernel: { name: "python3" } };
+  window.jupyterapp.commands.execute("docmanager:open", options);
 }"""
 IS_OPEN = f"""(name) => {{
   const panel = window.jupyterapp?.shell.currentWidget;
-  return panel?.context?.path === name && ({HAS_KERNEL})() && panel.content.widgets.length > 1;
+  const isThere = panel?.context?.path === name && ({HAS_KERNEL})();
+  return isThere && panel.content.widgets.length > 1;
 }}"""
 CLOSE = """async () => {
   const { currentWidget } = window.jupyterapp.shell;

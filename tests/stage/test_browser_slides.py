@@ -32,7 +32,8 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
 
   const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
   const isSolution = slide.querySelector("h3")?.textContent === "Solution";
-  if (asked?.textContent === "Your answer?" && !isSolution) say("does not answer the turn before it");
+  const isTurn = asked?.textContent === "Your answer?";
+  if (isTurn && !isSolution) say("does not answer the turn before it");
 
   const space = body.getBoundingClientRect();
   const filled = (body.lastElementChild?.getBoundingClientRect().bottom - space.top) / space.height;
@@ -46,7 +47,8 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
     const isHigh = box.bottom > sheet.bottom + 1 || box.top < sheet.top - 1;
     if (isWide || isHigh) say(`${node.localName} is cut off`);
     if (node.localName === "img" && box.height < 200 * scale) say("a picture is too small");
-    const hasText = [...node.childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim());
+    const texts = [...node.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE);
+    const hasText = texts.some(({ data }) => data.trim());
     const size = parseFloat(getComputedStyle(node).fontSize);
     if (hasText && size < 15.9) say(`${node.textContent.slice(0, 20)} is too small`);
   }

@@ -201,7 +201,10 @@ def id_of(notebook: Path, words: str) -> str:
 
 
 def assert_stands_at(lab: Page, cell: str, words: str) -> None:
-    """That cell is active and seen, and the notebook's top is not; also when all pictures are there."""
+    """That cell is active and in view, and the notebook's top is not.
+
+    It stays so when all pictures are there.
+    """
     active = "window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id"
     lab.wait_for_function(f"{active} === '{cell}'")
     code = lab.locator(".jp-CodeCell.jp-mod-active .cm-content")

@@ -100,8 +100,10 @@ def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
         asked.append(command[1:])
         return answer
 
+    def installed(name):
+        return iter([] if name in missing else [name])
+
     monkeypatch.setattr(subprocess, "run", run)
-    installed = lambda name: iter([] if name in missing else [name])  # noqa: E731
     monkeypatch.setattr(colab, "distributions", installed)
     monkeypatch.setattr(sys, "path", ["course"])
     monkeypatch.setenv("PYTHONPATH", "")

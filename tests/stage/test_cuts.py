@@ -1,4 +1,4 @@
-"""The cuts of the notebooks: they run by themselves, keep to their minutes, and are as INSTRUCTORS says."""
+"""The cuts of the notebooks run by themselves and keep to their minutes, as INSTRUCTORS.md says."""
 
 import os
 import re

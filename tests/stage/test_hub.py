@@ -1,6 +1,10 @@
-"""What a hub is told of the course, on one machine and on Kubernetes, as far as it can be held without one."""
+"""What a hub is told about the course, on one machine and on Kubernetes.
+
+These tests hold what can be held without a hub.
+"""
 
 import asyncio
+import math
 import re
 import socket
 import subprocess
@@ -22,13 +26,11 @@ from tests.project.test_project import FOR_A_HUB, PYPROJECT
 skip_without_hub()
 Spawner = import_module("jupyterhub.spawner").Spawner
 FOLDER = ROOT / "course_utils" / "stage" / "hub"
-VALUES, WITH_GPUS = (
-    yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
-    for name in ("values.yaml", "gpu.yaml")
-)
+VALUES = yaml.safe_load((FOLDER / "values.yaml").read_text(encoding="utf-8"))
+WITH_GPUS = yaml.safe_load((FOLDER / "gpu.yaml").read_text(encoding="utf-8"))
 DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
 STUDENT = VALUES["singleuser"]
-# Of the hub's spawner for Kubernetes alone, and so not JupyterHub's to check: what each must be.
+# Settings that only the spawner for Kubernetes knows, so JupyterHub cannot check them: their types.
 ON_KUBERNETES = {
     "image": str,
     "extra_resource_limits": dict,
@@ -39,7 +41,7 @@ PROFILES = WITH_GPUS["singleuser"]["profileList"]
 
 
 class KubeSpawner(Spawner):
-    """JupyterHub's part of it, which has the hook."""
+    """The spawner for Kubernetes as far as JupyterHub has it, which is where the hook is."""
 
     start = stop = poll = None
 
@@ -62,8 +64,11 @@ def test_the_kernels_of_those_who_are_named_alone_are_told_of_the_wall(monkeypat
     assert presented == {"cleo": "/services/room/wall/", "dan": "/services/room/wall/", "ada": ""}
     assert wall(spawner("cleo", "")) == "", "what an instructor tries alone asks nobody"
 
-    # A server of a notebook's name presents it; a student starts none, and nonsense gets a sentence.
-    start, own, presents = told.Spawner.pre_spawn_hook, spawner("cleo", ""), spawner("cleo", "04")
+    # A server that is called after a notebook presents it. A student may not start one, and
+    # nonsense gets a sentence.
+    start = told.Spawner.pre_spawn_hook
+    own = spawner("cleo", "")
+    presents = spawner("cleo", "04")
     start(own)
     start(presents)
     assert (own.cmd[0], own.args) == ("jupyterhub-singleuser", ["--a"])
@@ -80,7 +85,7 @@ def test_the_kernels_of_those_who_are_named_alone_are_told_of_the_wall(monkeypat
 
 
 def accepted(traits: type, given: dict[str, object]) -> None:
-    """Each is a setting of that class, and of a kind that it takes."""
+    """Each is a setting of that class, and has a value that the class takes."""
     assert [name for name in given if not traits.class_traits(config=True).get(name)] == []
     traits(config=Config({traits.__name__: given}))
 
@@ -88,10 +93,8 @@ def accepted(traits: type, given: dict[str, object]) -> None:
 def test_the_image_the_chart_and_what_is_tried_here_have_one_version_of_jupyterhub():
     text = (FOLDER / "values.yaml").read_text(encoding="utf-8")
     (version,) = re.findall(r"Chart [\d.]+ runs JupyterHub ([\d.]+),", text)
-    assert (
-        str(next(each for each in FOR_A_HUB if each.name == "jupyterhub").specifier)
-        == f"=={version}"
-    )
+    (jupyterhub,) = [package for package in FOR_A_HUB if package.name == "jupyterhub"]
+    assert str(jupyterhub.specifier) == f"=={version}"
     assert re.findall(r"(?:--version|Chart) ([\d.]+) (?:--values|runs)", text) == ["4.4.0", "4.4.0"]
     assert "--constraint /course/constraints.txt /course jupyterhub" in DOCKERFILE
 
@@ -106,30 +109,30 @@ def test_one_machine_and_kubernetes_are_told_the_same_of_the_course():
 
 def test_jupyterhub_knows_each_setting_and_takes_its_value():
     accepted(Spawner, dict(on_one_machine().Spawner))
-    accepted(
-        Spawner,
-        {"mem_limit": STUDENT["memory"]["limit"], "mem_guarantee": STUDENT["memory"]["guarantee"]},
-    )
-    accepted(
-        Spawner,
-        {"cpu_limit": STUDENT["cpu"]["limit"], "cpu_guarantee": STUDENT["cpu"]["guarantee"]},
-    )
+    for resource, short in (("memory", "mem"), ("cpu", "cpu")):
+        for kind, value in STUDENT[resource].items():
+            assert kind in ("limit", "guarantee")
+            accepted(Spawner, {f"{short}_{kind}": value})
     for profile in PROFILES:
-        override = profile.get("kubespawner_override", {})
-        assert {
-            name: type(value) for name, value in override.items() if name in ON_KUBERNETES
-        }.items() <= (ON_KUBERNETES.items())
-        accepted(
-            Spawner, {name: value for name, value in override.items() if name not in ON_KUBERNETES}
-        )
+        assert_override_is_accepted(profile.get("kubespawner_override", {}))
+    config = VALUES["hub"]["config"]
     shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator
     general = import_module("jupyterhub.auth").Authenticator
-    with pytest.raises(
-        ValueError, match="must be at least 8 characters"
-    ):  # before somebody has chosen one
-        accepted(shared, VALUES["hub"]["config"]["SharedPasswordAuthenticator"])
-    accepted(general, VALUES["hub"]["config"]["Authenticator"])
-    assert VALUES["hub"]["config"]["JupyterHub"] == {"authenticator_class": "shared-password"}
+    # Until somebody has chosen a password, no hub starts.
+    with pytest.raises(ValueError, match="must be at least 8 characters"):
+        accepted(shared, config["SharedPasswordAuthenticator"])
+    accepted(general, config["Authenticator"])
+    assert config["JupyterHub"] == {"authenticator_class": "shared-password"}
+
+
+def assert_override_is_accepted(override: dict[str, object]) -> None:
+    general = {}
+    for name, value in override.items():
+        if name in ON_KUBERNETES:
+            assert type(value) is ON_KUBERNETES[name], name
+        else:
+            general[name] = value
+    accepted(Spawner, general)
 
 
 def test_a_gpu_is_a_whole_one_for_a_while_and_whoever_waits_for_it_is_given_time():
@@ -138,33 +141,29 @@ def test_a_gpu_is_a_whole_one_for_a_while_and_whoever_waits_for_it_is_given_time
     assert "kubespawner_override" not in without
     gpu = with_gpu["kubespawner_override"]
     assert gpu["extra_resource_limits"] == {"nvidia.com/gpu": "1"}
-    assert with_gpu["display_name"].endswith(
-        f"{gpu['extra_pod_config']['activeDeadlineSeconds'] // 60} minutes"
-    )
+    minutes = gpu["extra_pod_config"]["activeDeadlineSeconds"] // 60
+    assert with_gpu["display_name"].endswith(f"{minutes} minutes")
     assert "start_timeout" not in gpu, "the hub reads it before it reads the profile"
     config = Config()
     exec(WITH_GPUS["hub"]["extraConfig"]["patience"], {"c": config})
     for profile, patience_s in (("gpu", 1800), ("cpu", 300), (None, 300)):
         spawner = KubeSpawner(config=config, start_timeout=STUDENT["startTimeout"])
         asked = {"profile": profile} if profile else {}
-        with ThreadPoolExecutor() as aside:  # here a browser's loop may be running
+        with ThreadPoolExecutor() as aside:  # in this thread, a browser's loop may be running
             aside.submit(asyncio.run, spawner._run_apply_user_options(asked)).result()
         assert spawner.start_timeout == patience_s, profile
-    assert VALUES["hub"]["consecutiveFailureLimit"] == VALUES["hub"]["concurrentSpawnLimit"] == 0
+    assert VALUES["hub"]["consecutiveFailureLimit"] == 0
+    assert VALUES["hub"]["concurrentSpawnLimit"] == 0
     assert VALUES["cull"]["enabled"] is True
 
 
 def test_what_the_image_copies_is_there_and_its_python_is_one_that_the_course_runs_on():
-    copied = [
-        word
-        for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE)
-        for word in line.split()[:-1]
-    ]
-    assert [name for name in copied if not (ROOT / name).exists()] == []
-    (python,) = re.findall(r"^FROM python:([\d.]+)-slim", DOCKERFILE, re.MULTILINE)
-    low, high = re.findall(r"3\.\d+", PYPROJECT["project"]["requires-python"])
-    low, python, high = (int(version.split(".")[1]) for version in (low, python, high))
-    assert low <= python < high
+    for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE):
+        *copied, _ = line.split()
+        assert [name for name in copied if not (ROOT / name).exists()] == []
+    (python,) = re.findall(r"^FROM python:3\.(\d+)-slim", DOCKERFILE, re.MULTILINE)
+    low, high = re.findall(r"3\.(\d+)", PYPROJECT["project"]["requires-python"])
+    assert int(low) <= int(python) < int(high)
 
 
 @pytest.mark.parametrize(
@@ -200,25 +199,33 @@ def test_a_port_that_is_taken_is_a_sentence_and_no_traceback():
 
 def test_the_instructors_page_plans_with_what_the_values_promise():
     page = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
-    students, gpus = 300, 8
+    students = 300
+    gpus = 8
+    memory = STUDENT["memory"]
     # M and G are MiB and GiB to JupyterHub.
-    spawner = Spawner(
-        mem_guarantee=STUDENT["memory"]["guarantee"], mem_limit=STUDENT["memory"]["limit"]
-    )
-    bytes_each, most_each = spawner.mem_guarantee, spawner.mem_limit
-    cores, minutes = STUDENT["cpu"]["guarantee"], PROFILES[1]["display_name"].split()[-2]
+    spawner = Spawner(mem_guarantee=memory["guarantee"], mem_limit=memory["limit"])
+    gib_each = spawner.mem_guarantee / 2**30
+    most_gib = spawner.mem_limit / 2**30
+    bytes_of_all = students * spawner.mem_guarantee
+    cores = STUDENT["cpu"]["guarantee"]
+    *_, minutes, _ = PROFILES[1]["display_name"].split()
+    rounds = math.ceil(students / gpus)
+    hours = rounds * int(minutes) / 60
     for said in (
-        f"each student is promised {bytes_each / 2**30:.0f} GiB and may take up to {most_each / 2**30:.0f} GiB",
-        f"{students * bytes_each / 1e9:.0f} GB for {students}, or twelve machines of 32 GB",
+        f"each student is promised {gib_each:.0f} GiB and may take up to {most_gib:.0f} GiB",
+        f"{bytes_of_all / 1e9:.0f} GB for {students}, or twelve machines of 32 GB",
         f"promised a tenth, {students * cores:.0f} in all, and may take two",
         f"Disk is {STUDENT['storage']['capacity'].replace('Gi', ' GiB')} each,",
         f"a whole one for {minutes} minutes",
-        f"Eight of them give {students} students a turn each in {(rounds := -(-students // gpus))} rounds, {rounds * int(minutes) / 60:.1f} hours",
+        f"Eight of them give {students} students a turn each in {rounds} rounds, {hours:.1f} hours",
         "away for an hour loses the kernel",
     ):
         assert said in page
-    assert 11 * 32e9 * 0.9 < students * bytes_each < 12 * 32e9 * 0.9, "a node keeps some for itself"
-    assert (cores, STUDENT["cpu"]["limit"], VALUES["cull"]["timeout"]) == (0.1, 2, 3600)
+    usable = 0.9 * 32e9  # of a machine's bytes, because it keeps some for itself
+    assert 11 * usable < bytes_of_all < 12 * usable
+    assert cores == 0.1
+    assert STUDENT["cpu"]["limit"] == 2
+    assert VALUES["cull"]["timeout"] == 3600
 
 
 @pytest.mark.parametrize(
@@ -227,7 +234,5 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
 )
 def test_a_students_name_is_a_folder_inside_the_hubs_and_never_outside(tmp_path, name, is_one):
     config = import_module("course_utils.stage.hub.__main__").local(8000, "a password", tmp_path)
-    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(
-        config=config
-    )
-    assert bool(shared.validate_username(name)) == is_one
+    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator
+    assert bool(shared(config=config).validate_username(name)) == is_one

@@ -1,4 +1,8 @@
-"""What a notebook's kernel does beside running cells: after a restart, a name that is gone gets a sentence."""
+"""What a notebook's kernel does beside running cells.
+
+After a restart, a name that is gone gets a sentence, and a verdict is taken back when its answer
+has changed.
+"""
 
 import nbformat
 import pytest
@@ -15,18 +19,18 @@ CELLS = (
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
-    """What the kernel of a notebook of these cells says of an error in another cell."""
+    """A function that runs another cell in the kernel of this notebook; returns what it says."""
     folder = tmp_path_factory.mktemp("my notebooks")
     cells = [nbformat.v4.new_markdown_cell("text"), *map(nbformat.v4.new_code_cell, CELLS)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "04 flops.ipynb")
     with kernel_in(folder, JPY_SESSION_NAME=str(folder / "04 flops.ipynb")) as (_, client):
 
         def run(code):
-            shown = []
-            client.execute_interactive(
-                code, timeout=60, output_hook=lambda message: shown.append(message["content"])
-            )
-            return next("\n".join(one["traceback"]) for one in shown if "traceback" in one)
+            messages = []
+            client.execute_interactive(code, timeout=60, output_hook=messages.append)
+            contents = [message["content"] for message in messages]
+            traceback = next(content["traceback"] for content in contents if "traceback" in content)
+            return "\n".join(traceback)
 
         yield run
 
@@ -45,9 +49,8 @@ def test_a_name_that_another_cell_makes_gets_a_sentence_in_the_errors_place(
     said, code, name, begins
 ):
     words = said(code)
-    assert words.startswith(
-        f"The kernel does not know {name}. The cell that begins “{begins}” makes it"
-    )
+    sentence = f"The kernel does not know {name}. The cell that begins “{begins}” makes it"
+    assert words.startswith(sentence)
     assert "Run All Above Selected Cell" in words
     assert "Traceback" not in words
 
@@ -67,7 +70,7 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
         "really = 'fp32'  # another answer",
         "check.name_of_f32(really)",
         "really = = 3",
-        "really = 'tf32'",  # nothing is left to be taken back
+        "really = 'tf32'",  # no verdict is left that could be taken back
         "def my_days(flops, gpus, peak, share):\n    return flops / (gpus * peak * share) / 86_400",
         "days = check.days(my_days).kept",
         "3 == really, my_days(1, 2, 3, 4)",  # used, and not changed
@@ -84,7 +87,11 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
             client.execute_interactive(cell, timeout=60, output_hook=hear)
     kinds, words = zip(*said, strict=True)
     right, again, wrong, broken, days, _, last = words
-    assert kinds == ("display_data", "update_display_data") * 2 + (
+    assert kinds == (
+        "display_data",
+        "update_display_data",
+        "display_data",
+        "update_display_data",
         "display_data",
         "execute_result",
         "update_display_data",
@@ -93,8 +100,6 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
     assert wrong.startswith("Not yet.")
     assert days.startswith("Right.")
     assert again == "Not judged. The answer has changed: run this cell again."
-    assert (
-        broken
-        == last
-        == "Not judged. The cell of the answer stopped with an error. Mend it, and run both cells again."
-    )
+    stopped = "Not judged. The cell of the answer stopped with an error."
+    assert broken == f"{stopped} Mend it, and run both cells again."
+    assert last == broken

@@ -1,4 +1,4 @@
-"""What the one reader of notebooks finds: in a small notebook, in ours, and in strange ones."""
+"""What `stage.notebook` finds in a small notebook, in ours, and in strange ones."""
 
 import nbformat
 import pytest
@@ -38,17 +38,16 @@ TEXTS = {"opening", "words", "turn", "folded", "beyond", "more"}
 
 
 def small() -> nbformat.NotebookNode:
-    new = nbformat.v4
-    cells = [
-        (new.new_markdown_cell if name in TEXTS else new.new_code_cell)(text, id=name)
-        for name, text in SMALL.items()
-    ]
-    return new.new_notebook(cells=cells)
+    cells = []
+    for name, text in SMALL.items():
+        new = nbformat.v4.new_markdown_cell if name in TEXTS else nbformat.v4.new_code_cell
+        cells.append(new(text, id=name))
+    return nbformat.v4.new_notebook(cells=cells)
 
 
 @pytest.fixture(scope="module")
 def parts():
-    """What each of the small notebook's cells has, by its id."""
+    """What each cell of the small notebook contains, by its id."""
     return {part.id: part for part in outline(small()).parts}
 
 
@@ -63,25 +62,29 @@ def test_sections_and_turns_are_found_with_what_they_state():
     text = SMALL["turn"].removeprefix("The rule.\n\n")
     solution = "def my_half(n):\n    return n / 2"
     cells = ("turn", "stub", "check", "folded")
-    assert known.turns == (
-        Turn(1, "Half", "flops.half", cells, False, "easy", 3, text=text, solution=solution),
+    turn = Turn(
+        number=1,
+        title="Half",
+        check="flops.half",
+        cells=cells,
+        difficulty="easy",
+        minutes=3,
+        text=text,
+        solution=solution,
     )
+    assert known.turns == (turn,)
 
 
 def test_guesses_are_found_as_they_are_asked_and_where_they_are_revealed(parts):
     asked = {name: part.asked for name, part in parts.items() if part.is_guess}
     words = "Words.\n\nA step takes 3 s. How many days do a million take?"
     assert asked["guess"] == (Asked("my_days", (Question(words, "days"),), "days"),)
-    ((word,),) = (one.questions for one in asked["choice"])
-    assert word == Question(words, "", ("shown", "lost"))
+    (choice,) = asked["choice"]
+    assert choice.questions == (Question(words, "", ("shown", "lost")),)
     (several,) = asked["dict"]
-    assert [one.item for one in several.questions] == ["relu", "gelu"]
-    assert [part.id for part in parts.values() if part.waits_for_a_guess] == [
-        "guess",
-        "drawn",
-        "choice",
-        "dict",
-    ]
+    assert [question.item for question in several.questions] == ["relu", "gelu"]
+    waiting = [part.id for part in parts.values() if part.waits_for_a_guess]
+    assert waiting == ["guess", "drawn", "choice", "dict"]
     assert parts["reveal"].reveals == (Reveal("my_days", "days"),)
     assert parts["chosen"].reveals == (Reveal("my_word", among=("shown", "lost")),)
     assert outline(small()).revealed("my_bytes") == Reveal("my_bytes")
@@ -114,11 +117,15 @@ def test_a_cell_is_in_the_section_in_which_it_begins(parts):
 def test_divided_at_its_headings_a_notebook_has_the_same_text_and_the_same_turns():
     cells = list(parted(small().cells))
     assert [cell["id"] for cell in cells if cell["id"] not in SMALL] == ["words-1", "turn-1"]
-    assert "".join("".join(cell["source"].split()) for cell in cells) == "".join(
-        "".join(SMALL.values()).split()
-    )
+    text = "".join(cell["source"] for cell in cells)
+    whole = "".join(SMALL.values())
+    assert without_blanks(text) == without_blanks(whole)
     (turn,) = outline({"cells": cells}).turns
     assert turn.cells == ("turn-1", "stub", "check", "folded")
+
+
+def without_blanks(text: str) -> str:
+    return "".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -140,24 +147,32 @@ def test_divided_at_its_headings_a_notebook_has_the_same_text_and_the_same_turns
 )
 def test_what_a_reader_may_write_is_neither_a_guess_nor_a_figure_and_no_error(text):
     (part,) = outline({"cells": [nbformat.v4.new_code_cell(text)]}).parts
-    assert (part.asked, part.is_guess, part.figure, part.reveals) == ((), False, None, ())
+    assert part.asked == ()
+    assert not part.is_guess
+    assert part.figure is None
+    assert part.reveals == ()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_in_each_notebook_it_finds_as_many_things_as_another_way_of_counting(path):
-    known, sources = outline(read(path)), [cell.source for cell in code_of(path)]
+    known = outline(read(path))
     text = "\n".join(prose_of(path))
     assert len(known.turns) == text.count("### Your turn ") == text.count(prose.SOLUTION)
     titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
-    assert [one.title for one in known.sections if one.title != "Beyond"] == titles
-    figures = [one for one in known.figures if not one.is_whole]
-    assert len(figures) == sum("labs.figure(" in source for source in sources)
-    assert len(known.figures) - len(figures) == sum("_lab()" in source for source in sources)
-    assert sum(one.asks for one in figures) == sum(
-        '"shown"' in one for one in sources if "labs.figure(" in one
-    )
-    revealed = sum(len(part.reveals) for part in known.parts)
-    assert revealed == sum("guess=" in source for source in sources) == len(known.guesses)
+    found = [section.title for section in known.sections]
+    assert [title for title in found if title != "Beyond"] == titles
+
+    sources = [cell.source for cell in code_of(path)]
+    with_figure = [source for source in sources if "labs.figure(" in source]
+    with_lab = [source for source in sources if "_lab()" in source]
+    with_drawn_guess = [source for source in with_figure if '"shown"' in source]
+    with_reveal = [source for source in sources if "guess=" in source]
+    figures = [figure for figure in known.figures if not figure.is_whole]
+    assert len(figures) == len(with_figure)
+    assert len(known.figures) - len(figures) == len(with_lab)
+    assert sum(figure.asks for figure in figures) == len(with_drawn_guess)
+    assert sum(len(part.reveals) for part in known.parts) == len(with_reveal)
+    assert len(known.guesses) == len(with_reveal)
 
 
 # What a notebook says of itself.
@@ -173,9 +188,8 @@ def test_a_notebook_without_our_metadata_is_known_by_its_heading_and_its_name(pa
     assert unknown(path.name).title.lower() == known.title.lower()
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)
-)
+single_values = st.none() | st.booleans() | st.integers() | st.text()
+json_values = st.recursive(single_values, lambda inner: st.lists(inner, max_size=3))
 said = st.dictionaries(st.sampled_from([*About.__dataclass_fields__, "other"]), json_values)
 
 
@@ -188,7 +202,7 @@ def test_whatever_stands_in_the_metadata_the_notebook_has_a_title(course):
     assert len(outline(notebook).turns) == 1
 
 
-def test_the_course_is_older_than_its_chapters():
+def test_the_chapter_of_a_copy_from_before_the_chapters_is_known_by_its_imports():
     cells = [nbformat.v4.new_code_cell("from course_utils.checks import flops as check")]
     cells += [cell for cell in small().cells if cell.id in ("turn", "stub", "check", "folded")]
     (turn,) = outline({"cells": cells, "metadata": {}}).turns

@@ -1,7 +1,7 @@
-"""Copies from before the course's modules were put into rooms: they come up to date with all that is the reader's.
+"""Copies from before the course's modules moved come up to date with all that is the reader's.
 
-`before_the_move` has the cells that the move changed and the accountant, as the last commit before it had them. It is
-stored since neither a wheel nor a shallow checkout has that commit.
+`before_the_move` has the cells that the move changed, and the accountant, as the last commit before
+it had them. They are stored because neither a wheel nor a shallow checkout has that commit.
 """
 
 import json
@@ -34,25 +34,25 @@ def as_before_the_move(path: Path) -> nbformat.NotebookNode:
 
 
 def accountant_before_the_move() -> str:
-    """As a workspace got it, with a mark behind the first line of each term; and with a line that is the course's no more."""
-    text = (BEFORE / "accountant.txt").read_text(
-        encoding="utf-8"
-    ) + "\n\n# As it was before the move.\n"
-    return re.sub(
-        rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$",
-        rf"\1  {MARK}",
-        text,
-        flags=re.MULTILINE,
-    )
+    """As a workspace got it, with the mark behind the first line of each term.
+
+    It ends with a line of comment that is not in the course's any more.
+    """
+    text = (BEFORE / "accountant.txt").read_text(encoding="utf-8")
+    text += "\n\n# As it was before the move.\n"
+    first_line = rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$"
+    return re.sub(first_line, rf"\1  {MARK}", text, flags=re.MULTILINE)
 
 
 def term_of(path: Path) -> Exercise:
     """The notebook's first exercise whose right answer becomes a term of the accountant."""
-    return next(one for one in exercises_of(path) if one.check.endswith(".kept"))
+    kept = [exercise for exercise in exercises_of(path) if exercise.check.endswith(".kept")]
+    return kept[0]
 
 
 def name_of(term: Exercise) -> str:
-    return term.check.partition(" = ")[0]
+    name, _, _ = term.check.partition(" = ")
+    return name
 
 
 def with_term(text: str, term: Exercise) -> str:
@@ -64,11 +64,12 @@ def with_term(text: str, term: Exercise) -> str:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """A reader's folder from before the move, worked on in every notebook, and what was said when it was brought up to date."""
-    course, mine = (
-        tmp_path_factory.mktemp("course"),
-        tmp_path_factory.mktemp("workspace") / "my_notebooks",
-    )
+    """A reader's folder from before the move, brought up to date, and what was said then.
+
+    The reader has worked on every notebook.
+    """
+    course = tmp_path_factory.mktemp("course")
+    mine = tmp_path_factory.mktemp("workspace") / "my_notebooks"
     for path in NOTEBOOKS:
         nbformat.write(as_before_the_move(path), course / path.name)
     assert list(copies.bring_up_to_date(course, mine)) == []
@@ -82,7 +83,7 @@ def workspace(tmp_path_factory):
 
 
 def answer(own: Path, term: Exercise) -> None:
-    """Run the first cell, guess at the first question, solve the exercise, as a reader does; and note that it is right."""
+    """Do as a reader does: run the first cell, guess, and solve the exercise, which is noted."""
     notebook = nbformat.read(own, as_version=4)
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     first.execution_count = 1
@@ -91,27 +92,24 @@ def answer(own: Path, term: Exercise) -> None:
     (stub,) = [cell for cell in notebook.cells if cell.source == term.stub]
     stub.source = term.solution
     nbformat.write(notebook, own)
-    (check,) = [one.check for one in turns(read(own)) if one.title == term.title]
+    (check,) = [turn.check for turn in turns(read(own)) if turn.title == term.title]
     record.note(own.parent, check, "right")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(workspace, path):
     mine, said = workspace
-    copy, course = read(mine / path.name), read(path)
-    texts = {cell["id"]: source(cell) for cell in copy["cells"]}
-    assert [
-        line
-        for line in said
-        if line.startswith(f"{path.name} is brought up to date; what you wrote")
-    ]
-    assert [line for line in said if "both you and the course" in line] == []
-    assert list(texts) == [cell["id"] for cell in course["cells"]], "no cell more, and none less"
+    texts = {cell["id"]: source(cell) for cell in read(mine / path.name)["cells"]}
+    course = {cell["id"]: source(cell) for cell in read(path)["cells"]}
+    brought = f"{path.name} is brought up to date; what you wrote"
+    assert any(line.startswith(brought) for line in said)
+    assert not any("both you and the course" in line for line in said)
+    assert list(texts) == list(course), "no cell more, and none less"
     assert GUESSED in "\n".join(texts.values())
     assert term_of(path).solution in texts.values()
     for id_ in CELLS[path.stem]:
-        (now,) = [source(cell) for cell in course["cells"] if cell["id"] == id_]
-        assert texts[id_] == now.replace("(../README.md#the-notebooks)", "(/contents)")
+        now = course[id_].replace("(../README.md#the-notebooks)", "(/contents)")
+        assert texts[id_] == now
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -125,14 +123,15 @@ def test_its_first_cell_runs(workspace, path):
 def test_the_record_of_before_counts_for_the_exercises_of_today(workspace):
     mine, _ = workspace
     done = record.done(mine)
-    today = {one.check for path in NOTEBOOKS for one in turns(read(path))}
+    today = {turn.check for path in NOTEBOOKS for turn in turns(read(path))}
     assert len(done) == len(NOTEBOOKS)
     assert {*done} <= today
 
 
 def test_the_accountant_keeps_the_readers_terms_and_is_else_the_courses(workspace):
     mine, _ = workspace
-    text, expected = accountant_file.program_text(mine / NAME), accountant_file.ours()
+    text = accountant_file.program_text(mine / NAME)
+    expected = accountant_file.ours()
     for path in NOTEBOOKS:
         expected = with_term(expected, term_of(path))
     assert {*accountant_file.theirs(text)} == {name_of(term_of(path)) for path in NOTEBOOKS}

@@ -1,4 +1,7 @@
-"""The pages: whole, linked, without another host; and their labs the same under Pyodide as here, to the byte."""
+"""The pages are whole and linked, and need no other host.
+
+Their labs answer under Pyodide as they do here, to the byte.
+"""
 
 import json
 import os
@@ -21,17 +24,29 @@ from tests.helpers.notebooks import read
 from tests.helpers.pages import ALIVE, bring_or_skip, precomputed_for
 from tests.helpers.small_lab import small
 
-# Of each lab, beside its presets; `make samepages` draws 300.
+# States that are drawn for each lab, beside its presets; `make samepages` draws 300.
 STATES = int(os.environ.get("PAGE_STATES", "12"))
 RECORDED = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 STEP = {"step": []}
-# What a page can do beyond its views.
+# Messages of a page, beyond those that set a state.
 DONE = [
-    ("matmul", [{"set": [RECORDED]}, {"start": ["Sweep"]}, STEP, STEP, {"start": ["Time it"]}, STEP, STEP]),
-    ("matmul", [{"act": ["Clear history"]}, {"start": ["Fit"]}, STEP, {"move": ["where", 0, "A100 SXM"]}, STEP]),
-    ("timeline", [{"move": ["batch", 1, "☃"]}, {"preset": ["what do scores take?"]}]),
-    ("float", [{"pick": ["fp16:3"]}, {"move": ["number", 0, "<b>"]}]),
-]  # fmt: skip
+    ("matmul", {"set": [RECORDED]}),
+    ("matmul", {"start": ["Sweep"]}),
+    ("matmul", STEP),
+    ("matmul", STEP),
+    ("matmul", {"start": ["Time it"]}),
+    ("matmul", STEP),
+    ("matmul", STEP),
+    ("matmul", {"act": ["Clear history"]}),
+    ("matmul", {"start": ["Fit"]}),
+    ("matmul", STEP),
+    ("matmul", {"move": ["where", 0, "A100 SXM"]}),
+    ("matmul", STEP),
+    ("timeline", {"move": ["batch", 1, "☃"]}),
+    ("timeline", {"preset": ["what do scores take?"]}),
+    ("float", {"pick": ["fp16:3"]}),
+    ("float", {"move": ["number", 0, "<b>"]}),
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,24 +62,20 @@ def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, foun
     if shutil.which("node") is None:
         pytest.skip("Pyodide is tried in Node.js, and node is not here.")
     asked = [(name, {"set": [state]}) for name in ALIVE for state in states(name, STATES)]
-    asked += [(name, message) for name, messages in DONE for message in messages]
+    asked += DONE
     (tmp_path / "course.zip").write_bytes(runtime.modules(found))
-    (tmp_path / "asked").write_text("\n".join(json.dumps(one) for one in asked), encoding="utf-8")
-    given = [
-        ROOT / "tests/tools/pages.mjs",
-        *(tmp_path / name for name in ("pyodide", "course.zip", "asked")),
-    ]
-    run = subprocess.run(["node", *given], capture_output=True, text=True, check=False)
+    lines = [json.dumps(message) for message in asked]
+    (tmp_path / "asked").write_text("\n".join(lines), encoding="utf-8")
+    script = ROOT / "tests/tools/pages.mjs"
+    given = [tmp_path / name for name in ("pyodide", "course.zip", "asked")]
+    run = subprocess.run(["node", script, *given], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     sessions = {name: session_of(name, found[name]) for name in ALIVE}
-    theirs = run.stdout.splitlines()
-    assert len(theirs) == len(asked)
-    for (name, message), line in zip(asked, theirs, strict=True):
-        assert json.loads(line) == json.loads(json.dumps(answer_of(sessions[name], message))), (
-            name,
-            message,
-        )
-    assert len(set(theirs)) > len(asked) / 4
+    answers = run.stdout.splitlines()
+    for (name, message), answer in zip(asked, answers, strict=True):
+        ours = json.dumps(answer_of(sessions[name], message))
+        assert json.loads(answer) == json.loads(ours), (name, message)
+    assert len(set(answers)) > len(asked) / 4
 
 
 # The session, as a page has it.
@@ -78,10 +89,11 @@ def page_of(**jobs: object) -> Session:
 
 def test_a_mistake_or_a_fault_is_a_sentence_and_the_next_answer_recovers():
     session = page_of()
-    said = [answer_of(session, {"set": [{"n": n}]}) for n in (13, 14, 12)]
-    assert said[0]["mistake"] == "13 is not allowed here; take 12."
-    assert said[1]["mistake"].endswith("RuntimeError: a fault of the lab")
-    assert (said[2]["mistake"], said[2]["meaning"]) == ("", "n is 12")
+    mistake, fault, right = [answer_of(session, {"set": [{"n": n}]}) for n in (13, 14, 12)]
+    assert mistake["mistake"] == "13 is not allowed here; take 12."
+    assert fault["mistake"].endswith("RuntimeError: a fault of the lab")
+    assert right["mistake"] == ""
+    assert right["meaning"] == "n is 12"
 
 
 def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_so():
@@ -91,10 +103,12 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 
     session = page_of(count=count, far=count)
     assert answer_of(session, {"start": ["count"]})["running"]
-    assert [answer_of(session, {"step": []})["report"] for _ in range(2)] == ["0 of 3", "1 of 3"]
+    for report in ("0 of 3", "1 of 3"):
+        assert answer_of(session, STEP)["report"] == report
     stopped = answer_of(session, {"stop": [], "step": []})
-    assert (stopped["report"], stopped["meaning"]) == ("Stopped. 2 of 3", "n is 2")
-    assert not answer_of(session, {"step": []})["running"]
+    assert stopped["report"] == "Stopped. 2 of 3"
+    assert stopped["meaning"] == "n is 2"
+    assert not answer_of(session, STEP)["running"]
     for message in ({"start": ["far"]}, {"act": ["far"]}):
         assert answer_of(session, message)["mistake"] == NEEDS_A_KERNEL
 
@@ -105,7 +119,9 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 @pytest.fixture(scope="module")
 def written(found) -> dict[str, str]:
     texts = {f"{path.stem}.html": render.notebook_page(path, dict(found)) for path in NOTEBOOKS}
-    return texts | {"index.html": render.contents_page(), "glossary.html": render.glossary_page()}
+    texts["index.html"] = render.contents_page()
+    texts["glossary.html"] = render.glossary_page()
+    return texts
 
 
 def test_all_labs_are_alive_and_each_is_on_a_page(written):
@@ -127,12 +143,9 @@ def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
 
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
+    own = {"lab.js", "page.js", render.PICTURE}
     for name, text in written.items():
-        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {
-            "lab.js",
-            "page.js",
-            render.PICTURE,
-        }, name
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= own, name
         assert "$$" not in text
         assert str(ROOT) not in text
     assert 'class="formula"' in written["01_floats.html"]
@@ -154,9 +167,8 @@ def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licenc
         footer = page.find("footer").get_text()
         for words in ("CS336", "Percy Liang", "Tatsunori Hashimoto", "CC BY 4.0", "MIT License"):
             assert words in footer, name
-    descriptions = {
-        re.search(r'name="description" content="(.+?)"', text)[1] for text in written.values()
-    }
+    description = re.compile(r'name="description" content="(.+?)"')
+    descriptions = {description.search(text)[1] for text in written.values()}
     assert len(descriptions) == len(written)
 
 
@@ -208,7 +220,8 @@ def test_without_npm_it_says_so_in_a_sentence(monkeypatch, capsys, tmp_path):
 def test_the_browser_gets_what_labs_stand_on_and_nothing_that_needs_torch(found, tmp_path):
     archive = tmp_path / "course.zip"
     archive.write_bytes(runtime.modules(found))
-    assert archive.read_bytes() == runtime.modules(found)
-    shutil.unpack_archive(archive, tmp_path / "there")
-    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "there").rglob("*.py"))
+    assert archive.read_bytes() == runtime.modules(found), "the same bytes each time"
+    there = tmp_path / "there"
+    shutil.unpack_archive(archive, there)
+    text = "".join(path.read_text(encoding="utf-8") for path in there.rglob("*.py"))
     assert not re.search(r"^(import|from) (torch|numpy|ipywidgets)", text, re.MULTILINE)

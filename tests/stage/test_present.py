@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from course_utils.stage.present.server import main, present
 from course_utils.stage.workspace import spacers
@@ -33,7 +33,8 @@ from tests.helpers.thorough import thorough
 from tests.helpers.waiting import wait_until
 
 skip_without_browser()
-WIDTH, HEIGHT = 1280, 720
+WIDTH = 1280
+HEIGHT = 720
 SOURCES = (
     "# A title\n\n" + "Some words.\n\n" * 12,
     "import time\n\nfrom course_utils import labs",
@@ -65,38 +66,42 @@ def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(
     (tmp_path / "notebooks").mkdir()
     path = Path(shutil.copy(NOTEBOOKS[0], tmp_path / "notebooks"))
     (path.parent / "Untitled.ipynb").write_text('{"cells": [{"source": "no id"}]}')
-    stored, seen = path.read_bytes(), []
+    stored = path.read_bytes()
+    shows_results = []
 
     def serve(arguments):
-        (root,) = (option.partition("=")[2] for option in arguments if "root_dir" in option)
-        cells = nbformat.read(Path(root) / path.name, as_version=4).cells
-        shown = [output for cell in cells for output in cell.get("outputs", [])]
-        seen.append(
-            any(
-                spacers.WORDS not in output.get("data", {}).get("text/plain", "")
-                for output in shown
-            )
-        )
         assert "--results" not in arguments
+        (option,) = (argument for argument in arguments if "root_dir" in argument)
+        _, _, root = option.partition("=")
+        cells = nbformat.read(Path(root) / path.name, as_version=4).cells
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        texts = [output.get("data", {}).get("text/plain", "") for output in outputs]
+        shows_results.append(any(spacers.WORDS not in text for text in texts))
 
     monkeypatch.setattr("jupyterlab.labapp.main", serve)
     monkeypatch.setattr("os.environ", dict(os.environ))
     monkeypatch.setattr("signal.signal", lambda *_: None)
     present(path, options)
-    assert seen == [bool(options)]
+    assert shows_results == [bool(options)]
     assert path.read_bytes() == stored
+
+
+PRESENT = """
+import os, sys
+from pathlib import Path
+from course_utils.stage.present.server import present, room
+with room(os.environ.get("ROOM", ""), shows=False):
+    present(Path(sys.argv[1]), sys.argv[2:])
+"""
 
 
 @contextmanager
 def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
     """The address that a presentation answers at, and its token."""
-    code = "import os, sys; from pathlib import Path; from course_utils.stage.present.server import present, room\n"
-    code += "with room(os.environ.get('ROOM', ''), shows=False): present(Path(sys.argv[1]), sys.argv[2:])"
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()
-    with served(
-        ["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary), **more
-    ) as server:
+    command = ["-c", PRESENT, str(chosen), EXPOSED]
+    with served(command, temporary, TMPDIR=str(temporary), **more) as server:
         yield server
     assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
 
@@ -104,6 +109,26 @@ def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
 def top_of(page: Page, number: int) -> float:
     """How far below the window's upper edge a cell begins."""
     return page.locator(".jp-Cell").nth(number).bounding_box()["y"]
+
+
+def stands_at(part: Locator, y: float) -> bool:
+    return abs(part.bounding_box()["y"] - y) < 12
+
+
+def drag(page: Page, handle: dict[str, float], by: float) -> None:
+    """Drag what lies in that box to the right."""
+    x = handle["x"] + handle["width"] / 2
+    y = handle["y"] + handle["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by, y, steps=5)
+    page.mouse.up()
+
+
+# The name of each animation, and how many milliseconds it takes.
+ANIMATIONS = """() => document.getAnimations().map(
+  ({ animationName, effect }) => [animationName, effect.getTiming().duration]
+)"""
 
 
 def run_next(page: Page, ran: int, key: str = "Shift+Enter") -> None:
@@ -150,16 +175,10 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         for ran, key in enumerate(["Shift+Enter", "PageDown", "Shift+Enter", "Shift+Enter"]):
             run_next(page, ran, key)
             if ran:
-                shown = (
-                    page.locator(".jp-Cell")
-                    .nth(ran)
-                    .locator(".jp-Cell-inputWrapper, .course-lab")
-                    .last
-                )
-                at_the_top = partial(
-                    lambda one: abs(one.bounding_box()["y"] - window["y"]) < 12, shown
-                )
-                wait_until(at_the_top, f"cell {ran} stands at the top, after {key}")
+                cell = page.locator(".jp-Cell").nth(ran)
+                shown = cell.locator(".jp-Cell-inputWrapper, .course-lab").last
+                is_at_the_top = partial(stands_at, shown, window["y"])
+                wait_until(is_at_the_top, f"cell {ran} stands at the top, after {key}")
 
         # A lab works by mouse; the page rests meanwhile.
         lab = lab_of(page, "float")
@@ -169,11 +188,7 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         press(lab, "65520?")
         expect(meaning).to_contain_text(too_large)
         handle = lab.locator(".noUi-handle").bounding_box()
-        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + 20, y, steps=5)
-        page.mouse.up()
+        drag(page, handle, 20)
         expect(meaning).not_to_contain_text(too_large)
         moved = lab.locator(".noUi-handle").bounding_box()
         assert abs(moved["x"] - handle["x"] - 20) < 4, "the handle has to stay under the pointer"
@@ -195,36 +210,43 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
             assert abs(prompt.bounding_box()["y"] - before_click) < 12
 
         # A lab says that its kernel was restarted. At a guess a minute can be started.
-        page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
-        )
+        session = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+        page.evaluate(f"() => {session}.kernel.restart()")
         said = "(one) => getComputedStyle(one, '::before').content"
         wait_until(lambda: "has been restarted" in lab.evaluate(said), "the lab says what to do")
-        minute = "() => document.getAnimations().map((one) => [one.animationName, one.effect.getTiming().duration])"
-        assert ["course-minute", 60_000] not in page.evaluate(minute)
+        assert ["course-minute", 60_000] not in page.evaluate(ANIMATIONS)
         page.get_by_text("One minute").click()
-        assert ["course-minute", 60_000] in page.evaluate(minute)
+        assert ["course-minute", 60_000] in page.evaluate(ANIMATIONS)
         seen.close()
     assert chosen.read_bytes() == before
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]
 
 
 SMALLEST_PX = """(lab) => {
-  const svg = lab.querySelector(".course-picture svg"), scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const svg = lab.querySelector(".course-picture svg");
+  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
   const words = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
   return Math.min(...words.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale));
 }"""
 
-SMALLEST_CONTROL_PX = """(lab) => Math.min(...[...lab.querySelectorAll(".widget-label, button")]
-  .filter((one) => one.offsetParent && one.textContent.trim() && !one.closest(".course-screen"))
-  .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom))"""
+SMALLEST_CONTROL_PX = """(lab) => {
+  const controls = [...lab.querySelectorAll(".widget-label, button")];
+  const isShown = (control) =>
+    control.offsetParent && control.textContent.trim() && !control.closest(".course-screen");
+  const size = (control) => parseFloat(getComputedStyle(control).fontSize) * control.currentCSSZoom;
+  return Math.min(...controls.filter(isShown).map(size));
+}"""
 
-# No scroll bar takes space from it, and nothing lies over its left edge.
-FREE = """(lab) => [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")].every((one) => getComputedStyle(one).overflowY === "visible")
-  && lab.contains(document.elementFromPoint(lab.getBoundingClientRect().left + 20, lab.getBoundingClientRect().top + 20))"""
+# Whether no scroll bar takes space from it, and nothing lies over its left edge.
+FREE = """(lab) => {
+  const around = [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")];
+  const { left, top } = lab.getBoundingClientRect();
+  const hasNoBar = around.every((part) => getComputedStyle(part).overflowY === "visible");
+  return hasNoBar && lab.contains(document.elementFromPoint(left + 20, top + 20));
+}"""
 
 
-# The one with the most words in its picture, the one with the most controls, and one in which a guess is drawn.
+# One has the most words in its picture, one the most controls, and in one a guess is drawn.
 SOME_LABS = ["float", "timeline", "sum"]
 
 
@@ -246,27 +268,18 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
             page.set_viewport_size({"width": width, "height": height})
             window = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
             for name in names:
+                case = f"{name} at {width} × {height}"
                 lab = lab_of(page, name)
                 expect(lab.locator("svg").first).to_be_visible()
-                assert lab.bounding_box()["height"] <= window, f"{name} at {width} × {height}"
-                assert lab.evaluate(FREE), f"{name} at {width} × {height}"
-                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, (
-                    f"{name} at {width} × {height}"
-                )
-                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, (
-                    f"{name} at {width} × {height}"
-                )
+                assert lab.bounding_box()["height"] <= window, case
+                assert lab.evaluate(FREE), case
+                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, case
+                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, case
 
-        # Enlarged, a slider's handle stays under the pointer.
+        # Though it is enlarged, a slider's handle stays under the pointer.
         handle = lab_of(page, "float").locator(".noUi-handle").first
         begins = handle.bounding_box()
-        x, y = begins["x"] + begins["width"] / 2, begins["y"] + begins["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + 60, y, steps=5)
-        page.mouse.up()
-        wait_until(
-            lambda: abs(handle.bounding_box()["x"] - begins["x"] - 60) < 8,
-            "the handle has followed",
-        )
+        drag(page, begins, 60)
+        end = begins["x"] + 60
+        wait_until(lambda: abs(handle.bounding_box()["x"] - end) < 8, "the handle has followed")
         page.close()

@@ -1,4 +1,7 @@
-"""The student's workspace: own copies that follow the course, one exercise anew, and the record of what is done."""
+"""The student's workspace.
+
+Its copies follow the course, an exercise can begin anew, and a record keeps what is done.
+"""
 
 import asyncio
 import errno
@@ -58,8 +61,9 @@ ANSWER = "alone_s = 2 * (2 * 1000 * 1000)"
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    """A course of one notebook, and a reader's copy of it, in the place of the real ones."""
-    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    """A course of one notebook, and a reader's copy of it, in place of the real ones."""
+    course = tmp_path / "notebooks"
+    mine = tmp_path / "my_notebooks"
     monkeypatch.setattr(copies, "COURSE", course)
     monkeypatch.setattr(copies, "MINE", mine)
     course.mkdir()
@@ -71,7 +75,7 @@ def workspace(tmp_path, monkeypatch):
 def shown(path: Path) -> list[str]:
     """What each cell of the file shows, if it shows anything but space for a guess."""
     cells = nbformat.read(path, as_version=4).cells
-    texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
+    texts = [output.data["text/plain"] for cell in cells for output in cell.get("outputs", [])]
     return [text for text in texts if spacers.WORDS not in text]
 
 
@@ -81,7 +85,7 @@ def with_spacers(path: Path) -> list[str]:
 
 
 def edit(path: Path, old: str, new: str) -> None:
-    """What an author or a reader does to the one cell that holds `old` alone."""
+    """Write `new` into the one cell that is nothing but `old`."""
     notebook = nbformat.read(path, as_version=4)
     (cell,) = [cell for cell in notebook.cells if cell.source == old]
     cell.source = new
@@ -89,18 +93,22 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def forget(path: Path, **kept: object) -> None:
-    """Take out of a notebook all metadata but what is kept."""
+    """Replace a notebook's metadata by what is kept."""
     notebook = read(path)
     write(path, {**notebook, "metadata": kept})
 
 
 def sources(path: Path) -> list[str]:
-    """Each cell's text; a copy leads back to the contents page where the course's own leads to the README."""
+    """Each cell's text, with links to the README, as the course's own notebook has them.
+
+    A copy links to the contents page instead.
+    """
     texts = [source(cell) for cell in read(path)["cells"]]
     return [text.replace("(/contents)", "(../README.md#the-notebooks)") for text in texts]
 
 
-# Merging, against rules that are said once more and otherwise: cell by cell, from a log of who did what.
+# Merging is held against the same rules, written in another way: cell by cell, from a log of who
+# did what.
 
 IDS = [f"c{number}" for number in range(6)]
 edits = st.fixed_dictionaries(
@@ -119,10 +127,9 @@ def edited(by: str, did: dict[str, str], new: list[str]) -> dict[str, object]:
     cells = [cell(f"{by}-start", f"{by}'s")] if "start" in new else []
     for id_ in IDS:
         text = f"{by}'s {id_}" if did[id_] == "change" else f"old {id_}"
+        output = f"ran by {by}" if did[id_] == "run" else "as stored"
         if did[id_] != "delete":
-            cells.append(
-                cell(id_, text, shown=f"ran by {by}" if did[id_] == "run" else "as stored")
-            )
+            cells.append(cell(id_, text, shown=output))
         if id_ in new:
             cells.append(cell(f"{by}-{id_}", f"{by}'s"))
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -133,47 +140,62 @@ def test_what_the_reader_changed_stays_and_all_else_follows_the_course(
     course_did, reader_did, course_new, reader_new
 ):
     base = edited("nobody", dict.fromkeys(IDS, "keep"), [])
-    course, own = edited("course", course_did, course_new), edited("reader", reader_did, reader_new)
-    both, both_changed = merged(base, course, own)
-    text = {each["id"]: source(each) for each in both["cells"]}
-    assert len(text) == len(both["cells"])
+    course = edited("course", course_did, course_new)
+    own = edited("reader", reader_did, reader_new)
+    both, conflicts = merged(base, course, own)
+    cells = both["cells"]
+    text = {each["id"]: source(each) for each in cells}
+    assert len(text) == len(cells)
     for id_ in IDS:
-        theirs, mine = course_did[id_], reader_did[id_]
-        if mine == "change":
-            assert text[id_] == f"reader's {id_}"
-        elif theirs == "change":
-            assert text[id_] == f"course's {id_}"
-        else:
-            assert (id_ in text) == ("delete" not in (theirs, mine))
-        assert (id_ in both_changed) == (mine == theirs == "change")
-    for id_ in both_changed:  # the course's text stands below, and does not run
-        place = [each["id"] for each in both["cells"]].index(id_)
-        note = both["cells"][place + 1]
+        assert text.get(id_) == expected_text(id_, course_did[id_], reader_did[id_])
+        assert (id_ in conflicts) == (course_did[id_] == reader_did[id_] == "change")
+    for id_ in conflicts:  # the course's text is below, in a cell that does not run
+        note = cells[list(text).index(id_) + 1]
         assert note["cell_type"] == "markdown"
         assert f"course's {id_}" in source(note)
-    ran = {each["id"] for each in both["cells"] if "ran by reader" in str(each.get("outputs"))}
-    assert ran == {
-        id_ for id_ in IDS if reader_did[id_] == "run" and course_did[id_] in ("keep", "run")
-    }
-    for notebook, by, new in ((course, "course", course_new), (own, "reader", reader_new)):
-        assert {f"{by}-{id_}" for id_ in new} <= set(text)
-        order = [each["id"] for each in notebook["cells"] if each["id"] in text]
-        assert [id_ for id_ in text if id_ in order] == order, f"{by}'s order is kept"
-    # Torn off between its two files and begun once more, it says the same.
+    kept_running = [id_ for id_ in IDS if course_did[id_] in ("keep", "run")]
+    ran = {each["id"] for each in cells if "ran by reader" in str(each.get("outputs"))}
+    assert ran == {id_ for id_ in kept_running if reader_did[id_] == "run"}
+    assert_keeps_new_cells_and_order(list(text), "course", course, course_new)
+    assert_keeps_new_cells_and_order(list(text), "reader", own, reader_new)
+    # An update that was interrupted between its two files can be done once more.
     assert merged(base, course, both)[0] == both
     assert merged(course, course, both) == (both, [])
 
 
-line_edits = st.lists(
-    st.sampled_from(["keep", "keep", "change", "delete", "add"]), min_size=5, max_size=5
-)
+def expected_text(id_: str, course_did: str, reader_did: str) -> str | None:
+    if reader_did == "change":
+        return f"reader's {id_}"
+    if course_did == "change":
+        return f"course's {id_}"
+    if "delete" in (course_did, reader_did):
+        return None
+    return f"old {id_}"
+
+
+def assert_keeps_new_cells_and_order(
+    merged_ids: list[str], by: str, notebook: dict[str, object], new: list[str]
+) -> None:
+    assert {f"{by}-{id_}" for id_ in new} <= set(merged_ids)
+    order = [each["id"] for each in notebook["cells"] if each["id"] in merged_ids]
+    assert [id_ for id_ in merged_ids if id_ in order] == order, f"{by}'s order is kept"
+
+
+line_edit = st.sampled_from(["keep", "keep", "change", "delete", "add"])
+line_edits = st.lists(line_edit, min_size=5, max_size=5)
 
 
 def lines(by: str, did: list[str]) -> list[str]:
-    """Those of a cell after these edits, behind one that nobody touches."""
-    after = {"keep": "{0}", "change": "{1}'s {0}", "delete": "", "add": "{0}\n{1}'s new {0}"}
-    text = "\n".join(after[what].format(number, by) for number, what in enumerate(did))
-    return ["top", *filter(None, text.split("\n"))]
+    """The lines of a cell after these edits, behind a line that nobody touches."""
+    found = ["top"]
+    for number, what in enumerate(did):
+        if what in ("keep", "add"):
+            found.append(f"{number}")
+        if what == "change":
+            found.append(f"{by}'s {number}")
+        if what == "add":
+            found.append(f"{by}'s new {number}")
+    return found
 
 
 @given(course_did=line_edits, reader_did=line_edits)
@@ -181,32 +203,41 @@ def test_in_a_cell_that_both_changed_both_changes_are_made_unless_they_touch_the
     course_did, reader_did
 ):
     base = lines("nobody", ["keep"] * 5)
-    course, own = lines("course", course_did), lines("reader", reader_did)
-    first, second, third = (
-        {"cells": [cell("c0", "\n".join(text))]} for text in (base, course, own)
-    )
-    both, conflicts = merged(first, second, third)
+    course = lines("course", course_did)
+    own = lines("reader", reader_did)
+    both, conflicts = merged(one_cell(base), one_cell(course), one_cell(own))
     text = source(both["cells"][0]).split("\n")
-    did = list(zip(course_did, reader_did, strict=True))
-    touched = [{n for n, by in enumerate(did) if by[who] in ("change", "delete")} for who in (0, 1)]
-    amid = [
-        n
-        for n, by in enumerate(did)
-        for who in (0, 1)
-        if by[1 - who] == "add" and {n, n + 1} <= touched[who]
-    ]
+    by_course = touched(course_did)
+    by_reader = touched(reader_did)
     if conflicts:
-        assert touched[0] & touched[1] or amid
+        adds_amid = adds_inside(reader_did, by_course) or adds_inside(course_did, by_reader)
+        assert by_course & by_reader or adds_amid
         assert text == own
         assert "\n".join(course) in source(both["cells"][1])
     else:
-        untouched = {*base} - {str(n) for n in touched[0] | touched[1]}
-        assert sorted(text) == sorted(untouched | ({*course} | {*own}) - {*base})
+        untouched = set(base) - {str(number) for number in by_course | by_reader}
+        new = (set(course) | set(own)) - set(base)
+        assert sorted(text) == sorted(untouched | new)
         for side in (course, own):
-            assert [line for line in text if line in side] == [
-                line for line in side if line in text
-            ]
-    assert merged(first, second, both)[0] == both
+            common = set(text) & set(side)
+            order = [line for line in text if line in common]
+            assert order == [line for line in side if line in common]
+    assert merged(one_cell(base), one_cell(course), both)[0] == both
+
+
+def one_cell(text: list[str]) -> dict[str, object]:
+    return {"cells": [cell("c0", "\n".join(text))]}
+
+
+def touched(did: list[str]) -> set[int]:
+    """The lines that are changed or deleted."""
+    return {number for number, what in enumerate(did) if what in ("change", "delete")}
+
+
+def adds_inside(did: list[str], touched_by_the_other: set[int]) -> bool:
+    """Whether a line is added between two that the other has touched."""
+    added = [number for number, what in enumerate(did) if what == "add"]
+    return any({number, number + 1} <= touched_by_the_other for number in added)
 
 
 def test_cells_that_the_course_has_moved_are_moved_in_the_copy_too():
@@ -222,38 +253,50 @@ def test_cells_that_the_course_has_moved_are_moved_in_the_copy_too():
 
 def git(*arguments: str | Path, at: Path) -> str:
     who = ("-c", "user.name=Author", "-c", "user.email=author@example.org")
-    run = subprocess.run(
-        ["git", *who, *arguments], cwd=at, capture_output=True, text=True, check=True
-    )
+    command = ["git", *who, *arguments]
+    run = subprocess.run(command, cwd=at, capture_output=True, text=True, check=True)
     return run.stdout
+
+
+def course_before(author: Path, today: dict[str, str]) -> dict[str, str]:
+    """Write the course as it was before its modules moved; returns each notebook's first code then.
+
+    The line of imports has one module more, and the last line is not there yet. Nor does the
+    metadata say what a notebook is about.
+    """
+    shutil.copytree(ROOT / "notebooks", author / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    shutil.copy(ROOT / ".gitignore", author)
+    former = {}
+    for name, imports in today.items():
+        first_lines, _, _ = imports.rpartition("\n")
+        former[name] = re.sub("(from course_utils import .*)", r"\1, moved", first_lines)
+        edit(author / "notebooks" / name, imports, former[name])
+        forget(author / "notebooks" / name)
+    return former
 
 
 def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modules_have_moved(
     tmp_path,
 ):
-    origin, author, clone = (tmp_path / name for name in ("origin.git", "author", "clone"))
+    origin = tmp_path / "origin.git"
+    author = tmp_path / "author"
+    clone = tmp_path / "clone"
     git("init", "-q", "--bare", origin, at=tmp_path)
     git("clone", "-q", origin, author, at=tmp_path)
-    shutil.copytree(ROOT / "notebooks", author / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    shutil.copy(ROOT / ".gitignore", author)
     today = {path.name: notebooks.code(path)[0].source for path in NOTEBOOKS}
-    former = {}  # one module more in the line of the course's, and no last line
-    for name, imports in today.items():
-        former[name] = re.sub(
-            "(from course_utils import .*)", r"\1, moved", imports.rpartition("\n")[0]
-        )
-        edit(author / "notebooks" / name, imports, former[name])
-        forget(
-            author / "notebooks" / name
-        )  # a course from before notebooks said what they are about
+    former = course_before(author, today)
     git("add", ".", at=author)
     git("commit", "-qm", "The course", at=author)
     git("push", "-q", "origin", "HEAD", at=author)
     git("clone", "-q", origin, clone, at=tmp_path)
 
-    course, mine = clone / "notebooks", clone / "my_notebooks"
+    # The reader adds a line in one notebook, changes one in another, and answers in a third.
+    course = clone / "notebooks"
+    mine = clone / "my_notebooks"
     assert list(copies.bring_up_to_date(course, mine)) == []
-    added, changed, line = NOTEBOOKS[0].name, NOTEBOOKS[-1].name, "\nimport statistics as my_own"
+    added = NOTEBOOKS[0].name
+    changed = NOTEBOOKS[-1].name
+    line = "\nimport statistics as my_own"
     in_conflict = former[changed].replace(", moved", ", moved  # mine")
     edit(mine / added, former[added], former[added] + line)
     edit(mine / changed, former[changed], in_conflict)
@@ -261,10 +304,8 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     answer = stub.replace("...", "4_000_000")
     edit(mine / FLOPS, stub, answer)
     record.note(mine, "flops.square_alone", "right")
-    noted, worked_on = (
-        record.done(mine),
-        {name: sources(mine / name) for name in (added, FLOPS, changed)},
-    )
+    noted = record.done(mine)
+    worked_on = {name: sources(mine / name) for name in (added, FLOPS, changed)}
 
     shutil.copytree(ROOT / "notebooks", author / "notebooks", dirs_exist_ok=True)
     git("commit", "-qam", "Modules have moved", at=author)
@@ -277,7 +318,8 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     assert all(today[name] in expected[name] for name in today)
     expected[added][expected[added].index(today[added])] += line
     expected[FLOPS][expected[FLOPS].index(stub)] = answer
-    below = sources(mine / changed)[(at := expected[changed].index(today[changed])) + 1]
+    at = expected[changed].index(today[changed])
+    below = sources(mine / changed)[at + 1]
     assert today[changed] in below
     expected[changed][at : at + 1] = [in_conflict, below]
     assert {name: sources(mine / name) for name in today} == expected
@@ -287,15 +329,14 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     exec(today[added] + line, {})  # so the copy's first cell runs
 
     assert record.done(mine) == noted
-    kept = {
-        f"{path.name.partition(' ')[0]}.ipynb": sources(path)
-        for path in (mine / "earlier").iterdir()
-    }
+    kept = {}
+    for path in (mine / "earlier").iterdir():
+        stem, _, _ = path.name.partition(" ")
+        kept[f"{stem}.ipynb"] = sources(path)
     assert kept == worked_on
+    conflict = "both you and the course changed the same lines"
     assert sum("what you wrote is in it" in sentence for sentence in said) == 3
-    assert (
-        sum("both you and the course changed the same lines" in sentence for sentence in said) == 1
-    )
+    assert sum(conflict in sentence for sentence in said) == 1
     assert git("status", "--short", at=clone) == ""
     assert list(copies.bring_up_to_date(course, mine)) == []
     nbformat.validate(nbformat.read(mine / changed, as_version=4))
@@ -326,11 +367,12 @@ def test_below_a_guess_there_is_space_until_it_has_run_or_its_answer_is_shown(wo
     guess = "my_product = ..."
     assert with_spacers(mine / FLOPS) == [guess]
     lines = read(mine / FLOPS)["cells"][3]["outputs"][0]["data"]["text/plain"]
-    assert (
-        len("".join(lines).splitlines()) * 17 > 647
-    )  # pixels of a line, and of a notebook's window at 1366 × 768
+    line_px = 17
+    window_px = 647  # of a notebook at 1366 × 768
+    assert len("".join(lines).splitlines()) * line_px > window_px
     ran = nbformat.read(mine / FLOPS, as_version=4)
-    ran.cells[3].outputs, ran.cells[3].execution_count = [], 1  # as JupyterLab leaves it
+    ran.cells[3].outputs = []  # as JupyterLab leaves it
+    ran.cells[3].execution_count = 1
     nbformat.write(ran, mine / FLOPS)
     assert list(copies.bring_up_to_date(course, mine)) == []
     assert with_spacers(mine / FLOPS) == []
@@ -395,9 +437,8 @@ def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(workspa
     course, mine = workspace
     ran = nbformat.read(mine / FLOPS, as_version=4)
     for number in (2, 5):
-        ran.cells[number].outputs = [
-            nbformat.v4.new_output("display_data", {"text/plain": "my run"})
-        ]
+        output = nbformat.v4.new_output("display_data", {"text/plain": "my run"})
+        ran.cells[number].outputs = [output]
     nbformat.write(ran, mine / FLOPS)
     edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
     (said,) = copies.bring_up_to_date(course, mine)
@@ -418,14 +459,12 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
 
 
 FOREIGN = [
-    *(
-        b"",
-        b"my shopping list",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b'{"cells": 3}',
-        b'{"cells": ["a cell"]}',
-    ),
+    b"",
+    b"my shopping list",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"cells": 3}',
+    b'{"cells": ["a cell"]}',
     b'{"cells": [{"source": "no id"}]}',
     b'{"cells": [{"id": ["a"], "source": "", "cell_type": "raw"}]}',
     b'{"cells": [{"id": "a", "source": "", "cell_type": "code", "outputs": ["b"]}]}',
@@ -457,18 +496,15 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(workspace)
     (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
     shutil.copy(ROOT / "notebooks" / "05_gradients.ipynb", course)
     said = list(copies.bring_up_to_date(course, mine))
-    assert [words.split(",")[0] for words in said] == [
-        "notebooks/03_einsum.ipynb",
-        f"notebooks/{FLOPS}",
-    ]
-    assert (
-        "is broken: it cannot be read as a notebook whose cells have ids, each its own. Your copy stays as it is."
-        in said[1]
-    )
+    names = [words.split(",")[0] for words in said]
+    assert names == ["notebooks/03_einsum.ipynb", f"notebooks/{FLOPS}"]
+    why = "it cannot be read as a notebook whose cells have ids, each its own"
+    assert f"is broken: {why}. Your copy stays as it is." in said[1]
     assert ANSWER in sources(mine / FLOPS)
     assert sources(mine / "05_gradients.ipynb") == sources(course / "05_gradients.ipynb")
     broken = contents._known(course / FLOPS)
-    assert (broken.about.title, broken.turns) == ("Flops", ())
+    assert broken.about.title == "Flops"
+    assert broken.turns == ()
 
 
 def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
@@ -477,7 +513,7 @@ def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["commands", "anew", "04", "2"])
     monkeypatch.setattr(copies, "begin_anew", lambda *_: "Übung →")
     with suppress(SystemExit), warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        # which is imported already: hence the warning
+        # Python warns, because the module is imported already.
         runpy.run_module("course_utils.stage.workspace.commands", run_name="__main__")
     out.seek(0)
     assert out.read().strip() == "Übung ?"
@@ -499,15 +535,15 @@ def test_every_file_that_a_notebook_links_to_lies_beside_the_readers_copy_too(tm
     mine = tmp_path / "my_notebooks"
     assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
     for path in (*mine.glob("*.ipynb"), *mine.glob("*.md")):
-        linked = set(
-            re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", path.read_text(encoding="utf-8"))
-        )
+        text = path.read_text(encoding="utf-8")
+        linked = set(re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", text))
         assert linked, path.name
         assert [name for name in linked if not (mine / name).is_file()] == [], path.name
 
 
 def test_the_readers_glossary_follows_the_course_and_what_is_written_into_it_is_kept(tmp_path):
-    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    course = tmp_path / "notebooks"
+    mine = tmp_path / "my_notebooks"
     course.mkdir()
     own = mine / "GLOSSARY.md"
 
@@ -539,10 +575,11 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
     workspace,
 ):
     course, mine = workspace
-    first, before = started(mine.parent), (mine / FLOPS).read_bytes()
+    first = started(mine.parent)
+    before = (mine / FLOPS).read_bytes()
     assert first.said == []
     edit(course / FLOPS, "6 * 7", "7 * 6")
-    second = started(mine.parent)  # which holds it, too, once the first has ended
+    second = started(mine.parent)  # it uses the copies, too, after the first has ended
     assert "when no JupyterLab is open" in second.said[0]
     first.web_app.settings["course_lock"].close()
     assert "when no JupyterLab is open" in started(mine.parent).said[0]
@@ -556,9 +593,8 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
 def test_a_server_that_was_killed_is_not_open_any_more(workspace):
     course, mine = workspace
     command = [sys.executable, "-c", HELD, str(mine.parent)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as other:
         assert other.stdout.readline() == b"ready\n"
         edit(course / FLOPS, "6 * 7", "7 * 6")
         assert "when no JupyterLab is open" in started(mine.parent).said[0]
@@ -569,9 +605,8 @@ def test_a_server_that_was_killed_is_not_open_any_more(workspace):
 def test_on_a_file_system_without_locks_copies_follow_the_course_too(workspace, monkeypatch):
     course, mine = workspace
     edit(course / FLOPS, "6 * 7", "7 * 6")
-    monkeypatch.setattr(
-        extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks"))
-    )
+    no_locks = Mock(side_effect=OSError(errno.ENOLCK, "no locks"))
+    monkeypatch.setattr(extension.fcntl, "flock", no_locks)
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
@@ -597,7 +632,7 @@ def test_where_no_copies_can_be_made_it_says_what_to_do_and_opens_the_courses_ow
 
 
 def page_at(where: Place) -> str:
-    """The contents page as it is there, with nothing done yet."""
+    """The contents page as it is at that place, with nothing done yet."""
     return contents.PAGE.render(place=where)
 
 
@@ -605,9 +640,8 @@ def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
     assert "the next <code>make lab</code> brings them up to date" in page_at(place())
     monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
     assert 'href="/class/hub/home"' in page_at(place())
-    monkeypatch.setenv(
-        "JUPYTERHUB_HOST", "https://hub.example.org"
-    )  # where each student has a subdomain
+    # Where each student has a subdomain, the hub names its own.
+    monkeypatch.setenv("JUPYTERHUB_HOST", "https://hub.example.org")
     assert 'href="https://hub.example.org/class/hub/home"' in page_at(place())
     of_a_clone = re.compile("make |git |clone")
     assert not of_a_clone.search(page_at(place()) + place().remedy)
@@ -623,10 +657,9 @@ def test_a_full_disk_leaves_the_copy_as_it_was(workspace, monkeypatch):
     edit(course / FLOPS, "6 * 7", "7 * 6")
     before = (mine / FLOPS).read_bytes()
 
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     with monkeypatch.context() as patched:
-        patched.setattr(
-            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-        )
+        patched.setattr(os, "fsync", full)
         (said,) = copies.bring_up_to_date(course, mine)
     assert "No space left on device" in said
     assert (mine / FLOPS).read_bytes() == before
@@ -653,24 +686,18 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     edit(mine / FLOPS, "really = ...", "really = 1")
     notebook = nbformat.read(mine / FLOPS, as_version=4)
-    notebook.cells = [
-        each for each in notebook.cells if each.source != "check.square_alone(alone_s)"
-    ]
+    check = "check.square_alone(alone_s)"
+    notebook.cells = [each for each in notebook.cells if each.source != check]
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.square_alone", "right")
     record.note(mine, "flops.name_of_f32", "tried")
-    said = copies.begin_anew(
-        course / FLOPS, "flops.square_alone", mine
-    )  # its first turn, as the page asks for it
-    expected = [
-        "really = 1" if each == "really = ..." else each for each in sources(course / FLOPS)
-    ]
-    assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
-    assert {name: each.status for name, each in record.done(mine).items()} == {
-        "flops.square_alone": "not attempted",
-        "flops.name_of_f32": "tried",
-    }
+    # Its first turn, by the name of its check, as the page asks for it.
+    said = copies.begin_anew(course / FLOPS, "flops.square_alone", mine)
+    first, *rest = [text.replace("really = ...", "really = 1") for text in sources(course / FLOPS)]
+    assert sources(mine / FLOPS) == [first, "My own note", *rest]
+    statuses = {name: done.status for name, done in record.done(mine).items()}
+    assert statuses == {"flops.square_alone": "not attempted", "flops.name_of_f32": "tried"}
     (earlier,) = (mine / "earlier").iterdir()
     assert ANSWER in sources(earlier)
     assert earlier.name in said
@@ -707,7 +734,8 @@ def test_make_results_brings_them_and_names_what_there_is(workspace, capsys):
     assert "04_flops shows the course's results" in capsys.readouterr().out
     assert shown(workspace[1] / FLOPS) == ["42", "A lab."]
     assert commands.main("results", "fourth") == 2
-    assert "There are: 01_floats" in (said := capsys.readouterr().err)
+    said = capsys.readouterr().err
+    assert "There are: 01_floats" in said
     assert "make results NB=04" in said
 
 
@@ -717,14 +745,12 @@ def test_make_results_brings_them_and_names_what_there_is(workspace, capsys):
 def test_the_exercises_that_the_workspace_finds_are_those_that_are_tested():
     found = [(path, each) for path in NOTEBOOKS for each in turns(read(path))]
     tested = notebooks.exercises()
-    assert [(path, each.title) for path, each in found] == [
-        (each.notebook, each.title) for each in tested
-    ]
+    titles = [(path, turn.title) for path, turn in found]
+    assert titles == [(exercise.notebook, exercise.title) for exercise in tested]
     for (path, each), known in zip(found, tested, strict=True):
         module, function = each.check.split(".")
-        assert re.search(
-            rf"from course_utils\.chapters\.{module} import (\w+, )*check\b", known.imports
-        )
+        imports = rf"from course_utils\.chapters\.{module} import (\w+, )*check\b"
+        assert re.search(imports, known.imports)
         assert known.call.startswith(f"check.{function}(")
         assert known.judge(...).exercise == function, "the record knows a turn by it"
         by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
@@ -733,29 +759,36 @@ def test_the_exercises_that_the_workspace_finds_are_those_that_are_tested():
 
 
 def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
-    code = "import sys; from pathlib import Path; from course_utils.core import record\n"
-    code += "for _ in range(200): record.note(Path(sys.argv[1]), sys.argv[2], 'tried')"
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    with ThreadPoolExecutor(4) as pool:
-        names = [f"flops.number{n}" for n in range(4)]
-        ran = list(
-            pool.map(lambda name: subprocess.run([*command, name], cwd=ROOT, check=True), names)
-        )
-    assert len(ran) == 4
-    assert {name: each.tries for name, each in record.done(tmp_path).items()} == dict.fromkeys(
-        names, 200
-    )
+    command = [sys.executable, "-c", NOTE_200_TIMES, str(tmp_path)]
+    names = [f"flops.number{number}" for number in range(4)]
+    kernels = [subprocess.Popen([*command, name], cwd=ROOT) for name in names]
+    assert [kernel.wait() for kernel in kernels] == [0, 0, 0, 0]
+    tries = {name: done.tries for name, done in record.done(tmp_path).items()}
+    assert tries == dict.fromkeys(names, 200)
+
+
+NOTE_200_TIMES = """
+import sys
+from pathlib import Path
+from course_utils.core import record
+for _ in range(200):
+    record.note(Path(sys.argv[1]), sys.argv[2], "tried")
+"""
 
 
 def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
-    lines = b"\x00\xff{ 2026-01-02 flops.name_of_f32 tried\n2026-01-03 flops.name_of_f32 right\nnonsense\n\n"
-    lines += (
-        b"2026-01-04 flops.name_of_f32 tried\n2026-01-05 flops.name_of_f32 right\n2026-01-06 fl"
-    )
-    (tmp_path / "record.txt").write_bytes(lines)
-    assert record.done(tmp_path) == {
-        "flops.name_of_f32": record.Done(tries=4, first_right="2026-01-03")
-    }
+    lines = [
+        b"\x00\xff{ 2026-01-02 flops.name_of_f32 tried",
+        b"2026-01-03 flops.name_of_f32 right",
+        b"nonsense",
+        b"",
+        b"2026-01-04 flops.name_of_f32 tried",
+        b"2026-01-05 flops.name_of_f32 right",
+        b"2026-01-06 fl",
+    ]
+    (tmp_path / "record.txt").write_bytes(b"\n".join(lines))
+    expected = record.Done(tries=4, first_right="2026-01-03")
+    assert record.done(tmp_path) == {"flops.name_of_f32": expected}
     (tmp_path / "record.txt").unlink()
     assert record.done(tmp_path) == {}
     (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
@@ -770,29 +803,30 @@ def test_a_guess_beside_a_number_of_torch_or_numpy_is_noted_as_pythons(tmp_path)
 
 
 def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
+    path = tmp_path / record.RECORD
+    guess = Guess("days", 1e9, 144)
     for line in (
         "2026-11-",
         '2026-11-23 flops guessed {"asked": "\\ud800", "said": 1, "measured": 2}',
         '2026-11-23 flops guessed {"asked": "x", "said": 1, "measured": 2, "kind": "\\ud800"}',
         "\ufeff2026",
     ):
-        (tmp_path / record.RECORD).write_text(
-            line, encoding="utf-8"
-        )  # torn, or saved by an editor; nothing follows on it
-        record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
-        assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+        # Torn, or saved by an editor, it has no end; the next entry begins a line of its own.
+        path.write_text(line, encoding="utf-8")
+        record.note_guess(tmp_path, "flops", guess)
+        assert record.guesses(tmp_path) == {"flops": [guess]}
     deep = "[" * 100_000
-    (tmp_path / record.RECORD).write_text(
-        f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8"
-    )
-    record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
-    with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
-        file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')
-        file.write('2026-01-02 flops guessed {"asked": "x", "said": [1], "measured": 2}\n')
-        file.write(
-            '2026-01-02 flops guessed {"asked": "y", "said": 1, "measured": 2, "digits": "many"}\n'
-        )
-    assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+    path.write_text(f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8")
+    record.note_guess(tmp_path, "flops", guess)
+    with path.open("a", encoding="utf-8") as file:
+        for edited_line in (
+            '{"asked": 3}',
+            "{nonsense}",
+            '{"asked": "x", "said": [1], "measured": 2}',
+            '{"asked": "y", "said": 1, "measured": 2, "digits": "many"}',
+        ):
+            file.write(f"2026-01-02 flops guessed {edited_line}\n")
+    assert record.guesses(tmp_path) == {"flops": [guess]}
 
 
 # What the page says of the guesses.
@@ -803,7 +837,9 @@ def page_of(guesses: dict[int, list[Guess]]) -> str:
 
 
 def test_the_page_says_whether_guesses_get_better():
-    near, far, wrong = Guess("a", 2, 1), Guess("<b>", 1, 50), Guess("c", "x", "y")
+    near = Guess("a", 2, 1)
+    far = Guess("<b>", 1, 50)
+    wrong = Guess("c", "x", "y")
     assert "<svg" not in page_of({1: [], 2: []})
     few = page_of({1: [near], 2: [far]})
     assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
@@ -811,22 +847,39 @@ def test_the_page_says_whether_guesses_get_better():
     assert "Of your first 4 guesses, half of them within 50 times" in drawn
     assert "of the next 4, half of them within 2 times" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
-    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], (
-        "the further off, the higher"
-    )
+    # The further off, the higher: y goes down.
+    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6]
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
-    nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does
+    nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does, too
     assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
-    assert [estimates.summary([one]) for one in (nearly, wrong)] == [
-        "1 guess: right",
-        "1 guess: wrong",
-    ]
+    assert estimates.summary([nearly]) == "1 guess: right"
+    assert estimates.summary([wrong]) == "1 guess: wrong"
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"
 REPORTED = "Comparison({'hours': 1}, {'hours': 4}, heads=('predicted', 'reported'), guess=2)"
 CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
+TWO_CHECKS = "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours"
+VERDICTS = [  # cells, in their order
+    "from course_utils.chapters.flops import check",
+    "check.name_of_f32(...)",
+    "check.name_of_f32('fp32')",
+    "really = 'tf32'\ncheck.name_of_f32(really)",
+    "check.name_of_f32('bf16');\n3",
+    "ours = check.name_of_f32('fp32').or_ours",
+    f"{TWO_CHECKS}\nnone = check.name_of_f32('bf16')",
+    "none",
+    "from course_utils.core.say import Choice, Comparison",
+    GUESSED,
+    GUESSED.replace("9", "10"),
+    "Comparison({'days': 3}, {'days': 4})",
+    CHOSEN,
+    REPORTED,
+    "check = 3\n3",
+    GUESSED,
+    "1 / 0",
+]
 
 
 @pytest.mark.parametrize(
@@ -841,54 +894,26 @@ def test_a_verdict_is_noted_only_in_a_workspace_and_only_if_a_reader_ran_the_cel
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     monkeypatch.chdir(mine if in_a_workspace else course)
     after_cell.note_what_is_shown()
-    cells = [
-        "from course_utils.chapters.flops import check",
-        "check.name_of_f32(...)",
-        "check.name_of_f32('fp32')",
-    ]
-    cells += [
-        "really = 'tf32'\ncheck.name_of_f32(really)",
-        "check.name_of_f32('bf16');\n3",
-        "ours = check.name_of_f32('fp32').or_ours",
-    ]
-    cells += [
-        "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours\nnone = check.name_of_f32('bf16')",
-        "none",
-    ]
-    cells += [
-        "from course_utils.core.say import Choice, Comparison",
-        GUESSED,
-        GUESSED.replace("9", "10"),
-    ]
-    cells += [
-        "Comparison({'days': 3}, {'days': 4})",
-        CHOSEN,
-        REPORTED,
-        "check = 3\n3",
-        GUESSED,
-        "1 / 0",
-    ]
-    colabs = {"metadata": {"colab": {"cell_id": cell_id}}}
-    monkeypatch.setattr(shell, "parent_header", colabs if cell_id == "colab" else {}, raising=False)
+    header = {}
+    if cell_id == "colab":
+        header = {"metadata": {"colab": {"cell_id": cell_id}}}  # Colab names the cell there alone
+    monkeypatch.setattr(shell, "parent_header", header, raising=False)
     with redirect_stdout(io.StringIO()) as said:
-        for cell in cells:
-            shell.run_cell(
-                cell, cell_id=None if cell_id == "colab" else cell_id
-            )  # of a test or an export, it is None
+        for text in VERDICTS:
+            # In a test or an export, the id is None.
+            shell.run_cell(text, cell_id=None if cell_id == "colab" else cell_id)
     assert "Not yet. 'fp32'" in said.getvalue()
     assert "Right. tf32" in said.getvalue()
     is_noted = in_a_workspace and cell_id
     today = date.today().isoformat()
     noted = {"flops.name_of_f32": record.Done(5, today), "flops.square_alone": record.Done(1)}
     assert record.done(mine) == (noted if is_noted else {})
-    guessed = {
-        "flops": [
-            Guess("bytes of ünë", 9, 10),
-            Guess("the larger one", "a", "b"),
-            Guess("hours", 2, 4, "reported"),
-        ]
-    }
-    assert record.guesses(mine) == (guessed if is_noted else {})
+    guesses = [
+        Guess("bytes of ünë", 9, 10),
+        Guess("the larger one", "a", "b"),
+        Guess("hours", 2, 4, "reported"),
+    ]
+    assert record.guesses(mine) == ({"flops": guesses} if is_noted else {})
     assert not (course / "record.txt").exists()
 
 
@@ -896,14 +921,14 @@ def test_a_verdict_is_noted_only_in_a_workspace_and_only_if_a_reader_ran_the_cel
 def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_an_address_there_is(
     base_url,
 ):
-    added, earlier = [], {"name": "another", "load": "x.js"}
-    settings = {
-        "base_url": base_url,
-        "page_config_hook": lambda _, config: config | {"said": "by another"},
-    }
-    app = SimpleNamespace(
-        settings=settings, add_handlers=lambda _, handlers: added.extend(handlers)
-    )
+    added = []
+    earlier = {"name": "another", "load": "x.js"}
+
+    def hook_of_another(_, config):
+        return config | {"said": "by another"}
+
+    settings = {"base_url": base_url, "page_config_hook": hook_of_another}
+    app = SimpleNamespace(settings=settings, add_handlers=lambda _, more: added.extend(more))
     open_at_the_named_cell(SimpleNamespace(web_app=app))
     page = {"fullLabextensionsUrl": f"{base_url}lab/extensions", "federated_extensions": [earlier]}
     config = settings["page_config_hook"](None, page)
@@ -918,11 +943,11 @@ def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_a
 
 
 def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
-    handler, seen = KernelWebsocketHandler.__new__(KernelWebsocketHandler), []
+    seen = []
+    handler = KernelWebsocketHandler.__new__(KernelWebsocketHandler)
     handler.ws_connection = SimpleNamespace(set_nodelay=seen.append)
-    monkeypatch.setattr(
-        websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open")
-    )
+    connection = websocket.ZMQChannelsWebsocketConnection
+    monkeypatch.setattr(connection, "connect", lambda self: seen.append("open"))
     websocket.AtOnce(websocket_handler=handler).connect()
     assert seen == [True, "open"]
 
@@ -943,12 +968,14 @@ def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
 def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(
     running, restarts, live
 ):
-    asked, sessions = [], [{"path": path, "kernel": {"id": "k"}} for path in running]
-    stored = {"type": "notebook", "content": notebooks.short()}
+    asked = []
+    sessions = [{"path": path, "kernel": {"id": "k"}} for path in running]
+
+    def get(_, content=True):
+        return {"type": "notebook", "content": notebooks.short() if content else None}
+
     server = SimpleNamespace(
-        contents_manager=SimpleNamespace(
-            get=lambda _, content=True: stored | ({} if content else {"content": None})
-        ),
+        contents_manager=SimpleNamespace(get=get),
         kernel_manager=SimpleNamespace(restart_kernel=asked.append),
         session_manager=SimpleNamespace(list_sessions=lambda: sessions),
     )
@@ -960,7 +987,9 @@ def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture
         assert (await server.contents_manager.get(FLOPS, content=False))["content"] is None
         return await server.contents_manager.get(FLOPS)
 
-    with ThreadPoolExecutor(1) as another:  # a notebook's test leaves a running loop in this one
-        shown = json.dumps(another.submit(asyncio.run, opened()).result()["content"])
-    assert (WIDGET in shown, '"image/png"' in shown) == (live, True)
+    with ThreadPoolExecutor(1) as aside:  # in this thread, a test of a notebook leaves a loop
+        model = aside.submit(asyncio.run, opened()).result()
+    shown = json.dumps(model["content"])
+    assert (WIDGET in shown) == live
+    assert '"image/png"' in shown
     assert asked == restarts

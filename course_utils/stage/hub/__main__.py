@@ -71,7 +71,10 @@ def local(port: int, password: str, folder: Path) -> Config:
 
 
 def free_port(asked: str = "0") -> int:
-    """The port that was asked for, or any free one; of a port that is taken, argparse says so."""
+    """The port that was asked for, or any free one for "0".
+
+    If it is taken, or is no port, argparse shows the error's sentence.
+    """
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -17,8 +17,8 @@ LISTENS = "--ip="
 def serve(options: list[str]) -> None:
     """Start JupyterLab behind the hub's log-in, open at the notebook.
 
-    The hub takes these two options by other ways: what opens first from the environment, and the
-    address to listen at from itself.
+    It gets two of the options in other ways: the hub tells it where to listen, and the environment
+    what opens first.
     """
     from jupyterhub.singleuser import main  # reads what `present` has put into the environment
 

@@ -32,7 +32,7 @@ async def main() -> None:
     instructors = os.environ["COURSE_INSTRUCTORS"].split()
 
     async def phone(asking: apps.Handler) -> str | None:
-        """Under which string the guess of whoever asks is stored; None if they may not guess."""
+        """The string under which this user's guess is stored; None if they may not guess."""
         name = await name_of(asking, hub)
         if not name:
             return None
@@ -57,9 +57,9 @@ async def main() -> None:
 
 
 async def name_of(asking: apps.Handler, hub: HubOAuth) -> str | None:
-    """The user who asks. Somebody who is not logged in is sent to the hub, or refused.
+    """The user who asks. Somebody who is not logged in is sent to the hub's log-in.
 
-    Refused is a request that is not for a page, such as one of a script.
+    A request that is not for a page, such as a script's, is refused instead.
     """
     token = asking.get_secure_cookie(hub.cookie_name)
     if token:

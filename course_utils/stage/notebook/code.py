@@ -225,7 +225,7 @@ def _is_of_labs(function: ast.expr) -> bool:
 
 
 def _presets(calls: list[ast.Call]) -> tuple[str, ...]:
-    """The presets that calls of a method `preset` press, in the order of the text."""
+    """The presets that the cell presses by calling `preset`, in the order of its text."""
     presses = [call for call in calls if _presses_a_preset(call)]
     presses.sort(key=lambda call: (call.lineno, call.col_offset))
     return tuple(call.args[0].value for call in presses)

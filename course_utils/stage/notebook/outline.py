@@ -34,7 +34,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """A value that a cell asks for. It has one question, or a dict has one for each of its keys.
+    """A value that a cell asks for, by one question; or a dict, by one for each of its keys.
 
     `comment` is what the cell says about it. `check` is the exercise that the next cell gives it
     to; a guess has none.
@@ -265,7 +265,7 @@ def _reveals(cell: Cell) -> tuple[Reveal, ...]:
 
 
 def _choices_by_guess(by_cell: Sequence[tuple[Reveal, ...]]) -> dict[str, tuple[str, ...]]:
-    """What can be chosen, as the guess's reveal says, by the guess's name."""
+    """The choices that a reveal names, for each guess by its name."""
     choices = {}
     for reveals in by_cell:
         for reveal in reveals:

@@ -32,7 +32,7 @@ class Heading:
 
 
 def headings(text: str) -> list[Heading]:
-    """The headings of a text. A line in a block of code may look like one, and is none."""
+    """The headings of a text. A line in a block of code is none, even if it begins with #."""
     blocks = [block.span() for block in FENCE.finditer(text)]
     found = []
     for match in HEADING.finditer(text):
@@ -72,7 +72,7 @@ def difficulty_and_minutes(text: str) -> tuple[str, int]:
 
 
 def folds(text: str) -> list[tuple[str, str]]:
-    """The folded answers of a text, each after its title."""
+    """The folded answers of a text, as pairs of title and answer."""
     return [(title, answer.strip()) for title, answer in FOLDED.findall(text)]
 
 
@@ -81,7 +81,7 @@ def without_folds(text: str) -> str:
 
 
 def solution_in(text: str) -> str:
-    """The code of a folded solution; empty if the text is none, or has no code."""
+    """The code of a folded solution; empty if the text is not one, or has no code."""
     if not text.startswith(SOLUTION):
         return ""
     found = PYTHON.search(text)
@@ -154,7 +154,7 @@ def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> 
 
 
 def _unit(item: str, last: str, comment: str) -> str:
-    """The unit that the comment names, or the item, or the last paragraph above; or none."""
+    """The unit that the comment names, else the item, else the last paragraph above; or ""."""
     found = COMMENT.match(comment)
     if not found:
         found = ASKED.search(item)

@@ -161,7 +161,7 @@ def _by_check(question: Json, listed: Listed) -> Json:
 
 
 def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Json]:
-    """The questions of a dict's items, each with its row of the table; of one value, the first."""
+    """Each question with the answer in its row. A guess that is no dict is about the first row."""
     if isinstance(shown.guess, Mapping):
         items = list(shown.guess)
     else:

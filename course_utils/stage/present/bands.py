@@ -49,7 +49,7 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
 
 
 def _is_narrow(measured: float, unit: str) -> bool:
-    """Whether a factor of two says too little, as of a ratio near 1, or nothing, as of 0."""
+    """Whether a factor of two is too wide, as for a ratio near 1, or means nothing, as for 0."""
     if measured <= 0:
         return True
     is_ratio = not unit or unit.startswith("times")

@@ -225,9 +225,9 @@ def _answered(turn: Turn) -> str:
 
 
 def listed(name: str) -> tuple[str, list[str]]:
-    """What the check "flops.days" lists.
+    """Why the right answer is right, and the advice on each mistake that the check lists.
 
-    That is why the right answer is right, and the advice on each tempting mistake.
+    The check is named as in "flops.days".
     """
     chapter, _, exercise = name.partition(".")
     check = getattr(import_module(f"course_utils.chapters.{chapter}.check"), exercise)

@@ -105,10 +105,9 @@ def _is_notebook(path: Path) -> bool:
 
 
 def _new_version(path: Path, contents: str) -> bytes:
-    """What the course's file has for a copy; ValueError if it is a notebook that cannot be read.
+    """The course's file as a copy gets it; ValueError if it is a notebook that cannot be read.
 
-    Whatever is done with it starts from these bytes, and not from the file once more, because a
-    `git pull` may change the file meanwhile.
+    The file is read here alone, because a `git pull` may change it between two readings.
     """
     new = ours().encode() if path == OURS else path.read_bytes()
     new = new.replace(TO_README, f"({contents})".encode())

@@ -17,7 +17,7 @@ class Place:
 
 
 def place() -> Place:
-    """A hub, if one has started this server; else as the course's files lie."""
+    """The place of this server. If a hub has started it, its environment says so."""
     base = os.environ.get("JUPYTERHUB_BASE_URL")
     if base is not None:
         host = os.environ.get("JUPYTERHUB_HOST", "")  # only where each user has a subdomain
