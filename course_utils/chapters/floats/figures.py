@@ -1,15 +1,18 @@
 """The figures of notebook 1."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course_utils.core.floats import Format
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with, label
 
-# Of curves that cross: Okabe and Ito's vermilion and bluish green, a purple and a grey, dark enough for words.
+# For curves that cross: Okabe and Ito's vermilion and bluish green, and a purple and a grey, all of
+# them dark enough for words.
 CURVES = ("#C45000", "#007A5A", "#6A3D9A", "#5f6b76")
 
 
@@ -18,57 +21,80 @@ def losses_by_mix(
     *,
     title: str = "Where precision or reach is missing, the loss falls behind",
 ) -> Figure:
-    """Losses by step on a logarithmic axis; each curve has a colour, and at its end its name in the same one."""
+    """Draw losses by step on a logarithmic axis.
+
+    Each curve has a colour, and at its end stands its name in the same one.
+    """
+    colours = dict(zip(losses, cycle(CURVES), strict=False))
+    groups = _ending_together(losses)
+    lowest_end, lowest_names = groups[-1]
+    steps = len(losses[lowest_names[-1]])
     with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
-        groups: list[tuple[Number, list[str]]] = []
-        colours = dict(zip(losses, cycle(CURVES), strict=False))
-        for name, line in sorted(losses.items(), key=lambda item: -item[1][-1]):
-            axes.plot(line, color=colours[name], linewidth=2)
-            if groups and line[-1] > 0.9 * groups[-1][0]:
-                groups[-1][1].append(name)
-            else:
-                groups.append((line[-1], [name]))
-        steps = len(line)
+        for _, names in groups:
+            for name in names:
+                axes.plot(losses[name], color=colours[name], linewidth=2)
         for end, names in groups:
-            for row, name in enumerate(names):  # one below the other, where curves end side by side
-                label(
-                    axes, name, steps, end, colours[name], (6, 8 * (len(names) - 1) - 16 * row - 4)
-                )
+            points_up = 8 * (len(names) - 1) - 4
+            for name in names:
+                label(axes, name, steps, end, colours[name], (6, points_up))
+                points_up -= 16
         axes.set_xlim(0, 1.42 * steps)
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
         axes.spines["bottom"].set_bounds(0, steps)
-        axes.set_ylim(bottom=groups[-1][0] / 2.5)
+        axes.set_ylim(bottom=lowest_end / 2.5)
         axes.yaxis.set_major_formatter("{x:g}")
     return axes.figure
 
 
+def _ending_together(losses: Mapping[str, Sequence[Number]]) -> list[tuple[Number, list[str]]]:
+    """Group the curves whose ends are so near each other that their names need a row each.
+
+    A group has its highest end and its names. All is sorted from the highest end to the lowest.
+    """
+    ends = {name: line[-1] for name, line in losses.items()}
+    groups: list[tuple[Number, list[str]]] = []
+    highest_end = math.inf
+    for name in sorted(ends, key=lambda name: -ends[name]):
+        if ends[name] > 0.9 * highest_end:
+            groups[-1][1].append(name)
+        else:
+            highest_end = ends[name]
+            groups.append((highest_end, [name]))
+    return groups
+
+
+COLOUR_OF_EXPONENT_BITS = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}
+# Where a label beside the line's end would cover a line.
+LABEL_OFFSETS = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}
+
+
 def reach_and_step(formats: Mapping[str, Format]) -> Figure:
-    """Each format as a line: its reach from left to right, its step at a height, lower being finer."""
-    colours = {
-        11: COLOURS["limit"],
-        8: "#1a1a1a",
-        5: "#9a6700",
-    }  # one for each width of the exponent
-    beside = {
-        "e2m1": (-4, 9),
-        "e4m3": (9, -14),
-        "fp16": (-14, -20),
-    }  # where a label would cover a line
+    """Draw each format as a line: from left to right its reach, and as its height its step.
+
+    A lower line has finer steps.
+    """
     title = "Exponent bits buy reach, fraction bits buy fine steps"
     ylabel = "step to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, height=5.6, log_x=10, log_y=10) as axes:
         axes.set(xlim=(1e-48, 1e52), ylim=(3e-17, 8))
-        for name, f in formats.items():
-            colour = colours.get(f.exponent_bits, COLOURS["limit"])
-            # Below the smallest normal number the step no longer shrinks with the number.
-            sizes = [max(f.smallest_subnormal, 1e-320), f.smallest_normal, f.max]
-            style = "--" if name == "tf32" else "-"  # fp16 lies on it
-            axes.plot(sizes, [1.0, f.epsilon, f.epsilon], color=colour, linestyle=style)
-            if f.max < axes.get_xlim()[1]:
-                axes.plot(f.max, f.epsilon, "o", color=colour)
-                label(axes, f.label, f.max, f.epsilon, colour, beside.get(name, (9, -4)))
-            else:
-                words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")
-                label(axes, words, 1e16, f.epsilon, colour, (0, 8))
+        for name, number_format in formats.items():
+            _draw_format(axes, name, number_format)
         label(axes, "subnormals lose\ndigits one by one", 3e-36, 2e-5, COLOURS["limit"], (0, 0))
     return axes.figure
+
+
+def _draw_format(axes: Axes, name: str, f: Format) -> None:
+    """Draw the format's line; below its smallest normal number the step no longer shrinks."""
+    colour = COLOUR_OF_EXPONENT_BITS.get(f.exponent_bits, COLOURS["limit"])
+    smallest = max(f.smallest_subnormal, 1e-320)
+    sizes = [smallest, f.smallest_normal, f.max]
+    relative_steps = [1.0, f.epsilon, f.epsilon]
+    style = "--" if name == "tf32" else "-"  # fp16 lies on it
+    axes.plot(sizes, relative_steps, color=colour, linestyle=style)
+    _, right_edge = axes.get_xlim()
+    if f.max < right_edge:
+        axes.plot(f.max, f.epsilon, "o", color=colour)
+        label(axes, f.label, f.max, f.epsilon, colour, LABEL_OFFSETS.get(name, (9, -4)))
+    else:
+        words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")
+        label(axes, words, 1e16, f.epsilon, colour, (0, 8))

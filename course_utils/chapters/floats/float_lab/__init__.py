@@ -1,7 +1,8 @@
-"""A format is a grid of numbers with gaps and ends: between two of them a number is rounded, beyond them it is lost.
+"""A format is a grid of numbers with gaps and ends.
 
-After two minutes the reader has seen one number keep its value in some formats, lose digits in others and fall off the
-end of a few, and has flipped the bits that decide it.
+Between two of its numbers a number is rounded, and beyond the ends it is lost. After two minutes
+the reader has seen one number keep its value in some formats, lose digits in others and fall off
+the end of a few, and has flipped the bits that decide it.
 """
 
 from course_utils.chapters.floats.float_lab.asked import PRESETS, Cast, flipped
@@ -13,6 +14,8 @@ class FloatLab(Lab):
     """A number in eight formats, and every bit to flip."""
 
     name = "Float lab"
-    asks, presets = Cast, PRESETS
+    asks = Cast
+    presets = PRESETS
     rows = (("number", "times_two_to_the", "saturate"),)  # a figure may have fewer formats
-    view, pick = staticmethod(view), staticmethod(flipped)
+    view = staticmethod(view)
+    pick = staticmethod(flipped)

@@ -11,12 +11,22 @@ from course_utils.core import floats
 from course_utils.engine.labs.fields import choice, tick, typed, whole
 
 Exact = float | Fraction
-QUESTIONS = (
-    *("0.15625?", "0.1 exact?", "257 in bf16?", "464 in E4M3?", "465?", "65519 in fp16?", "65520?"),
-    *("1e-8?", "2^-24?", "inf?", "nan?"),
-)  # each begins with its number
+NUMBER_IN_QUESTION = {
+    "0.15625?": "0.15625",
+    "0.1 exact?": "0.1",
+    "257 in bf16?": "257",
+    "464 in E4M3?": "464",
+    "465?": "465",
+    "65519 in fp16?": "65519",
+    "65520?": "65520",
+    "1e-8?": "1e-8",
+    "2^-24?": "2^-24",
+    "inf?": "inf",
+    "nan?": "nan",
+}
 PRESETS = {
-    words: {"number": re.split("[ ?]", words)[0], "times_two_to_the": 0} for words in QUESTIONS
+    question: {"number": number, "times_two_to_the": 0}
+    for question, number in NUMBER_IN_QUESTION.items()
 }
 EXAMPLES = (
     "0.1",
@@ -32,13 +42,22 @@ EXAMPLES = (
 )
 
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
-_POWER = rf"(?:({_DECIMAL}) *[*×] *|([+-]?))2 *(?:\^|\*\*) *([+-]?\d{{1,4}})"
-_PATTERN = rf"({'|'.join(floats.FORMATS)}) *(0x[0-9a-f]+|0b[01]+)"
+_FACTOR = rf"(?P<factor>{_DECIMAL}) *[*×] *|(?P<sign>[+-]?)"
+_POWER = rf"(?:{_FACTOR})2 *(?:\^|\*\*) *(?P<exponent>[+-]?\d{{1,4}})"
+_PATTERN = rf"(?P<fmt>{'|'.join(floats.FORMATS)}) *(?P<bits>0x[0-9a-f]+|0b[01]+)"
+
+
+def is_nan(x: Exact) -> bool:
+    """Whether x is NaN. `math.isnan` cannot say it of a fraction that no float holds."""
+    return x != x
 
 
 @dataclass(frozen=True)
 class Cast:
-    """A number as it was typed, times a power of two; and whether formats hold what is too large at their largest."""
+    """A number as it was typed, times a power of two, which is stored in some formats.
+
+    A saturating cast stores what is too large as the format's largest number.
+    """
 
     number: str = typed("number", "0.1", examples=EXAMPLES, width_px=260)
     times_two_to_the: int = whole("times 2^k", 0, -170, 140, width_px=560)
@@ -53,23 +72,31 @@ class Cast:
     def x(self) -> Exact:
         """The typed number times 2^k."""
         x = typed_number(self.number)
-        return x * Fraction(2) ** self.times_two_to_the if isinstance(x, Fraction) else x
+        if isinstance(x, Fraction):
+            return x * Fraction(2) ** self.times_two_to_the
+        return x  # zero, infinity or NaN, which a power of two does not change
 
     @property
     def named(self) -> list[str]:
         """The formats that are asked for."""
-        return [*floats.FORMATS] if self.formats == "all eight" else self.formats.split(", ")
+        if self.formats == "all eight":
+            return list(floats.FORMATS)
+        return self.formats.split(", ")
 
     @cached_property
     def stored(self) -> dict[str, "Stored"]:
-        """What each format keeps of it; E2M1 has no NaN, and is left out there."""
-        names = [fmt for fmt in self.named if floats.FORMATS[fmt].has_nan or self.x == self.x]
-        return {fmt: Stored(fmt, self._bits(fmt), self.x) for fmt in names}
+        """What each format keeps of the number. E2M1 has no NaN, and keeps nothing of one."""
+        stored = {}
+        for fmt in self.named:
+            if floats.FORMATS[fmt].has_nan or not is_nan(self.x):
+                stored[fmt] = Stored(fmt, self._bits(fmt), self.x)
+        return stored
 
     def _bits(self, fmt: str) -> int:
-        typed = re.fullmatch(_PATTERN, self.number.strip().lower(), re.ASCII)
-        if typed and typed[1] == fmt and self.x != self.x:
-            return int(typed[2], base=0)  # one NaN of many, and it stays as it was typed
+        """The pattern in that format. A NaN that was typed as a pattern stays that very one."""
+        pattern = re.fullmatch(_PATTERN, self.number.strip().lower(), re.ASCII)
+        if pattern and pattern["fmt"] == fmt and is_nan(self.x):
+            return int(pattern["bits"], base=0)
         return floats.encode(self.x, fmt, saturate=self.saturate)
 
 
@@ -89,7 +116,7 @@ class Stored:
     @cached_property
     def fate(self) -> str:
         """What storing did to the number: "NaN", "exact", "too large", "too small" or "rounded"."""
-        if self.x != self.x:
+        if is_nan(self.x):
             return "NaN"
         if self.value == self.x:
             return "exact"
@@ -99,7 +126,7 @@ class Stored:
 
 
 def typed_number(words: str) -> Exact:
-    """What was typed, exactly: 0.1 is one tenth here, and no float yet.
+    """Read what was typed exactly: 0.1 is one tenth here, which no float is.
 
     >>> typed_number("0.1"), typed_number("-3 * 2^-24"), typed_number("fp16 0x7c00")
     (Fraction(1, 10), Fraction(-3, 16777216), inf)
@@ -107,30 +134,41 @@ def typed_number(words: str) -> Exact:
     said = words.strip().lower().replace("−", "-")
     if len(said) > 60:
         raise ValueError(f"That is {len(said)} characters long; 60 are enough for any number here.")
-    if match := re.fullmatch(_PATTERN, said, re.ASCII):
-        value = floats.decode(int(match[2], base=0), match[1])
-        return Fraction(value) if value and math.isfinite(value) else value
-    # Of a zero the float is taken: a fraction has no negative one.
-    if match := re.fullmatch(_POWER, said, re.ASCII):
-        factor = match[1] or f"{match[2]}1"
-        return Fraction(factor) * Fraction(2) ** int(match[3]) or float(factor)
+    pattern = re.fullmatch(_PATTERN, said, re.ASCII)
+    if pattern:
+        value = floats.decode(int(pattern["bits"], base=0), pattern["fmt"])
+        if value and math.isfinite(value):
+            return Fraction(value)
+        return value
+    power = re.fullmatch(_POWER, said, re.ASCII)
+    if power:
+        factor = power["factor"] or f"{power['sign']}1"
+        number = Fraction(factor) * Fraction(2) ** int(power["exponent"])
+        return _with_sign_of_zero(number, factor)
+    if re.fullmatch(_DECIMAL, said, re.ASCII):
+        return _with_sign_of_zero(Fraction(said), said)
     if re.fullmatch(r"[+-]?(inf|infinity|nan)", said):
         return float(said)
-    if re.fullmatch(_DECIMAL, said, re.ASCII):
-        return Fraction(said) or float(said)
     raise ValueError(
         f"“{words.strip()}” is not a number yet. Type one like 0.15625, -3e-8, 2^-24, inf or nan, "
         "or a bit pattern like fp16 0x3c01."
     )
 
 
+def _with_sign_of_zero(number: Fraction, written: str) -> Exact:
+    """Return the number; but a zero as the float that is written, since no fraction is -0."""
+    return number if number else float(written)
+
+
 def flipped(key: str, cast: Cast) -> Mapping[str, object]:
-    """The controls after one bit of one format has been flipped: a number that is the pattern's own, or the pattern."""
+    """Return the controls after one bit of one format has been flipped.
+
+    They say the format's new number in decimal if few digits say it exactly, else as a pattern.
+    """
     fmt, place = key.split(":")
     bits = cast.stored[fmt].bits ^ 1 << int(place)
     value = floats.decode(bits, fmt)
     number = repr(value)
-    return {
-        "number": number if typed_number(number) == value else f"{fmt} 0x{bits:x}",
-        "times_two_to_the": 0,
-    }
+    if typed_number(number) != value:
+        number = f"{fmt} 0x{bits:x}"
+    return {"number": number, "times_two_to_the": 0}

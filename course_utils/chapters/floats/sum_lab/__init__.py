@@ -1,7 +1,8 @@
 """A sum stops where half a step of its format is as large as what is added.
 
-After two minutes the reader has drawn where sums of ones stop in three formats, has seen each one flatten, and has
-found the reason beside it: the numbers of the format, farther apart with each power of two.
+After two minutes the reader has drawn where sums of ones stop in three formats, has seen each one
+flatten, and has found the reason beside it: the numbers of the format, which lie farther apart with
+each power of two.
 """
 
 from course_utils.chapters.floats.sum_lab.asked import PRESETS, Ones, guesses
@@ -13,5 +14,7 @@ class SumLab(Lab):
     """Ones that are added one by one, in a format of few bits."""
 
     name = "Sum lab"
-    asks, presets = Ones, PRESETS
-    view, guesses = staticmethod(view), staticmethod(guesses)
+    asks = Ones
+    presets = PRESETS
+    view = staticmethod(view)
+    guesses = staticmethod(guesses)

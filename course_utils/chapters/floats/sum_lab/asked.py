@@ -18,9 +18,16 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 MARKS = [f"where the sum stops in {fmt}" for fmt in FORMATS]
 
 
+def _level_in_words(_mark: int, level: int) -> str:
+    return f"2^{level} = {2**level:,}"
+
+
 @dataclass(frozen=True)
 class Ones:
-    """2^power ones, added in a format; and the power of two at which the reader expects each format to stop."""
+    """2^power ones, added in a format; and where the reader expects each format's sum to stop.
+
+    Each mark is at a power of two.
+    """
 
     fmt: str = choice("format", FORMATS, "bf16")
     power: int = whole("ones added: 2^", MOST, 0, MOST, play=True, width_px=330)
@@ -28,7 +35,7 @@ class Ones:
         "your marks",
         marks=MARKS,
         levels=MOST + 1,
-        says=lambda _, level: f"2^{level} = {2**level:,}",
+        says=_level_in_words,
     )
     shown: bool = reveal()
 
@@ -37,23 +44,29 @@ class Ones:
 def sums(fmt: str) -> Sequence[int]:
     """The sums of 1, 2, 4, … 2^MOST ones, each stored before the next 1 is added.
 
-    From one power of two to the next, the numbers of a format are equally far apart. So what becomes of the first 1
-    there becomes of all of them, and one addition stands for all.
+    From one power of two to the next, the numbers of a format are equally far apart. So what
+    becomes of the first 1 there becomes of all of them, and one addition stands for all.
     """
-    totals = [1]
+    total = 1
+    totals = [total]
     for power in range(MOST):
-        kept = floats.stored(totals[-1] + 1, fmt) - totals[-1]
-        totals.append(totals[-1] + int(kept) * 2**power)
+        gain = floats.stored(total + 1, fmt) - total
+        total += int(gain) * 2**power
+        totals.append(total)
     return totals
 
 
 def predicted(fmt: str) -> int:
     """2^(fraction bits + 1): from there on, half a step is 1."""
-    return 2 ** (floats.FORMATS[fmt].fraction_bits + 1)
+    fraction_bits = floats.FORMATS[fmt].fraction_bits
+    return 2 ** (fraction_bits + 1)
 
 
 def guesses(asked: Ones, found: object = None) -> list[Guess]:
-    """Each mark that is set, beside where the sum stops."""
-    levels = zip(FORMATS, asked.guess, strict=True)
-    said = [(fmt, 2**level) for fmt, level in levels if level is not None]
-    return [Guess(f"where a sum of ones in {fmt} stops", ones, sums(fmt)[-1]) for fmt, ones in said]
+    """Return each mark that is set, beside where the sum stops."""
+    guesses = []
+    for fmt, level in zip(FORMATS, asked.guess, strict=True):
+        if level is not None:
+            question = f"where a sum of ones in {fmt} stops"
+            guesses.append(Guess(question, said=2**level, measured=sums(fmt)[-1]))
+    return guesses

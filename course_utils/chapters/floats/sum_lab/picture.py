@@ -1,4 +1,4 @@
-"""The steps of each format, beside them the sum over the ones, and below them the numbers around the sum."""
+"""The steps of each format, beside them the sum, and below them the numbers around the sum."""
 
 import math
 from collections.abc import Iterator
@@ -10,91 +10,131 @@ from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
-WIDTH, HEIGHT = 1000, 356
-POWERS = Axis(
-    1, 2**MOST, words=lambda n: f"2^{n.bit_length() - 1}", marks=[16**n for n in range(7)]
-)
+WIDTH = 1000
+HEIGHT = 356
+
+
+def _as_power(n: int) -> str:
+    return f"2^{n.bit_length() - 1}"
+
+
+POWERS = Axis(1, 2**MOST, words=_as_power, marks=[16**n for n in range(7)])
 PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
-FIRST, END, COLUMN = 84, 518, 138  # of the formats, from left to right, and how wide each is
-LEFT, RULER, TICK = 44, 330, 9  # the numbers around the sum
-ONE, EIGHTHS = 115, range(-24, 41)  # how wide 1 is there, and how far they go
+
+# The columns of the formats, to the left of the plot.
+FIRST = 84
+END = 518
+COLUMN = 138  # wide
+COLUMN_X = {fmt: FIRST + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
+TRACKS = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in COLUMN_X.values()]
+
+# The ruler at the bottom, with the numbers around the sum.
+LEFT = 44
+RULER = 330
+TICK = 9
+ONE = 115  # from one whole number to the next
+EIGHTHS = range(-24, 41)  # from three below the sum to five above it
+SUM_X = LEFT - ONE * EIGHTHS[0] / 8
 
 
 def view(asked: Ones, found: object) -> View:
-    """What is added and the reader's marks; what comes of it only when it is to be shown."""
-    columns = {fmt: FIRST + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
-    tracks = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in columns.values()]
+    """Draw what is added and the reader's marks; what comes of it only when it is to be shown."""
+    ones = 2**asked.power
     drawn = [
         PLOT.frame("The sum"),
         svg.text(PLOT.right, PLOT.bottom + 36, "ones added", class_="faint end"),
-        PLOT.line([(1, 1), (2**asked.power, 2**asked.power)], "line dashed"),
+        PLOT.line([(1, 1), (ones, ones)], "line dashed"),  # if none of them were lost
     ]
     for n in POWERS.ticks:
-        drawn.append(svg.text(FIRST - 8, PLOT.y(n) + 4, POWERS.words(n), class_="end small"))
-        drawn.append(svg.polyline([(FIRST, PLOT.y(n)), (END, PLOT.y(n))], class_="grid"))
-    for (fmt, x), level in zip(columns.items(), asked.guess, strict=True):
-        said = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
-        drawn.append(svg.text(x, PLOT.top - 16, fmt, class_="strong"))
-        drawn.append(svg.text(x + COLUMN, PLOT.top - 16, said, class_="small faint end"))
-        if asked.shown:
-            drawn += _steps(fmt, x)
-        elif level is not None:
-            drawn.append(
-                svg.text(x + 22, PLOT.y(2**level) + 4, f"{2**level:,}", class_="small strong")
-            )
-    title = (
-        "The step at each size; grey: half of it is 1 or more"
-        if asked.shown
-        else "Where does it stop?"
-    )
-    drawn.append(svg.text(FIRST, 14, title, class_="strong"))
+        y = PLOT.y(n)
+        drawn.append(svg.text(FIRST - 8, y + 4, _as_power(n), class_="end small"))
+        drawn.append(svg.polyline([(FIRST, y), (END, y)], class_="grid"))
+    for fmt, level in zip(FORMATS, asked.guess, strict=True):
+        drawn += _column(fmt, level, is_shown=asked.shown)
+    drawn.append(svg.text(FIRST, 14, _title(asked), class_="strong"))
     if asked.shown:
-        drawn += [*_sum(asked), *marks.offs(guesses(asked), asked, "guess", tracks)]
-    return View(
-        svg.picture(WIDTH, HEIGHT, *drawn, marks.drawn("guess", asked, tracks)), _meaning(asked)
-    )
+        drawn += _sum(asked)
+        drawn += _ruler(asked)
+        drawn += marks.offs(guesses(asked), asked, "guess", TRACKS)
+    drawn.append(marks.drawn("guess", asked, TRACKS))
+    return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked))
+
+
+def _title(asked: Ones) -> str:
+    if asked.shown:
+        return "The step at each size; grey: half of it is 1 or more"
+    return "Where does it stop?"
+
+
+def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
+    """Draw the format's head; below it its steps, or before they are shown what the mark says."""
+    x = COLUMN_X[fmt]
+    fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
+    yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
+    yield svg.text(x + COLUMN, PLOT.top - 16, fraction, class_="small faint end")
+    if is_shown:
+        yield from _steps(fmt, x)
+    elif level is not None:
+        ones = 2**level
+        yield svg.text(x + 22, PLOT.y(ones) + 4, f"{ones:,}", class_="small strong")
 
 
 def _steps(fmt: str, x: Number) -> Iterator[str]:
-    """From one number of the format to the next, at every fourth power of two; and where its sum stops."""
-    stop, largest = predicted(fmt), floats.FORMATS[fmt].max
-    yield svg.rect(x, PLOT.y(largest), COLUMN, PLOT.y(stop) - PLOT.y(largest), class_="limit")
-    for n in (n for n in POWERS.ticks if n <= largest):
-        step = f"2^{math.log2(floats.spacing(n, fmt)):g}"
-        yield svg.text(x + COLUMN - 3, PLOT.y(n) - 3, step, class_="small end")
+    """Write the format's step at every fourth power of two; and below, where its sum stops."""
+    stop = predicted(fmt)
+    largest = floats.FORMATS[fmt].max
+    top = PLOT.y(largest)
+    yield svg.rect(x, top, COLUMN, PLOT.y(stop) - top, class_="limit")
+    for n in POWERS.ticks:
+        if n <= largest:
+            power = math.log2(floats.spacing(n, fmt))
+            yield svg.text(x + COLUMN - 3, PLOT.y(n) - 3, f"2^{power:g}", class_="small end")
     yield svg.text(x, PLOT.bottom + 20, f"{stop:,}", class_="formula")
     yield svg.text(x, PLOT.bottom + 38, f"{sums(fmt)[-1]:,}", class_="measured-words")
 
 
 def _sum(asked: Ones) -> Iterator[str]:
-    """Its way up, and where one more 1 takes it, among the numbers that the format has there."""
-    fmt, reached = asked.fmt, sums(asked.fmt)[: asked.power + 1]
-    yield PLOT.line([(2**power, total) for power, total in enumerate(reached)], "line measured")
-    yield svg.dot(*PLOT.at(2**asked.power, reached[-1]), class_="measured")
-    for row, name in enumerate(("predicted", "by adding")):
-        yield svg.text(FIRST - 12, PLOT.bottom + 20 + 18 * row, name, class_="faint end")
-    total, start = reached[-1], LEFT - ONE * EIGHTHS[0] / 8
+    """Draw the sum over the ones that have been added."""
+    totals = sums(asked.fmt)[: asked.power + 1]
+    points = [(2**power, total) for power, total in enumerate(totals)]
+    yield PLOT.line(points, "line measured")
+    x, y = PLOT.at(*points[-1])
+    yield svg.dot(x, y, class_="measured")
+    yield svg.text(FIRST - 12, PLOT.bottom + 20, "predicted", class_="faint end")
+    yield svg.text(FIRST - 12, PLOT.bottom + 38, "by adding", class_="faint end")
+
+
+def _ruler(asked: Ones) -> Iterator[str]:
+    """Draw the format's numbers around the sum, and where one more 1 takes it."""
+    total = sums(asked.fmt)[asked.power]
     for eighths in EIGHTHS:
-        x, number = start + ONE * eighths / 8, total + eighths / 8
-        if floats.stored(number, fmt) == number:
+        number = total + eighths / 8
+        if floats.stored(number, asked.fmt) == number:
+            x = SUM_X + ONE * eighths / 8
             yield svg.polyline([(x, RULER - TICK), (x, RULER + TICK)], class_="start")
-    lost = floats.stored(total + 1, fmt) == total
-    are_all_drawn = (
-        floats.spacing(total, fmt) >= 1 / 4
-    )  # below a power of two they are half as far apart
-    which = "Every number" if are_all_drawn else "Some of the numbers"
-    said = f"{which} that {fmt} has near {total:,}: + 1 {'falls back' if lost else 'counts'}"
-    yield svg.text(LEFT, RULER - TICK - 9, said, class_="small alarm" if lost else "small strong")
-    for number, x in ((total, start), (total + 1, start + ONE)):
+    one_is_lost = floats.stored(total + 1, asked.fmt) == total
+    # Below a power of two, numbers are half as far apart as above it.
+    all_are_drawn = floats.spacing(total, asked.fmt) >= 1 / 4
+    which = "Every number" if all_are_drawn else "Some of the numbers"
+    fate = "falls back" if one_is_lost else "counts"
+    words = f"{which} that {asked.fmt} has near {total:,}: + 1 {fate}"
+    words_class = "small alarm" if one_is_lost else "small strong"
+    yield svg.text(LEFT, RULER - TICK - 9, words, class_=words_class)
+    for number, x in ((total, SUM_X), (total + 1, SUM_X + ONE)):
         yield svg.text(x, RULER + TICK + 14, f"{number:,}", class_="middle small")
-    yield svg.dot(start, RULER, class_="measured")
-    yield svg.cross(start + ONE, RULER, class_="pointed") if lost else ""
+    yield svg.dot(SUM_X, RULER, class_="measured")
+    if one_is_lost:
+        yield svg.cross(SUM_X + ONE, RULER, class_="pointed")
 
 
 def _meaning(asked: Ones) -> str:
-    ones, total = 2**asked.power, sums(asked.fmt)[asked.power]
+    ones = 2**asked.power
     if not asked.shown:
-        return f"1 is added {ones:,} times, and each sum is stored. Set a mark for each format, then press Show."
+        return (
+            f"1 is added {ones:,} times, and each sum is stored. "
+            "Set a mark for each format, then press Show."
+        )
+    total = sums(asked.fmt)[asked.power]
     power = math.log2(floats.spacing(total, asked.fmt))
     why = "half a step is 1, and 1 more is lost" if power > 0 else "1 more counts"
     said = f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There a step is 2^{power:g}: {why}."
