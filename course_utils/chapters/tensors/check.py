@@ -12,118 +12,159 @@ from course_utils.engine.judging.sentences import shown
 
 
 class Numbers(list):
-    """A whole storage. It is shown briefly in a verdict."""
+    """A whole storage, of which a verdict shows the first numbers and the last one."""
 
     def __repr__(self) -> str:
         return f"[{self[0]}, {self[1]}, … {self[-1]}]"
 
 
-def _places() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
-    """Elements in the first, second and last row of several matrices in one storage."""
+def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
+    """Yield three elements of each of several matrices in one storage, from three of its rows."""
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
-    slices = base[2:, 3:], base[:, ::3], base[4].expand(5, 10)
-    for m in (base, base.t(), *slices, storage[7:].unfold(0, 4, 2), base[::2, 1::4].t()):
-        for i, j in ((0, 0), (1, 2), (m.shape[0] - 1, m.shape[1] - 1)):
-            yield Numbers(storage.tolist()), m.stride(), m.storage_offset(), i, j
+    matrices = (
+        base,
+        base.t(),
+        base[2:, 3:],
+        base[:, ::3],
+        base[4].expand(5, 10),
+        storage[7:].unfold(0, 4, 2),
+        base[::2, 1::4].t(),
+    )
+    for matrix in matrices:
+        rows, columns = matrix.shape
+        for i, j in ((0, 0), (1, 2), (rows - 1, columns - 1)):
+            yield Numbers(storage.tolist()), matrix.stride(), matrix.storage_offset(), i, j
 
 
-@function(_places)
+@function(_elements)
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """An element of a matrix from its storage, its strides and its offset."""
-    right = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)[i, j].item()
+    matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
     yield (
-        right,
-        "A fresh matrix, a transpose, slices, an expanded row, windows, and a transpose of a slice.",
+        matrix[i, j].item(),
+        "A fresh matrix, a transpose, slices, an expanded row, windows, "
+        "and a transpose of a slice.",
     )
     row_by_row = storage[i * stride[0] + j]
     yield (
         row_by_row,
         "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
     )
-    at = i * stride[0] + j * stride[1]
-    yield storage[at], "That is right so far. A slice begins inside the storage: add its offset."
-    twice = outcome(lambda: storage[i][j])
+    steps = i * stride[0] + j * stride[1]
+    without_offset = storage[steps]
     yield (
-        twice,
+        without_offset,
+        "That is right so far. A slice begins inside the storage: add its offset.",
+    )
+    indexed_twice = outcome(lambda: storage[i][j])
+    yield (
+        indexed_twice,
         "The storage is one flat list, whatever the matrix looks like: one number in the brackets.",
     )
-    swapped = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
-    yield swapped, "i counts rows, so it steps by the first stride."
-    yield offset + at, "That is its place. Look there: storage[...] has the element."
+    exchanged = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
+    yield exchanged, "i counts rows, so it steps by the first stride."
+    place = offset + steps
+    yield place, "That is its place. Look there: storage[...] has the element."
 
 
+# The shape of a tensor, its strides, and the shape to view it in.
 NEW_SHAPES = [
-    *(((4, 6), (6, 1), (24,)), ((4, 6), (6, 1), (2, 12)), ((6, 4), (1, 6), (24,))),
+    ((4, 6), (6, 1), (24,)),
+    ((4, 6), (6, 1), (2, 12)),
+    ((6, 4), (1, 6), (24,)),
     ((3, 5, 4), (4, 12, 1), (15, 2, 2)),
-    *(((5, 3, 4), (24, 4, 1), (15, 2, 2)), ((4, 3), (6, 2), (2, 6)), ((4, 4), (1, 4), (2, 2, 4))),
-    *(((6, 4), (1, 6), (3, 2, 4)), ((6, 4), (1, 6), (6, 2, 2)), ((6, 4), (1, 6), (12, 2))),
-    *(((3, 2, 4), (4, 12, 1), new) for new in ((3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,))),
-    *(((2, 3, 4), (24, 4, 1), new) for new in ((2, 12), (2, 2, 6), (6, 4))),
-    *(((2, 3, 4), (12, 1, 3), new) for new in ((6, 4), (2, 12), (2, 3, 2, 2))),
-    *(
-        ((4, 1, 6), (6, 99, 1), (24,)),
-        ((4, 1, 6), (8, 99, 1), (2, 2, 6)),
-        ((4, 1, 6), (8, 99, 1), (8, 3)),
-    ),
-    *(
-        ((3, 4), (0, 1), (12,)),
-        ((3, 4), (0, 0), (6, 2)),
-        ((3, 4), (0, 1), (3, 2, 2)),
-        ((5,), (9,), (5, 1)),
-    ),
+    ((5, 3, 4), (24, 4, 1), (15, 2, 2)),
+    ((4, 3), (6, 2), (2, 6)),
+    ((4, 4), (1, 4), (2, 2, 4)),
+    ((6, 4), (1, 6), (3, 2, 4)),
+    ((6, 4), (1, 6), (6, 2, 2)),
+    ((6, 4), (1, 6), (12, 2)),
+    ((3, 2, 4), (4, 12, 1), (3, 2, 2, 2)),
+    ((3, 2, 4), (4, 12, 1), (6, 4)),
+    ((3, 2, 4), (4, 12, 1), (3, 8)),
+    ((3, 2, 4), (4, 12, 1), (3, 1, 2, 4)),
+    ((3, 2, 4), (4, 12, 1), (24,)),
+    ((2, 3, 4), (24, 4, 1), (2, 12)),
+    ((2, 3, 4), (24, 4, 1), (2, 2, 6)),
+    ((2, 3, 4), (24, 4, 1), (6, 4)),
+    ((2, 3, 4), (12, 1, 3), (6, 4)),
+    ((2, 3, 4), (12, 1, 3), (2, 12)),
+    ((2, 3, 4), (12, 1, 3), (2, 3, 2, 2)),
+    ((4, 1, 6), (6, 99, 1), (24,)),
+    ((4, 1, 6), (8, 99, 1), (2, 2, 6)),
+    ((4, 1, 6), (8, 99, 1), (8, 3)),
+    ((3, 4), (0, 1), (12,)),
+    ((3, 4), (0, 0), (6, 2)),
+    ((3, 4), (0, 1), (3, 2, 2)),
+    ((5,), (9,), (5, 1)),
 ]
 
 
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Yield the storage places of each tensor's elements, row by row, and the shape to view it in."""
+    """Yield the places of each tensor's elements, row by row, and the shape to view it in."""
     for shape, stride, new_shape in NEW_SHAPES:
-        yield torch.arange(200).as_strided(shape, stride).flatten().tolist(), new_shape
+        tensor = torch.arange(200).as_strided(shape, stride)
+        yield tensor.flatten().tolist(), new_shape
 
 
 @function(_walks)
 def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
     """Whether view(new_shape) is possible, from the places of the elements, row by row."""
-    along = [_lengths(walk, new_shape, dimension) for dimension in range(len(new_shape))]
-    even = [len(lengths) <= 1 for lengths in along]
+    dimensions = range(len(new_shape))
+    lengths_along = [_step_lengths(walk, new_shape, dimension) for dimension in dimensions]
+    is_even = [len(lengths) <= 1 for lengths in lengths_along]
     yield (
-        all(even),
+        all(is_even),
         "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers.",
     )
-    flat = len({b - a for a, b in pairwise(walk)}) == 1
+    steps = {after - before for before, after in pairwise(walk)}
+    can_be_flat = len(steps) == 1
     yield (
-        flat,
+        can_be_flat,
         "That is view(-1). Where rows end, the steps may be others: ask along each dimension.",
     )
-    contiguous = walk == [*range(walk[0], walk[0] + len(walk))]
-    yield contiguous, "That asks if it is contiguous. Steps of 2 are equally long, too."
+    is_contiguous = walk == list(range(walk[0], walk[0] + len(walk)))
     yield (
-        even[-1],
+        is_contiguous,
+        "That asks if it is contiguous. Steps of 2 are equally long, too.",
+    )
+    yield (
+        is_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield even[0], "Every dimension counts, not the first."
-    alike = len(set().union(*along)) <= 1
+    yield is_even[0], "Every dimension counts, not the first."
+    all_lengths = set().union(*lengths_along)
     yield (
-        alike,
+        len(all_lengths) <= 1,
         "Each dimension has a stride of its own. Compare the steps along one of them at a time.",
     )
     yield True, "That is what reshape does, by copying."
 
 
-def _lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
+def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
     """How long the steps along that dimension are."""
-    size, block = shape[dimension], math.prod(shape[dimension + 1 :])
-    ends = (end for end in range(block, len(walk)) if end // block % size)
-    return {walk[end] - walk[end - block] for end in ends}
+    size = shape[dimension]
+    block = math.prod(shape[dimension + 1 :])  # the elements that a step passes
+    lengths = set()
+    for end in range(block, len(walk)):
+        index = end // block % size
+        if index > 0:
+            lengths.add(walk[end] - walk[end - block])
+    return lengths
 
 
 # The accountant's term.
 
 
-class _Given(list):
-    """A list that is handed on as it is: a copied view of a tensor without memory would no longer be one."""
+class _Uncopied(list):
+    """A list that is handed on as it is.
 
-    def __deepcopy__(self, _: dict) -> "_Given":
+    Before a reader's function is called, its arguments are copied. A copied view of a tensor
+    without memory would no longer be one.
+    """
+
+    def __deepcopy__(self, _: dict) -> "_Uncopied":
         return self
 
     def __repr__(self) -> str:
@@ -131,46 +172,51 @@ class _Given(list):
 
 
 def _lists() -> list[tuple[list[Tensor]]]:
-    base, other = torch.arange(24.0).view(4, 6), torch.zeros(3, dtype=torch.float64)
-    meta, another = (torch.empty(size, 8, device="meta") for size in (1 << 20, 3))
-    lists = (
-        [base],
-        [base, base.T],
-        [base[1]],
-        [base[:2], base[2:], other.expand(5, 3)],
-        [base, base.clone()],
-    )
-    return [(tensors,) for tensors in (*lists, [], _Given([meta, meta[0], another]))]
+    base = torch.arange(24.0).view(4, 6)
+    other = torch.zeros(3, dtype=torch.float64)
+    large_meta = torch.empty(1 << 20, 8, device="meta")
+    small_meta = torch.empty(3, 8, device="meta")
+    return [
+        ([base],),
+        ([base, base.T],),
+        ([base[1]],),
+        ([base[:2], base[2:], other.expand(5, 3)],),
+        ([base, base.clone()],),
+        ([],),
+        (_Uncopied([large_meta, large_meta[0], small_meta]),),
+    ]
 
 
 @function(_lists)
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
     """A reader's storage_bytes(tensors): what they hold together, each storage once, and whole."""
-    all_storages, storages = [tensor.untyped_storage() for tensor in tensors], []
-    for storage in all_storages:
-        if not any(storage._cdata == one._cdata for one in storages):
-            storages.append(storage)
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    different = []
+    for storage in storages:
+        if not any(storage._cdata == earlier._cdata for earlier in different):
+            different.append(storage)
     yield (
-        sum(one.nbytes() for one in storages),
+        sum(storage.nbytes() for storage in different),
         "Seven lists, with views, slices, and tensors without memory.",
     )
     once = "Two views of one storage are in memory once."
-    yield sum(one.nbytes() for one in all_storages), once
-    yield sum(t.nbytes for t in tensors), once
-    by_storage = {t.untyped_storage()._cdata: t.nbytes for t in tensors}
+    yield sum(storage.nbytes() for storage in storages), once
+    yield sum(tensor.nbytes for tensor in tensors), once
+    of_last_view = {tensor.untyped_storage()._cdata: tensor.nbytes for tensor in tensors}
     yield (
-        sum(by_storage.values()),
+        sum(of_last_view.values()),
         "A slice keeps its whole storage: ask the storage for its nbytes().",
     )
-    by_first = {t.data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    by_first_number = {tensor.data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     yield (
-        sum(by_first.values()),
+        sum(by_first_number.values()),
         "Views may begin at different numbers: tell storages apart by _cdata.",
     )
-    by_address = {one.data_ptr(): one.nbytes() for one in all_storages}
+    by_address = {storage.data_ptr(): storage.nbytes() for storage in storages}
     yield (
         sum(by_address.values()),
         "Without memory, all addresses are 0: tell storages apart by _cdata.",
     )
-    yield sum(t.numel() for t in tensors), "That is how many numbers there are. Bytes are wanted."
-    yield len(storages), "That is how many storages there are. Their bytes are wanted."
+    numbers = sum(tensor.numel() for tensor in tensors)
+    yield numbers, "That is how many numbers there are. Bytes are wanted."
+    yield len(different), "That is how many storages there are. Their bytes are wanted."

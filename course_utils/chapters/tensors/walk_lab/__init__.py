@@ -1,7 +1,7 @@
-"""A view has one stride for each of its dimensions, so along each of them the walk has to go in equal steps.
+"""A view has one stride for each dimension, so along each the walk has to go in equal steps.
 
-After two minutes the reader has said where a walk through a slice lands in its second row, has seen a transpose fall
-back at the end of each row, and has moved strides until two dimensions merge.
+After two minutes the reader has said where a walk through a slice lands in its second row, has seen
+a transpose fall back at the end of each row, and has moved strides until two dimensions merge.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,24 @@ class WalkLab(Lab):
     """A strip of numbers, a walk through it, and the steps that a view of it would take."""
 
     name = "Walk lab"
-    asks, presets = Walked, PRESETS
-    rows = (("shape", "stride_0", "stride_1", "stride_2", "offset"), ("new", "shown", "steps"))
+    asks = Walked
+    presets = PRESETS
+    rows = (
+        ("shape", "stride_0", "stride_1", "stride_2", "offset"),
+        ("new", "shown", "steps"),
+    )
 
     def view(self, asked: Walked, found: object) -> View:
-        """The strip, the walk and its steps."""
+        """Draw the strip, the walk and its steps."""
         return picture.view(asked, self.guesses(asked, found))
 
     def guesses(self, asked: Walked, found: object) -> Sequence[Guess]:
         """Where the reader says that the first step out of a row lands, and where it does."""
-        (said,) = asked.landing
-        about = f"place of the first step out of a row of {asked.sizes}, strides {asked.strides}, offset {asked.offset}"
-        return [] if said is None else [Guess(about, said, asked.lands_at, kind="calculated")]
+        (guessed_place,) = asked.landing
+        if guessed_place is None:
+            return []
+        question = (
+            f"place of the first step out of a row of {asked.sizes}, "
+            f"strides {asked.strides}, offset {asked.offset}"
+        )
+        return [Guess(question, guessed_place, asked.lands_at, kind="calculated")]

@@ -1,7 +1,6 @@
-"""What the walk lab asks: shape, strides and offset of a tensor, how far its walk has gone, and a view of it."""
+"""What the walk lab asks: a tensor, how far the walk through it goes, and a view of it."""
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,15 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, whole
 Sizes = tuple[int, ...]
 OWNED = 24  # numbers in the strip
 LARGEST = 12  # stride
-SHAPES = {f"{shape}": shape for shape in ((4, 6), (6, 4), (3, 4), (4, 3), (3, 2, 4))}
+SHAPES = {
+    "(4, 6)": (4, 6),
+    "(6, 4)": (6, 4),
+    "(3, 4)": (3, 4),
+    "(4, 3)": (4, 3),
+    "(3, 2, 4)": (3, 2, 4),
+}
 AS_IT_IS = "as it is"
-VIEWS = {
+VIEWS = {  # the sizes after the first
     AS_IT_IS: (),
     "view(-1)": (),
     "view(-1, 2)": (2,),
@@ -33,47 +38,69 @@ def _has_three(said: Said) -> bool:
 def _last_step(said: Said) -> int:
     """The steps of the whole walk; before the reveal, those along the first row."""
     shape = SHAPES[said["shape"]]
-    return (math.prod(shape) if said["shown"] else shape[-1]) - 1
+    elements = math.prod(shape) if said["shown"] else shape[-1]
+    return elements - 1
 
 
-def _preset(shape: Sizes, strides: Sizes, **more: object) -> Mapping[str, object]:
-    named = {f"stride_{i}": stride for i, stride in enumerate(strides)}
-    whole_walk = {"shown": True, "steps": math.prod(shape) - 1}
-    return {"shape": f"{shape}", "offset": 0, "new": "view(-1)"} | whole_walk | named | more
+def _whole_walk(shape: Sizes, strides: Sizes, new: str = "view(-1)") -> Mapping[str, object]:
+    preset = {
+        "shape": str(shape),
+        "offset": 0,
+        "new": new,
+        "shown": True,
+        "steps": math.prod(shape) - 1,
+    }
+    for dimension, stride in enumerate(strides):
+        preset[f"stride_{dimension}"] = stride
+    return preset
 
 
 PRESETS = {
-    "where does a slice go on?": _preset(
-        (3, 4), (6, 1), offset=8, new=AS_IT_IS, shown=False, steps=1
-    ),
-    "is every second column even?": _preset((4, 3), (6, 2)),
-    "is a transpose even?": _preset((6, 4), (1, 6)),
-    "may one row be repeated?": _preset((3, 4), (0, 1), new="view(-1, 2)"),
-    "which view is possible?": _preset((3, 2, 4), (4, 12, 1), new="view(-1, 2, 2, 2)"),
+    "where does a slice go on?": {
+        "shape": "(3, 4)",
+        "offset": 8,
+        "new": AS_IT_IS,
+        "shown": False,
+        "steps": 1,
+        "stride_0": 6,
+        "stride_1": 1,
+    },
+    "is every second column even?": _whole_walk((4, 3), (6, 2)),
+    "is a transpose even?": _whole_walk((6, 4), (1, 6)),
+    "may one row be repeated?": _whole_walk((3, 4), (0, 1), "view(-1, 2)"),
+    "which view is possible?": _whole_walk((3, 2, 4), (4, 12, 1), "view(-1, 2, 2, 2)"),
 }
 
 
+class Step(NamedTuple):
+    """A step from one element to another. Elements are counted along the walk."""
+
+    start: int
+    end: int
+    length: int  # in places of the storage
+
+
 class Steps(NamedTuple):
-    """The steps along one dimension of a view: for each, the two elements, counted along the walk, and its length."""
+    """All steps along one dimension of a view."""
 
     size: int
-    block: int  # elements that a step along it passes
-    steps: Sequence[tuple[int, int, int]]
+    block: int  # elements that a step passes
+    steps: Sequence[Step]
 
     @property
     def usual(self) -> int:
         """The length of the first step, which all others need to have."""
-        return self.steps[0][2] if self.steps else 0
+        return self.steps[0].length if self.steps else 0
 
     @property
     def even(self) -> bool:
         """Whether all are equally long, so that one stride says it."""
-        return all(length == self.usual for *_, length in self.steps)
+        return all(step.length == self.usual for step in self.steps)
 
 
 @dataclass(frozen=True)
 class Walked:
-    """A tensor in a strip of 24 numbers, how far the walk has gone, and the shape in which it is viewed."""
+    """A tensor in a strip of 24 numbers, how far to walk through it, and a view of it."""
 
     shape: str = choice("shape", tuple(SHAPES), "(3, 4)", menu=True)
     stride_0: int = whole("stride 0", 6, 0, LARGEST, width_px=160)
@@ -87,12 +114,13 @@ class Walked:
         "next row",
         marks=("where the next row begins",),
         levels=OWNED,
-        says=lambda _, level: f"place {level}",
+        says=lambda _mark, place: f"place {place}",
     )
 
     def __post_init__(self) -> None:
         """Raise a sentence if the view's other sizes do not divide the elements."""
-        elements, rest = math.prod(self.sizes), VIEWS[self.new]
+        elements = math.prod(self.sizes)
+        rest = VIEWS[self.new]
         if elements % math.prod(rest):
             raise ValueError(
                 f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements."
@@ -106,21 +134,33 @@ class Walked:
     @property
     def strides(self) -> Sizes:
         """How far a step along each dimension goes."""
-        return (self.stride_0, self.stride_1, self.stride_2)[: len(self.sizes)]
+        strides = (self.stride_0, self.stride_1, self.stride_2)
+        return strides[: len(self.sizes)]
 
     @property
     def indices(self) -> list[Sizes]:
         """The index of each element, row by row."""
-        return [*product(*map(range, self.sizes))]
+        ranges = [range(size) for size in self.sizes]
+        return list(product(*ranges))
 
     @cached_property
     def places(self) -> list[int]:
-        """Where each of them lies: offset + Σ index × stride; torch refuses a tensor that leaves the strip."""
-        return [self.offset + sum(map(operator.mul, index, self.strides)) for index in self.indices]
+        """The place of each element: offset + Σ index × stride.
+
+        A place may lie beyond the strip; torch refuses such a tensor.
+        """
+        strides = self.strides
+        places = []
+        for index in self.indices:
+            place = self.offset
+            for i, stride in zip(index, strides, strict=True):
+                place += i * stride
+            places.append(place)
+        return places
 
     @property
-    def gone(self) -> Sequence[int]:
-        """The places that the walk has come to; before the reveal, those of the first row at most."""
+    def visited(self) -> Sequence[int]:
+        """The places that the walk has come to, before the reveal only those of the first row."""
         most = len(self.places) if self.shown else self.sizes[-1]
         return self.places[: min(self.steps + 1, most)]
 
@@ -133,18 +173,24 @@ class Walked:
     def viewed_as(self) -> Sizes:
         """The new shape, with the size that stands for -1."""
         rest = self.sizes[1:] if self.new == AS_IT_IS else VIEWS[self.new]
-        return len(self.places) // math.prod(rest), *rest
+        first = len(self.places) // math.prod(rest)
+        return (first, *rest)
 
     @cached_property
     def dimensions(self) -> list[Steps]:
         """The steps along each dimension of the view."""
-        found = []
-        for dimension, size in enumerate(self.viewed_as):
-            block = math.prod(self.viewed_as[dimension + 1 :])
-            starts = range(0, len(self.places) - block, block)
-            ends = (start + block for start in starts)
-            pairs = [(a, b) for a, b in zip(starts, ends, strict=True) if b % (size * block)]
-            found.append(
-                Steps(size, block, [(a, b, self.places[b] - self.places[a]) for a, b in pairs])
-            )
-        return found
+        shape = self.viewed_as
+        dimensions = []
+        for dimension, size in enumerate(shape):
+            block = math.prod(shape[dimension + 1 :])
+            dimensions.append(Steps(size, block, self._steps(size, block)))
+        return dimensions
+
+    def _steps(self, size: int, block: int) -> list[Step]:
+        """The steps along a dimension of that size, each of which passes a block of elements."""
+        steps = []
+        for end in range(block, len(self.places), block):
+            if end % (size * block):  # else the dimension begins anew here
+                start = end - block
+                steps.append(Step(start, end, self.places[end] - self.places[start]))
+        return steps

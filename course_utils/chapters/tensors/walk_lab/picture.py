@@ -1,4 +1,4 @@
-"""The strip with the walk's steps above it, the elements row by row, and the steps along each dimension of a view."""
+"""The strip with the walk's steps above it, the elements row by row, and the steps of a view."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,145 +12,205 @@ from course_utils.engine.labs.draw.lettering import fitted
 from course_utils.engine.labs.draw.svg import SHADES, dot, element, picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
-WIDTH, LEFT, CELL, HIGH = 1000, 112, 37, 26
-STRIP_AT, TRACK_AT, WALK_AT, STEPS_AT, ROW, LINE = 56, 102, 140, 196, 32, 20
-TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), TRACK_AT))
+WIDTH = 1000
+LEFT = 112
+CELL = 37  # from one place of the strip to the next
+HIGH = 26  # a cell
+STRIP_AT = 56  # y
+TRACK_AT = 102
+WALK_AT = 140
+STEPS_AT = 196
+STEPS_ROW = 32  # from one dimension's steps to the next
+LINE = 20
 ROW_GAP = 8  # between two rows of the tensor
 LIGHT = 32  # the first shade that dark letters are written on
+TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), TRACK_AT))
 
 
 def view(asked: Walked, guesses: Sequence[Guess]) -> View:
-    """Before the reveal it has no more than the first row."""
-    pairs, view_at = [*_pairs(asked)], STEPS_AT + ROW * (len(asked.dimensions) - 1)
-    drawn = [*_strip(asked.gone), *_arcs(asked.gone), *_elements(asked, asked.gone)]
+    """Draw the walk. Before the reveal it has no more than the first row."""
+    lines = list(_merging(asked))
+    last_row = STEPS_AT + STEPS_ROW * (len(asked.dimensions) - 1)
+    drawn = [*_strip(asked.visited), *_arcs(asked.visited), *_elements(asked, asked.visited)]
     if not asked.shown or guesses:
         drawn.append(marks.drawn("landing", asked, [TRACK]))
     if asked.shown:
-        for number, steps in enumerate(asked.dimensions):
-            drawn += _steps(asked, number, steps, view_at - ROW * number)
-        drawn += [
-            fitted(LEFT, view_at + 30 + LINE * i, said, WIDTH) for i, said in enumerate(pairs)
-        ]
+        for dimension, steps in enumerate(asked.dimensions):
+            drawn += _steps(asked, dimension, steps, last_row - STEPS_ROW * dimension)
+        for number, line in enumerate(lines):
+            drawn.append(fitted(LEFT, last_row + 30 + LINE * number, line, WIDTH))
         if guesses and asked.lands_at < OWNED:
-            drawn.append(dot(*TRACK.at(asked.lands_at / (OWNED - 1)), class_="predicted"))
-    return View(picture(WIDTH, view_at + 20 + LINE * len(pairs), *drawn), _meaning(asked, guesses))
+            x, y = TRACK.at(asked.lands_at / (OWNED - 1))
+            drawn.append(dot(x, y, class_="predicted"))
+    height = last_row + 20 + LINE * len(lines)
+    return View(picture(WIDTH, height, *drawn), _meaning(asked, guesses))
 
 
-def _strip(gone: Sequence[int]) -> Iterator[str]:
-    """Draw the storage as a strip; places that the walk has reached have a colour by their position."""
+def _strip(visited: Sequence[int]) -> Iterator[str]:
+    """Draw the storage as a strip; a place that the walk has come to has its place's colour."""
     yield text(0, STRIP_AT + 18, "storage", class_="faint")
     for place in range(OWNED):
-        box = LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH
-        colour = shade(place, OWNED) if place in gone else "unseen"
-        yield cell(f"{place}", colour, box, ringed=place == gone[-1])
+        box = (LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH)
+        colour = shade(place, OWNED) if place in visited else "unseen"
+        yield cell(str(place), colour, box, ringed=place == visited[-1])
 
 
-def _arcs(gone: Sequence[int]) -> Iterator[str]:
-    """Each step as an arc over the strip; red if it is not as long as the first."""
-    for a, b in pairwise(gone):
-        if a == b or max(a, b) >= OWNED:
+def _arcs(visited: Sequence[int]) -> Iterator[str]:
+    """Draw each step as an arc over the strip, in red if it is not as long as the first."""
+    for start, end in pairwise(visited):
+        if start == end or max(start, end) >= OWNED:
             continue
-        (x, to), high = (
-            (LEFT + CELL * (place + 0.5) for place in (a, b)),
-            min(48, 10 + 3 * abs(b - a)),
-        )
-        arc = [
-            (x + share / 12 * (to - x), STRIP_AT - 4 - high * math.sin(math.pi * share / 12))
-            for share in range(13)
-        ]
+        length = end - start
+        is_usual = length == visited[1] - visited[0]
         yield polyline(
-            arc, class_="line predicted" if b - a == gone[1] - gone[0] else "line uneven"
+            _arc(start, end, height=min(48, 10 + 3 * abs(length))),
+            class_="line predicted" if is_usual else "line uneven",
         )
 
 
-def _elements(asked: Walked, gone: Sequence[int]) -> Iterator[str]:
-    """The elements row by row, each with its place, as far as the walk has gone."""
+def _arc(start: int, end: int, height: Number) -> list[tuple[Number, Number]]:
+    """Half a wave of a sine from one place of the strip to another, in twelve parts."""
+    x = LEFT + CELL * (start + 0.5)
+    to_x = LEFT + CELL * (end + 0.5)
+    points = []
+    for part in range(13):
+        share = part / 12
+        up = height * math.sin(math.pi * part / 12)
+        points.append((x + share * (to_x - x), STRIP_AT - 4 - up))
+    return points
+
+
+def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
+    """Draw the elements row by row, each with its place, as far as the walk has gone."""
     yield text(0, WALK_AT + 18, "row by row", class_="faint")
     for number, index in enumerate(asked.indices):
         x, width = _span(asked, number, 1)
-        if not index[-1]:
-            yield text(x, WALK_AT - 5, f"{[*index[:-1]]}", class_="place")
-        reached = number < len(gone)
-        inside = reached and gone[number] < OWNED
-        said = f"{gone[number]}" if inside else "out" if reached else ""
-        colour = shade(gone[number], OWNED) if inside else "unseen"
+        if index[-1] == 0:
+            yield text(x, WALK_AT - 5, str(list(index[:-1])), class_="place")
+        said = ""
+        colour = "unseen"
+        if number < len(visited):
+            place = visited[number]
+            is_inside = place < OWNED
+            said = str(place) if is_inside else "out"
+            if is_inside:
+                colour = shade(place, OWNED)
         yield cell(said, colour, (x, WALK_AT, width - 2, HIGH), ringed=False)
 
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
-    """Where so many elements from the first on stand, and how wide they are together."""
-    row, rows = asked.sizes[-1], len(asked.places) // asked.sizes[-1]
+    """Where so many elements begin, from the first on, and how wide they are together."""
+    row = asked.sizes[-1]
+    rows = len(asked.places) // row
     width = (CELL * OWNED - ROW_GAP * (rows - 1)) / len(asked.places)
-    begin, end = (width * n + ROW_GAP * (n // row) for n in (first, first + elements - 1))
+    last = first + elements - 1
+    begin = width * first + ROW_GAP * (first // row)
+    end = width * last + ROW_GAP * (last // row)
     return LEFT + begin, end + width - begin
 
 
-def _steps(asked: Walked, number: int, steps: Steps, y: Number) -> Iterator[str]:
-    """The steps along one dimension of the view, as far as the walk has gone, and what unites what they pass."""
-    verdict = f"stride {steps.usual}" if steps.even else "uneven"
-    yield fitted(
-        0, y, f"dim {number}: {verdict}", LEFT - 8, "small formula" if steps.even else "small alarm"
-    )
-    for first in range(0, len(asked.places), steps.block) if steps.block > 1 else ():
-        x, width = _span(asked, first, steps.block)
-        yield polyline(
-            [(x, y - 20), (x, y - 14), (x + width - 2, y - 14), (x + width - 2, y - 20)],
-            class_="leader",
+def _steps(asked: Walked, dimension: int, steps: Steps, y: Number) -> Iterator[str]:
+    """Write the lengths of the steps along a dimension of the view, as far as the walk has gone.
+
+    A bracket unites the elements that a step passes.
+    """
+    words = f"stride {steps.usual}" if steps.even else "uneven"
+    words_class = "small formula" if steps.even else "small alarm"
+    yield fitted(0, y, f"dim {dimension}: {words}", LEFT - 8, words_class)
+    if steps.block > 1:
+        for first in range(0, len(asked.places), steps.block):
+            x, width = _span(asked, first, steps.block)
+            yield _bracket(x, x + width - 2, y)
+    for step in steps.steps:
+        if step.end <= asked.steps:
+            x, _ = _span(asked, step.end, 1)
+            length_class = "formula" if step.length == steps.usual else "alarm"
+            yield text(x, y, _signed(step.length), class_=f"middle small {length_class}")
+
+
+def _bracket(left: Number, right: Number, y: Number) -> str:
+    corners = [(left, y - 20), (left, y - 14), (right, y - 14), (right, y - 20)]
+    return polyline(corners, class_="leader")
+
+
+def _merging(asked: Walked) -> Iterator[str]:
+    """Say of each two neighbouring dimensions whether they merge, which a view may need."""
+    if asked.new == AS_IT_IS:
+        return
+    for dimension in range(len(asked.sizes) - 1):
+        following = dimension + 1
+        step = asked.strides[dimension]
+        size = asked.sizes[following]
+        stride = asked.strides[following]
+        walk = size * stride
+        verdict = "equal, so they merge" if step == walk else "they do not merge"
+        yield (
+            f"dimensions {dimension} and {following}: a step along {dimension} is {step}, "
+            f"a walk through {following} is {size} × {stride} = {walk}: {verdict}"
         )
-    for _, to, length in steps.steps:
-        if to <= asked.steps:
-            words, same = _signed(length), length == steps.usual
-            x, _ = _span(asked, to, 1)
-            yield text(x, y, words, class_=f"middle small {'formula' if same else 'alarm'}")
 
 
-def _pairs(asked: Walked) -> Iterator[str]:
-    """Of each two neighbouring dimensions, whether they merge, as a view would need."""
-    for i in () if asked.new == AS_IT_IS else range(len(asked.sizes) - 1):
-        along, size, stride = asked.strides[i], asked.sizes[i + 1], asked.strides[i + 1]
-        through = size * stride
-        said = "equal, so they merge" if along == through else "they do not merge"
-        yield f"dimensions {i} and {i + 1}: a step along {i} is {along}, a walk through {i + 1} is {size} × {stride} = {through}: {said}"
+# In words.
 
 
 def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
     if not asked.shown:
-        at = f"place {asked.gone[0]}" if len(asked.gone) == 1 else f"places {listed(asked.gone)}"
+        places = "place" if len(asked.visited) == 1 else "places"
         return (
-            f"The walk has come to {at}. Set the mark where the next row begins, then press Show."
+            f"The walk has come to {places} {listed(asked.visited)}. "
+            "Set the mark where the next row begins, then press Show."
         )
-    if max(asked.places) >= OWNED:
-        return f"Place {max(asked.places)} is beyond the strip, which ends at {OWNED - 1}. torch refuses these strides."
+    farthest = max(asked.places)
+    if farthest >= OWNED:
+        return (
+            f"Place {farthest} is beyond the strip, which ends at {OWNED - 1}. "
+            "torch refuses these strides."
+        )
+    said = ""
+    for guess in guesses:
+        said += f"The next row begins at place {guess.measured}; your mark is at {guess.said}. "
+    return said + _on_view(asked)
+
+
+def _on_view(asked: Walked) -> str:
+    """Say whether the view is possible, and why."""
+    shape = asked.viewed_as
     uneven = [number for number, steps in enumerate(asked.dimensions) if not steps.even]
     if uneven:
-        along = uneven[-1]
-        lengths = dict.fromkeys(length for *_, length in asked.dimensions[along].steps)
-        said = f"Refused: {asked.new}. Along dimension {along} of {asked.viewed_as}, steps are {listed([*map(_signed, lengths)])} long."
-    else:
-        strides = tuple(steps.usual for steps in asked.dimensions)
-        possible = "" if asked.new == AS_IT_IS else f"Possible: {asked.new}. "
-        said = f"{possible}Along each dimension of {asked.viewed_as} all steps are equally long. Strides {strides}."
-    landed = [
-        f"The next row begins at place {guess.measured}; your mark is at {guess.said}. "
-        for guess in guesses
-    ]
-    return "".join([*landed, said])
+        dimension = uneven[-1]
+        steps = asked.dimensions[dimension].steps
+        lengths = dict.fromkeys(_signed(step.length) for step in steps)
+        return (
+            f"Refused: {asked.new}. Along dimension {dimension} of {shape}, "
+            f"steps are {listed(list(lengths))} long."
+        )
+    strides = tuple(steps.usual for steps in asked.dimensions)
+    possible = "" if asked.new == AS_IT_IS else f"Possible: {asked.new}. "
+    return (
+        f"{possible}Along each dimension of {shape} all steps are equally long. Strides {strides}."
+    )
 
 
 def cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
-    """A number of the storage, in the colour of its place."""
+    """Draw a number of the storage, in the colour of its place."""
     x, y, width, height = box
-    number = text(x + width / 2, y + height / 2 + 5, said, class_="middle small") if said else ""
-    drawn = element("g", rect(*box), number, class_=colour)
-    return drawn + (rect(*box, class_="pointed") if ringed else "")
+    parts = [rect(*box)]
+    if said:
+        parts.append(text(x + width / 2, y + height / 2 + 5, said, class_="middle small"))
+    drawn = element("g", *parts, class_=colour)
+    if ringed:
+        drawn += rect(*box, class_="pointed")
+    return drawn
 
 
 @cache
 def shade(place: int, owned: int) -> str:
     """The classes of its colour, and of letters that can be read on it."""
     number = round((SHADES - 1) * place / max(1, owned - 1))
-    return f"shade-{number} {'on-light' if number >= LIGHT else 'on-dark'}"
+    ink = "on-light" if number >= LIGHT else "on-dark"
+    return f"shade-{number} {ink}"
 
 
 def _signed(length: int) -> str:
-    return f"{'−' if length < 0 else '+'}{abs(length)}"
+    sign = "−" if length < 0 else "+"
+    return f"{sign}{abs(length)}"
