@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -17,20 +17,20 @@ from course_utils.engine.judging.exercises import NotAttemptedError
 from course_utils.engine.judging.sentences import shown
 
 
-def _columns() -> list[tuple[torch.Tensor, int, int]]:
-    sizes = (
+def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
+    """Yield a tensor whose numbers are all different, the head that is wanted, and the heads."""
+    for shape, head, heads in (
         ((2, 4, 6), 1, 2),
         ((4, 6), 0, 3),
         ((3, 5, 12), 2, 4),
         ((1, 2, 8), 7, 8),
         ((2, 3, 24), 3, 4),
-    )
-    return [
-        (torch.arange(math.prod(shape)).view(shape), head, heads) for shape, head, heads in sizes
-    ]
+    ):
+        yield torch.arange(math.prod(shape)).view(shape), head, heads
 
 
 def _not_sliced(way: str) -> str:
+    """What is said of the right columns, if that way found them and not a slice."""
     return (
         f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
         "the same route can make the same mistake. Slice the width: x[..., begin:end]."
@@ -44,24 +44,27 @@ NOT_SLICED = {
 }
 
 
-@function(_columns, without=NOT_SLICED)
+@function(_heads, without=NOT_SLICED)
 def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     """The columns that belong to one head, by slicing alone."""
     places = x.shape[-1] // heads
-    mine = [column for column in range(x.shape[-1]) if column // places == head]
-    right = torch.stack([x[..., column] for column in mine], dim=-1)
+    columns = [x[..., column] for column in range(x.shape[-1]) if column // places == head]
+    right = torch.stack(columns, dim=-1)
     yield right, "Column by column, it is the head's own part of the width."
-    every = "Those columns are not neighbours, as by (place head). A head's columns are."
-    yield x[..., head::heads], every
+    yield (
+        x[..., head::heads],
+        "Those columns are not neighbours, as by (place head). A head's columns are.",
+    )
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
-    one_on = x[..., head : head + places]
-    yield one_on, "The earlier heads' columns come first: begin at head × the width of a head."
-    of_second = x[:, head * places : (head + 1) * places]
-    yield of_second, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
+    from_head = x[..., head : head + places]
+    yield from_head, "The earlier heads' columns come first: begin at head × the width of a head."
+    of_tokens = x[:, head * places : (head + 1) * places]
+    yield of_tokens, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
     one_less = x[..., head * places : (head + 1) * places - 1]
     yield one_less, "A slice leaves its end out: do not subtract 1."
-    yield x.reshape(heads, -1, places)[head], "That cuts between tokens, as x.view(2, 4, 3) does."
+    between_tokens = x.reshape(heads, -1, places)[head]
+    yield between_tokens, "That cuts between tokens, as x.view(2, 4, 3) does."
     divided = outcome(lambda: x[..., int(head) * x.shape[-1] / heads :])
     yield divided, "Whole numbers are wanted: // instead of /."
 
@@ -77,20 +80,23 @@ SIX_PATTERNS = {
 
 
 def _read_patterns(answer: object) -> object:
-    """All six patterns, if they are right; else a NotYetError on the first that is wrong."""
+    """Return our six patterns if the answer's are right; else raise what is wrong with one."""
     wanted = f"A dict of patterns is wanted, with the names {listed(list(SIX_PATTERNS))}"
     if not isinstance(answer, dict):
         raise NotYetError(f"{wanted}; {shown(answer)} is none.")
     if set(answer) != set(SIX_PATTERNS):
         raise NotYetError(f"{wanted}, and no others.")
-    opened = [name for name in SIX_PATTERNS if answer[name] is ...]
-    if len(opened) == len(SIX_PATTERNS):
+    still_open = [name for name in SIX_PATTERNS if answer[name] is ...]
+    if len(still_open) == len(SIX_PATTERNS):
         raise NotAttemptedError
     for name, ours in SIX_PATTERNS.items():
-        if name not in opened and (wrong := _objection_to(answer[name], einsums.parsed(ours))):
-            raise NotYetError(f"{name}: {wrong}")
-    if opened:
-        raise NotYetError(f"What you wrote is right. Still open: {listed(opened)}.")
+        if name in still_open:
+            continue
+        objection = _objection_to(answer[name], einsums.parsed(ours))
+        if objection:
+            raise NotYetError(f"{name}: {objection}")
+    if still_open:
+        raise NotYetError(f"What you wrote is right. Still open: {listed(still_open)}.")
     return SIX_PATTERNS
 
 
@@ -104,7 +110,7 @@ def patterns() -> Answers:
 
 
 def _objection_to(pattern: object, expected: Einsum) -> str:
-    """What makes the pattern another product than the expected one; nothing if only its names differ."""
+    """Say what is wrong with the pattern. If only its names are others, the sentence is empty."""
     if not isinstance(pattern, str):
         return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     if "→" in pattern:
@@ -112,33 +118,49 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
     try:
         came = einsums.parsed(pattern)
     except ValueError as error:
-        return f"{error} Two dimensions need two names." if "twice" in str(error) else str(error)
+        advice = " Two dimensions need two names." if "twice" in str(error) else ""
+        return f"{error}{advice}"
     ranks = [len(names) for names in expected.operands]
     if [len(names) for names in came.operands] != ranks:
-        many = ", then ".join(map(str, ranks))
-        return f"in front of the arrow, {shown(pattern)} should name so many dimensions: {many}."
-    advice = next(_differences(came, expected), "")
-    return advice and f"{shown(pattern)} is another product. {advice}"
+        wanted = ", then ".join(str(rank) for rank in ranks)
+        return f"in front of the arrow, {shown(pattern)} should name so many dimensions: {wanted}."
+    difference = next(_differences(came, expected), "")
+    if not difference:
+        return ""
+    return f"{shown(pattern)} is another product. {difference}"
 
 
 def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """A sentence on each difference between two patterns whose operands have as many dimensions."""
-    meant = itertools.chain(*expected.operands)
-    pairs = list(zip(meant, itertools.chain(*came.operands), strict=True))
-    for (one, ours), (other, theirs) in itertools.combinations(pairs, 2):
-        if one != other and ours == theirs:
-            yield f"{one.capitalize()} and {other} are two dimensions, and you call both {ours}: give them two names."
-        if one == other and ours != theirs:
-            yield f"The {one} is the same dimension on both sides of the comma: give it one name."
-    called = dict(pairs)
-    for name, ours in called.items():
-        if name in expected.output and ours not in came.output:
-            yield f"A dimension that the result lacks is summed: keep {ours}."
-        if name not in expected.output and ours in came.output:
-            yield f"A name that is kept is not summed: leave {ours} out of the result."
-    order = [called[name] for name in expected.output]
+    """Yield a sentence on each difference. The operands of both have as many dimensions."""
+    dimensions = itertools.chain(*expected.operands)
+    names = itertools.chain(*came.operands)
+    pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
+    yield from _misnamed(pairs)
+
+    name_of = dict(pairs)
+    for dimension, name in name_of.items():
+        if dimension in expected.output and name not in came.output:
+            yield f"A dimension that the result lacks is summed: keep {name}."
+        if dimension not in expected.output and name in came.output:
+            yield f"A name that is kept is not summed: leave {name} out of the result."
+    order = [name_of[dimension] for dimension in expected.output]
     if list(came.output) != order:
         yield f"The result's order is {' '.join(order)}."
+
+
+def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence on two dimensions with one name, and on a dimension with two names."""
+    for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
+        if dimension != other and name == its_name:
+            yield (
+                f"{dimension.capitalize()} and {other} are two dimensions, "
+                f"and you call both {name}: give them two names."
+            )
+        if dimension == other and name != its_name:
+            yield (
+                f"The {dimension} is the same dimension on both sides of the comma: "
+                "give it one name."
+            )
 
 
 # The accountant's term.
@@ -149,12 +171,15 @@ def matrices(m: Model) -> Answers:
     """A reader's matrices(m): the name of each matrix of a layer, with (inputs, outputs)."""
     right = by_torch.matrices(m)
     yield right, "As torch builds them: a GPT-2, a Llama and a Qwen."
-    turned = {name: shape[::-1] for name, shape in right.items()}
-    yield turned, "Inputs first, then outputs: x W has W of (D, K)."
-    all_heads = dict.fromkeys(("key", "value"), right["query"])
-    yield right | all_heads, "Keys and values have kv_heads heads, and not all."
-    square = dict.fromkeys(("query", "out"), (m.width, m.width))
-    yield right | square, "Queries are heads × head_width wide, which need not be the width."
+    exchanged = {name: (outputs, inputs) for name, (inputs, outputs) in right.items()}
+    yield exchanged, "Inputs first, then outputs: x W has W of (D, K)."
+    all_heads = right | {"key": right["query"], "value": right["query"]}
+    yield all_heads, "Keys and values have kv_heads heads, and not all."
+    width_by_width = (m.width, m.width)
+    yield (
+        right | {"query": width_by_width, "out": width_by_width},
+        "Queries are heads × head_width wide, which need not be the width.",
+    )
     yield right | {"out": right["query"]}, "out leads back, from heads × head_width to the width."
     yield right | {"down": right["up"]}, "down leads back, from inner to the width."
     yield right | {"gate": right["up"]}, "There is a gate only if m.gated."

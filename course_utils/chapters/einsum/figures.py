@@ -3,41 +3,44 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course_utils.engine.figures.style import COLOURS, axes_with
 
+SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
+PART_OF_A_LINE = re.compile(r"(?P<name>\S+)\[(?P<rows>\S+) (?P<columns>\S+)\]|(?P<words>\S+)")
+
 
 def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) -> Figure:
-    """Matrices as boxes. In a line each is "name[rows columns]", by names of dimensions; other words stand between.
+    """Draw matrices as boxes, to scale. Boxes of the same two sizes have the same colour.
 
-    Boxes of the same two sizes have the same colour.
+    A line has matrices, each written as "name[rows columns]" with the names of its dimensions, and
+    other words between them.
     """
-    colours, ends = {}, []
+    largest = max(sizes.values())
+    colours: dict[frozenset[int], str] = {}
+    ends = []
     with axes_with(title, "columns", "rows", height=0.6 + 1.9 * len(lines)) as axes:
         for number, line in enumerate(lines):
-            x, middle = 0.0, -number * (max(sizes.values()) + 4)
-            for name, down, across, between in re.findall(r"(\S+)\[(\S+) (\S+)\]|(\S+)", line):
-                if between:
-                    axes.text(x + 0.4, middle, between, va="center")
-                    x += 1 + 0.5 * len(between)
+            x = 0.0
+            middle = -number * (largest + 4)
+            for part in PART_OF_A_LINE.finditer(line):
+                words = part["words"]
+                if words:
+                    axes.text(x + 0.4, middle, words, va="center")
+                    x += 1 + 0.5 * len(words)
                     continue
-                width, height = sizes[across], sizes[down]
-                colour = colours.setdefault(frozenset((width, height)), _SHADES[len(colours) % 3])
-                corner = x + 1, middle - height / 2
-                axes.add_patch(
-                    Rectangle(corner, width, height, facecolor=colour, edgecolor=COLOURS["limit"])
-                )
-                centre = {"ha": "center", "va": "center"}
-                axes.text(x + 1 + width / 2, middle, name, weight="bold", **centre)
-                axes.text(
-                    x + 1 + width / 2, middle + height / 2 + 0.7, across, style="italic", **centre
-                )
-                axes.text(x + 0.5, middle, down, style="italic", **centre)
+                width = sizes[part["columns"]]
+                height = sizes[part["rows"]]
+                next_colour = SHADES[len(colours) % len(SHADES)]
+                colour = colours.setdefault(frozenset((width, height)), next_colour)
+                corner = (x + 1, middle - height / 2)
+                _draw_matrix(axes, part, Rectangle(corner, width, height, facecolor=colour))
                 x += width + 1.4
             ends.append(x)
-        half = max(sizes.values()) / 2 + 0.2
+        half = largest / 2 + 0.2
         axes.set(aspect="equal", anchor="W", xticks=[], yticks=[])
         axes.set(xlim=(0, max(ends)), ylim=(middle - half, half + 2))
         axes.grid(visible=False)
@@ -45,4 +48,14 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     return axes.figure
 
 
-_SHADES = COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"]
+def _draw_matrix(axes: Axes, part: re.Match[str], box: Rectangle) -> None:
+    """Draw the box with its name inside, its columns' name above and its rows' name to the left."""
+    box.set_edgecolor(COLOURS["limit"])
+    axes.add_patch(box)
+    x = box.get_x() + box.get_width() / 2
+    y = box.get_y() + box.get_height() / 2
+    top = box.get_y() + box.get_height()
+    centred = {"ha": "center", "va": "center"}
+    axes.text(x, y, part["name"], weight="bold", **centred)
+    axes.text(x, top + 0.7, part["columns"], style="italic", **centred)
+    axes.text(box.get_x() - 0.5, y, part["rows"], style="italic", **centred)

@@ -27,8 +27,9 @@ PRESETS = {
     "when is attention linear?": _named("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
 }
 ATTENTION = PRESETS["what is batch in attention?"]
+PATTERNS_OF_PRESETS = [preset["pattern"] for preset in PRESETS.values()]
 EXAMPLES = (
-    *(preset["pattern"] for preset in PRESETS.values()),
+    *PATTERNS_OF_PRESETS,
     "batch row, row -> batch",
     "a b c d e f g h, h g f e -> a d",
     "a b, b c, c d, d e, e f -> a f",
@@ -51,16 +52,17 @@ class Asked:
 
     def __post_init__(self) -> None:
         """Raise a sentence if something cannot be read, or is too much for a panel."""
-        for count, most, too_many in (
-            (
-                len(self.einsum.operands),
-                MOST_OPERANDS,
-                "operands have more orders than fit in here",
-            ),
-            (len(self.einsum.names), MOST_NAMES, "names are more than this lab has sliders for"),
-        ):
-            if count > most:
-                raise ValueError(f"{count} {too_many}. Take up to {most}.")
+        operands = len(self.einsum.operands)
+        if operands > MOST_OPERANDS:
+            raise ValueError(
+                f"{operands} operands have more orders than fit in here. "
+                f"Take up to {MOST_OPERANDS}."
+            )
+        names = len(self.einsum.names)
+        if names > MOST_NAMES:
+            raise ValueError(
+                f"{names} names are more than this lab has sliders for. Take up to {MOST_NAMES}."
+            )
 
     @cached_property
     def einsum(self) -> Einsum:
@@ -70,9 +72,11 @@ class Asked:
     @cached_property
     def size(self) -> dict[str, int]:
         """The size of each name."""
-        return {
-            name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names
-        }
+        sizes_by_name = {}
+        for name in self.einsum.names:
+            typed_size = self.sizes.get(name, NEW_NAMES_SIZE)
+            sizes_by_name[name] = size_of(name, typed_size)
+        return sizes_by_name
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -92,4 +96,4 @@ class Asked:
 
     def key(self, order: Order) -> tuple:
         """The key of this order's seconds in `Found`."""
-        return self.einsum, tuple(self.size.items()), self.dtype, order.tree
+        return (self.einsum, tuple(self.size.items()), self.dtype, order.tree)

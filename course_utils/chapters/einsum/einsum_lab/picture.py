@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.einsum.einsum_lab.asked import Asked, Found
 from course_utils.core import einsums, predict
-from course_utils.core.einsums import operand_name
+from course_utils.core.einsums import Order, operand_name
 from course_utils.core.say import (
     Number,
     count_text,
@@ -18,11 +18,18 @@ from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.svg import picture, rect, scaled, text
 from course_utils.engine.labs.lab import View
 
-WIDTH, ROW, CHIP = 1000, 18, 26
-TOP, COSTS, LOOPS_WIDTH, LOOPS_HEIGHT = 60, 610, 580, 144  # COSTS is where their column begins
-BARS, LONGEST, MOST_BARS = 160, 300, 5
+WIDTH = 1000
+ROW = 18
+CHIP = 26  # high
+TOP = 60
+COSTS = 610  # where the column of costs begins
+LOOPS_WIDTH = 580
+LOOPS_HEIGHT = 144
+BARS = 160  # where they begin
+LONGEST = 300  # the bar of the dearest order
+MOST_BARS = 5
 ROLES = ("batch", "kept", "summed")
-WHY = (  # so many FLOPs for each step of the loops
+WHY = (  # by the FLOPs of each step of the loops
     " by convention, as nothing is multiplied",
     ", 1 for each step: nothing is summed",
     ", 2 for each step: a product and an addition",
@@ -30,14 +37,17 @@ WHY = (  # so many FLOPs for each step of the loops
 
 
 def view(asked: Asked, found: Found) -> View:
-    """The pattern, its loops beside what they cost, and below them the orders, if there are several."""
+    """Draw the pattern, its loops beside their cost, and below them the orders, if several."""
     loops, loops_height = _loops(asked)
     costs = list(_costs(asked, found))
     key, _ = _chips([(role, role) for role in ROLES], WIDTH - 194, TOP - 18)
-    titles = [
-        text(x, TOP, title, class_="strong") for x, title in ((0, "as loops"), (COSTS, "costs"))
+    drawn = [
+        _pattern(asked),
+        key,
+        text(0, TOP, "as loops", class_="strong"),
+        text(COSTS, TOP, "costs", class_="strong"),
+        loops,
     ]
-    drawn = [_pattern(asked), key, *titles, loops]
     for row, (words, class_) in enumerate(costs):
         drawn.append(fitted(COSTS, TOP + 26 + ROW * row, words, WIDTH, class_))
     height = TOP + 18 + max(loops_height, ROW * len(costs))
@@ -51,60 +61,78 @@ def view(asked: Asked, found: Found) -> View:
 
 
 def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str, Number]:
-    """Words in boxes, each in the colour of its role; and where the next one would begin."""
+    """Draw words in boxes, each in the colour of its role; and say where the next would begin."""
     parts = []
     for role, words in chips:
         width = width_of(words) + 14
-        chip = rect(x, y, width, CHIP) + text(x + width / 2, y + 18, words, class_="middle")
-        parts.append(f'<g class="{role}">{chip}</g>')
+        box = rect(x, y, width, CHIP)
+        label = text(x + width / 2, y + 18, words, class_="middle")
+        parts.append(f'<g class="{role}">{box}{label}</g>')
         x += width + 4
     return "".join(parts), x
 
 
 def _pattern(asked: Asked) -> str:
-    """Operands and result as rows of chips."""
-    einsum, parts, x = asked.einsum, [], 0
-    labels = [*map(operand_name, range(len(einsum.operands))), "→ result"]
-    for label, names in zip(labels, (*einsum.operands, einsum.output), strict=True):
+    """Draw the operands and the result as rows of chips."""
+    einsum = asked.einsum
+    labelled = [(operand_name(number), names) for number, names in enumerate(einsum.operands)]
+    labelled.append(("→ result", einsum.output))
+    parts = []
+    x = 0
+    for label, names in labelled:
         begin = x + width_of(label, "strong") + 8
-        chips, end = _chips(
-            [(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names], begin, 6
-        )
-        parts += [text(x, 24, label, class_="strong"), chips]
+        words = [(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names]
+        chips, end = _chips(words, begin, 6)
+        parts.append(text(x, 24, label, class_="strong"))
+        parts.append(chips)
         x = end + 18
     return scaled(0, 0, WIDTH / x, *parts)
 
 
 def _loops(asked: Asked) -> tuple[str, Number]:
-    """The loops, drawn smaller if they are too many for their place or too long, and their height."""
+    """Draw the loops, and smaller if they are too many or too long; and say how high they are."""
     lines = einsums.loop_nest(asked.einsum, asked.size).splitlines()
-    widths = [width_of(line, "code") for line in lines]
     parts = []
-    for row, (line, width) in enumerate(zip(lines, widths, strict=True)):
+    for row, line in enumerate(lines):
         code = line.lstrip()
-        parts.append(text(width - width_of(code, "code"), ROW * row, code, class_="code"))
-    scale = min(1, LOOPS_WIDTH / max(widths), LOOPS_HEIGHT / (ROW * len(lines)))
-    return scaled(0, TOP + 24, scale, *parts), ROW * len(lines) * scale
+        indent = width_of(line, "code") - width_of(code, "code")
+        parts.append(text(indent, ROW * row, code, class_="code"))
+    width = max(width_of(line, "code") for line in lines)
+    height = ROW * len(lines)
+    scale = min(1, LOOPS_WIDTH / width, LOOPS_HEIGHT / height)
+    return scaled(0, TOP + 24, scale, *parts), height * scale
 
 
 # What it costs.
 
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
+    """Yield what is said of each cost, with the class of the words."""
+    steps = count_text(asked.einsum.steps(asked.size), "step")
+    yield f"{steps} of the loops", ""
+    yield _flops_in_words(asked), "formula"
     nbytes = sum(predict.tensor_bytes(shape, asked.dtype) for shape in asked.shapes)
-    flops, several = count_text(asked.flops, "FLOP"), len(asked.orders) > 1
-    per_step = _flops_per_step(asked)
-    gone = asked.einsum.summed_first if per_step else ()
-    multiplied = [size for name, size in asked.size.items() if name not in gone]
-    factors = " × ".join(map(str, [per_step, *multiplied]))
-    yield f"{count_text(asked.einsum.steps(asked.size), 'step')} of the loops", ""
-    yield f"{flops} in the cheapest order" if several else f"{factors} = {flops}", "formula"
     yield f"{count_text(nbytes, 'byte')} in {asked.dtype}, each once", ""
-    yield f"{number_text(round(predict.intensity(asked.flops, nbytes), 3))} FLOPs per byte", ""
+    intensity = round(predict.intensity(asked.flops, nbytes), 3)
+    yield f"{number_text(intensity)} FLOPs per byte", ""
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
         rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
         yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
+
+
+def _flops_in_words(asked: Asked) -> str:
+    """The FLOPs as a product of the sizes; of several orders there is no such product."""
+    flops = count_text(asked.flops, "FLOP")
+    if len(asked.orders) > 1:
+        return f"{flops} in the cheapest order"
+    per_step = _flops_per_step(asked)
+    factors = [str(per_step)]
+    for name, size in asked.size.items():
+        is_multiplied = per_step == 0 or name not in asked.einsum.summed_first
+        if is_multiplied:
+            factors.append(str(size))
+    return f"{' × '.join(factors)} = {flops}"
 
 
 def _flops_per_step(asked: Asked) -> int:
@@ -112,58 +140,80 @@ def _flops_per_step(asked: Asked) -> int:
     einsum = asked.einsum
     if len(einsum.operands) == 1:
         return 0
-    return 2 if set(einsum.summed) - set(einsum.summed_first) else 1
+    summed_with_products = set(einsum.summed) - set(einsum.summed_first)
+    return 2 if summed_with_products else 1
 
 
 def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
-    """A bar for each order that there is space for: the cheapest ones, and the dearest."""
-    orders = asked.orders
-    shown = dict.fromkeys([*orders[: MOST_BARS - 1], orders[-1]])
-    yield text(
-        0, y, f"{len(shown)} of {len(orders)} orders of multiplying in pairs", class_="strong"
-    )
-    for row, order in enumerate(shown, 1):
-        strong, at = "strong" * (order.flops == asked.flops), y + 4 + ROW * row
-        length = max(2, LONGEST * order.flops / orders[-1].flops)
-        said = f"{count_text(order.flops, 'FLOP')} · "
-        said += "cheapest" if strong else times_text(order.flops / asked.flops)
-        if asked.key(order) in found:
-            said += f" · measured {seconds_text(found[asked.key(order)])}"
-        yield text(0, at, order.text, class_=f"code {strong}")
-        yield rect(BARS, at - 12, length, ROW - 5, class_="predicted" if strong else "limit")
-        yield fitted(BARS + length + 8, at, said, WIDTH, strong)
+    """Draw a bar for each order that there is space for: the cheapest ones, and the dearest."""
+    dearest = asked.orders[-1]
+    shown = asked.orders[: MOST_BARS - 1]
+    if dearest not in shown:
+        shown = [*shown, dearest]
+    title = f"{len(shown)} of {len(asked.orders)} orders of multiplying in pairs"
+    yield text(0, y, title, class_="strong")
+    for row, order in enumerate(shown, start=1):
+        is_cheapest = order.flops == asked.flops
+        words_class = "strong" if is_cheapest else ""
+        bar_class = "predicted" if is_cheapest else "limit"
+        baseline = y + 4 + ROW * row
+        length = max(2, LONGEST * order.flops / dearest.flops)
+        yield text(0, baseline, order.text, class_=f"code {words_class}")
+        yield rect(BARS, baseline - 12, length, ROW - 5, class_=bar_class)
+        words = _order_in_words(asked, order, found)
+        yield fitted(BARS + length + 8, baseline, words, WIDTH, words_class)
+
+
+def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
+    """Say what the order costs, also in comparison with the cheapest, and what it took."""
+    words = [count_text(order.flops, "FLOP")]
+    if order.flops == asked.flops:
+        words.append("cheapest")
+    else:
+        words.append(times_text(order.flops / asked.flops))
+    seconds = found.get(asked.key(order))
+    if seconds is not None:
+        words.append(f"measured {seconds_text(seconds)}")
+    return " · ".join(words)
 
 
 # In words.
 
 
 def _meaning(asked: Asked) -> str:
-    einsum, said = asked.einsum, []
+    einsum = asked.einsum
+    sentences = []
     for role in ROLES:
         names = [name for name in einsum.names if einsum.role(name) == role]
-        said += [f"{role.capitalize()}: {', '.join(names)}."] if names else []
-    return " ".join([*said, f"{count_text(asked.flops, 'FLOP')}{_why(asked)}."])
+        if names:
+            sentences.append(f"{role.capitalize()}: {', '.join(names)}.")
+    sentences.append(f"{count_text(asked.flops, 'FLOP')}{_why(asked)}.")
+    return " ".join(sentences)
 
 
 def _why(asked: Asked) -> str:
+    """Say why it takes so many FLOPs."""
     per_step = _flops_per_step(asked)
-    first = _first_words(asked) if per_step else ""
+    summed_first = _summed_first_in_words(asked) if per_step else ""
     if len(asked.orders) > 1:
-        return f"{_compared(asked)}. {first}" if first else _compared(asked)
-    if first:
-        return f", {per_step} for each combination of the other names: {first}"
+        compared = _compared(asked)
+        return f"{compared}. {summed_first}" if summed_first else compared
+    if summed_first:
+        return f", {per_step} for each combination of the other names: {summed_first}"
     return WHY[per_step]
 
 
 def _compared(asked: Asked) -> str:
-    cheapest, dearest = asked.orders[0], asked.orders[-1]
+    """Say how much dearer the dearest order is than the cheapest."""
+    cheapest = asked.orders[0]
+    dearest = asked.orders[-1]
     if dearest.flops == cheapest.flops:
         return " in every order"
     return f" as {cheapest.text}; {dearest.text}: {times_text(dearest.flops / cheapest.flops)}"
 
 
-def _first_words(asked: Asked) -> str:
-    """Which names are summed before anything is multiplied, and why; empty if there are none."""
+def _summed_first_in_words(asked: Asked) -> str:
+    """Say which names are summed before anything is multiplied; empty if there are none."""
     names = asked.einsum.summed_first
     if not names:
         return ""

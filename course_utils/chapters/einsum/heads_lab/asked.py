@@ -10,7 +10,8 @@ from course_utils.engine.labs.fields import choice, drawn, reveal
 
 COLUMNS = 12
 HEADS = (2, 3, 4)
-RIGHT, WRONG = "(head place)", "(place head)"
+RIGHT = "(head place)"
+WRONG = "(place head)"
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "four heads?": {"heads": 4, "pattern": WRONG},
     "the right order?": {"heads": 4, "pattern": RIGHT},
@@ -20,12 +21,12 @@ MARKS = [f"head of column {column}" for column in range(COLUMNS)]
 
 @dataclass(frozen=True)
 class Split:
-    """The number of heads and the pattern; and the head to which the reader expects each column to go."""
+    """How many heads there are, by which pattern, and where the reader expects each column."""
 
-    heads: int = choice("heads", {f"{n}": n for n in HEADS}, 4)
+    heads: int = choice("heads", {str(heads): heads for heads in HEADS}, 4)
     pattern: str = choice("pattern", (RIGHT, WRONG), WRONG)
     guess: Sequence[int | None] = drawn(
-        "your marks", marks=MARKS, levels=max(HEADS), says=lambda _, level: f"head {level}"
+        "your marks", marks=MARKS, levels=max(HEADS), says=lambda _mark, head: f"head {head}"
     )
     shown: bool = reveal()
 
@@ -36,24 +37,24 @@ class Split:
 
     @cached_property
     def arrives(self) -> Sequence[int]:
-        """The head of each column, by walking through the pattern as loops: the last name runs fastest."""
-        heads, places = range(self.heads), range(self.places)
+        """The head that each column goes to. In the loops over both names, the last is the inner."""
+        heads = range(self.heads)
+        places = range(self.places)
         if self.pattern == RIGHT:
             return [head for head, _ in product(heads, places)]
         return [head for _, head in product(places, heads)]
 
     @property
     def belongs(self) -> Sequence[int]:
-        """The head to which each column belongs: neighbouring columns make a head."""
+        """The head to which each column belongs: neighbouring columns make up a head."""
         return [column // self.places for column in range(COLUMNS)]
 
 
 def guesses(asked: Split, found: object = None) -> list[Guess]:
-    """Each mark that is set, beside the head that its column goes to."""
-    marks = zip(MARKS, asked.guess, asked.arrives, strict=True)
-    said = [
-        (f"{mark}, by {asked.pattern}", level, head)
-        for mark, level, head in marks
-        if level is not None
-    ]
-    return [Guess(of, f"head {level}", f"head {head}") for of, level, head in said]
+    """Return each mark that is set, beside the head that its column goes to."""
+    guesses = []
+    for mark, guessed_head, head in zip(MARKS, asked.guess, asked.arrives, strict=True):
+        if guessed_head is not None:
+            question = f"{mark}, by {asked.pattern}"
+            guesses.append(Guess(question, said=f"head {guessed_head}", measured=f"head {head}"))
+    return guesses
