@@ -1,1 +1,4 @@
-"""A folder for each notebook: its exercises, labs, figures and helpers. A chapter may use an earlier one's."""
+"""A folder for each notebook, with its exercises, labs, figures and helpers.
+
+A chapter may use what an earlier one has.
+"""

@@ -1,7 +1,8 @@
 """What training takes, by the reader's own terms.
 
-`from course_utils.chapters.accountant import parameters` gives the reader's own, if it is kept in their file and right,
-and the course's if not. `course_utils/core/accountant.py` is the course's version of the file.
+`from course_utils.chapters.accountant import parameters` gives the reader's own term, if their file
+keeps one and it is right, and the course's term if not. The course's version of that file is
+`course_utils/core/accountant.py`.
 """
 
 import os
@@ -38,34 +39,44 @@ def __getattr__(name: str) -> object:
 
 
 def offered(name: str) -> object:
-    """What a notebook imports under that name: the reader's term where it is right, else ours."""
-    workspace, ours = record.workspace(), getattr(course, name)
+    """Return the term that a notebook imports: the reader's if it is right, else ours."""
+    workspace = record.workspace()
+    ours = getattr(course, name)
     if workspace is None or not os.path.lexists(workspace / files.NAME):
         return ours
     try:
-        space, wrong = _space(workspace, files.program_text(workspace / files.NAME))
+        text = files.program_text(workspace / files.NAME)
+        space, wrong = _space(workspace, text)
     except ValueError as error:
         _tell(f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew.")
         return ours
     if name in wrong:
-        _tell(
-            f"{name} in {workspace.name}/{files.NAME} is not right as it stands there. {wrong[name]}"
-        )
+        where = f"{workspace.name}/{files.NAME}"
+        _tell(f"{name} in {where} is not right as it stands there. {wrong[name]}")
     return space[name]
 
 
 @lru_cache(1)
 def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
-    """Ours, with the reader's right terms in it, so that `account` counts by them; and what is wrong with the others."""
+    """Run our file and put the reader's right terms into it, so that our `account` counts by them.
+
+    The second result is what is wrong with the reader's other terms, by name.
+    """
     wrong = _wrong(workspace, text)
-    space, file = keeping.run(files.ours(), files.OURS), keeping.run(text, workspace / files.NAME)
-    space |= {name: file[name] for name in files.theirs(text) if name not in wrong}
+    space = keeping.run(files.ours(), files.OURS)
+    readers = keeping.run(text, workspace / files.NAME)
+    for name in files.theirs(text):
+        if name not in wrong:
+            space[name] = readers[name]
     space["Model"] = course.Model
     return space, wrong
 
 
 def _wrong(workspace: Path, text: str) -> dict[str, str]:
-    """The reader's terms that are not right in a file of that text, each with its check's words."""
+    """Judge the reader's terms in a file of that text: name → what its check says, if it is wrong.
+
+    A text that was judged before is not judged again.
+    """
     names = files.theirs(text)
     if not names:
         return {}
@@ -73,25 +84,35 @@ def _wrong(workspace: Path, text: str) -> dict[str, str]:
     if judged == text:
         return wrong
     space = keeping.run(text, workspace / files.NAME)
-    verdicts = {name: term_check(name)(space.get(name)) for name in names}
-    wrong = {name: verdict.words for name, verdict in verdicts.items() if not verdict.right}
+    wrong = {}
+    for name in names:
+        check = term_check(name)
+        verdict = check(space.get(name))
+        if not verdict.right:
+            wrong[name] = verdict.words
     keeping.remember(workspace, text, wrong)
     return wrong
 
 
 def term_check(name: str) -> Callable[[object], object]:
-    """The check of that term, from its chapter. It needs torch, so it is imported only when something is judged."""
-    return getattr(import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.check"), name)
+    """Return the check of that term, from the term's chapter.
+
+    Checks need torch, so one is imported only when something is judged.
+    """
+    checks = import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.check")
+    return getattr(checks, name)
 
 
 def _tell(words: str) -> None:
-    from IPython import get_ipython  # now, as only a notebook has a sentence to show
+    """Show these words below the cell that runs."""
+    from IPython import get_ipython  # imported here, because only a notebook has words to show
 
-    _show(words, getattr(get_ipython(), "execution_count", 0))
+    cell_number = getattr(get_ipython(), "execution_count", 0)
+    _show(words, cell_number)
 
 
-@lru_cache(9)  # once in a cell: an import asks for each name twice
-def _show(words: str, _: int) -> None:
+@lru_cache(9)  # so that words are shown once in a cell: an import asks for each name twice
+def _show(words: str, _cell_number: int) -> None:
     from course_utils.engine.judging.verdict import Verdict, display
 
     display(Verdict("not used", f"{words} What follows uses ours."))

@@ -1,4 +1,7 @@
-"""What torch counts of a model that the accountant describes: built as the course's transformer, without its memory."""
+"""What torch counts of a model that the accountant describes, built as the course's transformer.
+
+The tensors have shapes and no numbers, so the largest model takes no memory.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -10,12 +13,13 @@ from course_utils.core.accountant import Model
 from course_utils.core.say import Ledger
 from course_utils.subjects import models
 
-ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalisation
+# Attention is one kernel, and so is each normalisation.
+ONE_KERNEL = {"fused": True, "fused_norm": True}
 
 
 @lru_cache(maxsize=64)
 def model(m: Model) -> models.Transformer:
-    """The model as torch builds it, once: leave it as it is. Its tensors have shapes and no numbers."""
+    """Build the model once. Every caller gets the same one, so nobody may change it."""
     with torch.device("meta"):
         return models.Transformer(m)
 
@@ -25,14 +29,20 @@ def layer(m: Model) -> models.Block:
 
 
 def matrix(m: Model, name: str) -> torch.Tensor:
-    """One of a layer's, as `matrices` names them."""
-    return next(p for path, p in layer(m).named_parameters() if path.endswith(f".{name}.weight"))
+    """Return the matrix of a layer to which `matrices` gives that name."""
+    ending = f".{name}.weight"
+    parameters = layer(m).named_parameters()
+    return next(parameter for path, parameter in parameters if path.endswith(ending))
 
 
 def matrices(m: Model) -> dict[str, tuple[int, int]]:
     """The (inputs, outputs) of each matrix of a layer, as torch builds it."""
-    weights = {name.split(".")[1]: p for name, p in layer(m).named_parameters() if "weight" in name}
-    return {name: tuple(weight.shape) for name, weight in weights.items() if weight.ndim == 2}
+    shapes = {}
+    for path, parameter in layer(m).named_parameters():
+        if "weight" in path and parameter.ndim == 2:
+            name = path.split(".")[1]
+            shapes[name] = tuple(parameter.shape)
+    return shapes
 
 
 @dataclass(frozen=True)
@@ -45,54 +55,81 @@ class Step:
 
 @cache
 def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
-    """A step, the first layers of which may be recomputed. Attention is made of single products, so that tensors on
-    torch's "meta" device take the way of those on a CPU. They are four times as fast as the fake ones of
-    `measure.account`, which it would take to count bytes as well.
+    """Count a training step that recomputes so many of the first layers.
+
+    Attention is made of single products, so that a tensor on torch's "meta" device goes through the
+    same operations as one on a CPU. Such tensors are four times as fast as the fake ones of
+    `measure.account`, which would be needed to count bytes as well.
     """
     with torch.device("meta"):
-        made = models.Transformer(m, recompute=recomputed)
+        transformer = models.Transformer(m, recompute=recomputed)
         ids = torch.zeros(batch, sequence, dtype=torch.int64)
     losses: list[torch.Tensor] = []
-    passes = {"forward": measure.flops(lambda: losses.append(made(ids).sum())).total}
-    passes["backward"] = measure.flops(losses.pop().backward).total
-    return Step(sum(p.numel() for p in made.parameters()), Ledger(passes, unit="FLOPs"))
+
+    def forward() -> None:
+        logits = transformer(ids)
+        losses.append(logits.sum())
+
+    flops = {}
+    flops["forward"] = measure.flops(forward).total
+    loss = losses.pop()
+    flops["backward"] = measure.flops(loss.backward).total
+    parameters = sum(parameter.numel() for parameter in transformer.parameters())
+    return Step(parameters, Ledger(flops, unit="FLOPs"))
 
 
 @cache
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
     """What autograd keeps of one layer: what it keeps of two layers, less what it keeps of one."""
-    ids, ways = (batch, sequence), ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
+    options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:
-        made = measure.account(
-            lambda: models.Transformer(replace(m, layers=layers), **ways),
-            lambda: torch.zeros(ids, dtype=torch.int64),
+        counted = measure.account(
+            lambda: models.Transformer(replace(m, layers=layers), **options),
+            lambda: torch.zeros(batch, sequence, dtype=torch.int64),
         )
-        return made.bytes["activations"]
+        return counted.bytes["activations"]
 
     return kept(2) - kept(1)
 
 
 @cache
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> int:
-    """The most that a step and its loss in fp32 hold, beside parameters and the gradients of an earlier batch."""
-    ways = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
+    """The most that a step and its loss in fp32 add to the parameters and the gradients.
+
+    These gradients are those of an earlier batch, to which the step adds its own.
+    """
+    options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(
-        lambda: models.Transformer(m, **ways),
+        lambda: models.Transformer(m, **options),
         lambda: torch.zeros(batch, sequence, dtype=torch.int64),
-        loss=lambda logits: -logits.float().log_softmax(-1)[..., 0].mean(),
+        loss=_mean_loss,
         accumulate=True,
     )
 
 
+def _mean_loss(logits: torch.Tensor) -> torch.Tensor:
+    """The loss if word 0 is right everywhere."""
+    log_shares = logits.float().log_softmax(-1)
+    return -log_shares[..., 0].mean()
+
+
 def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
-    """Parameters, and of a step with all layers recomputed the FLOPs and the most bytes.
+    """Parameters, and of a step that recomputes all layers the FLOPs and the most bytes.
 
     Two layers and three are counted; each further one adds the same.
     """
-    counted = []
-    for layers in (2, 3):
-        sizes = replace(m, layers=layers), batch, sequence
-        account = step(*sizes, layers)
-        counted.append((account.parameters, account.flops.total, step_bytes(*sizes, dtype, layers)))
-    return tuple(two + (m.layers - 2) * (three - two) for two, three in zip(*counted, strict=True))
+    of_two_layers = _counted(replace(m, layers=2), batch, sequence, dtype)
+    of_three_layers = _counted(replace(m, layers=3), batch, sequence, dtype)
+    totals = []
+    for two, three in zip(of_two_layers, of_three_layers, strict=True):
+        of_one_layer = three - two
+        totals.append(two + (m.layers - 2) * of_one_layer)
+    return tuple(totals)
+
+
+def _counted(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, int, int]:
+    """Parameters, FLOPs and bytes, as `whole` returns them, of a model that is small enough."""
+    counted = step(m, batch, sequence, m.layers)
+    most_bytes = step_bytes(m, batch, sequence, dtype, m.layers)
+    return counted.parameters, counted.flops.total, most_bytes

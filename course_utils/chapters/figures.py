@@ -1,6 +1,6 @@
-"""The figures of all chapters by name: data in, a closed matplotlib Figure out. None computes what it draws.
+"""The figures of all chapters by name: each takes data and returns a closed matplotlib Figure.
 
-matplotlib waits for the first figure that is asked for.
+None of them computes what it draws. matplotlib is imported with the first figure that is asked for.
 """
 
 import importlib
@@ -22,12 +22,11 @@ __all__ = list(_CHAPTER_OF)
 
 
 def __getattr__(name: str) -> Callable[..., object]:
-    """A figure's function, from its chapter."""
+    """Import the figure's function from its chapter."""
     if name not in _CHAPTER_OF:
         raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(__all__)}.")
-    return getattr(
-        importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures"), name
-    )
+    module = importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures")
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

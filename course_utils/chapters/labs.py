@@ -23,15 +23,16 @@ __all__ = [f"{name}_lab" for name in NAMES]
 
 
 def lab_named(name: str) -> object:
-    """A new lab, which needs no Jupyter: in the folder of that name, the class of that name."""
+    """Make a lab, which needs no Jupyter. "roof" is the class RoofLab in the folder `roof_lab`."""
     if name not in NAMES:
         raise ValueError(f"There is no lab {name!s:.40}. There are: {', '.join(NAMES)}.")
-    folder = f"course_utils.chapters.{CHAPTER_OF[name]}.{name}_lab"
-    return getattr(import_module(folder), f"{name.capitalize()}Lab")()
+    folder = import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.{name}_lab")
+    lab_class = getattr(folder, f"{name.capitalize()}Lab")
+    return lab_class()
 
 
 def figure(name: str, *controls: str, **answers: object) -> object:
-    """The lab of that name with those controls alone, at the place of a figure; it begins with these answers.
+    """Return the lab of that name as a figure: with those controls alone, and these first answers.
 
     Controls are named as in the lab's class: its fields, presets, jobs and actions.
     """
@@ -41,7 +42,7 @@ def figure(name: str, *controls: str, **answers: object) -> object:
 
 
 def __getattr__(name: str) -> Callable[[], object]:
-    """`float_lab` and its like: makes the whole lab, live."""
+    """Return `float_lab` or its like: called, it makes the whole lab, live."""
     if name not in __all__:
         raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")
     return partial(figure, name.removesuffix("_lab"))
