@@ -27,9 +27,8 @@ def lab(page: Page) -> Locator:
 
 def test_run_all_leaves_no_error(page, jupyter):
     folder, address = jupyter
-    copy = browser.without_outputs(
-        ROOT / "notebooks" / "03_einsum.ipynb", folder / "03_einsum.ipynb"
-    )
+    name = "03_einsum.ipynb"
+    copy = browser.without_outputs(ROOT / "notebooks" / name, folder / name)
     notebook = browser.open_page(page.context, address, copy)
     browser.assert_no_errors(browser.run_all(notebook, copy))
     expect(notebook.locator(".course-lab").first).to_be_visible()
@@ -40,9 +39,11 @@ def test_dragging_the_slider_moves_the_picture(page, lab):
     before = lab.locator("svg").inner_html()
     handle = lab.locator(".noUi-handle")
     box = handle.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(box["x"] - 40, box["y"] + box["height"] / 2, steps=8)
+    page.mouse.move(box["x"] - 40, y, steps=8)
     page.mouse.up()
     expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"0\.1 × 2\^-\d+ is"))
     assert lab.locator("svg").inner_html() != before
@@ -68,9 +69,8 @@ def test_keyboard_reaches_and_flips_bits_and_jupyterlab_takes_no_key(page, lab):
     was = focused.get_attribute("aria-checked")
     page.keyboard.press("Space")
     expect(lab.locator(f"[data-key='{key}']")).not_to_have_attribute("aria-checked", was)
-    expect(page.locator(":focus")).to_have_attribute(
-        "data-key", key
-    )  # the focus outlives the redrawing
+    # The focus outlives the redrawing.
+    expect(page.locator(":focus")).to_have_attribute("data-key", key)
     page.keyboard.press("d")
     page.keyboard.press("d")
     page.keyboard.press("b")
@@ -78,7 +78,8 @@ def test_keyboard_reaches_and_flips_bits_and_jupyterlab_takes_no_key(page, lab):
 
 
 def test_nonsense_gets_a_sentence_never_markup_and_the_next_number_clears_it(page, lab):
-    field, mistake = lab.get_by_label("number"), lab.locator(".course-mistake")
+    field = lab.get_by_label("number")
+    mistake = lab.locator(".course-mistake")
     field.fill("<img src=x onerror=alert(1)>")
     expect(mistake).to_contain_text("“<img src=x onerror=alert(1)>” is not a number yet")
     assert mistake.locator("img").count() == 0

@@ -7,42 +7,69 @@ from tests.engine.tried import Check, Tried
 
 
 def scale_to(limit):
-    return lambda x: limit / x.abs().max().item() if x.any() else 1.0
+    def scale(x):
+        if not x.any():
+            return 1.0
+        return limit / x.abs().max().item()
+
+    return scale
 
 
-def bit_by_bit(bits, exponent_bits, fraction_bits):
+def scale_by_numpy(x):
+    largest = np.abs(x.numpy()).max()
+    return np.float32(448) / largest if largest else np.float32(1)
+
+
+def scale_by_largest(x):
+    """As if no number were below zero."""
+    return 448 / max(x.max().item(), 1e-9)
+
+
+def scale_by_smallest(x):
+    """As if no number were above zero."""
+    return 448 / max(-x.min().item(), 1e-9)
+
+
+def by_digits(bits, exponent_bits, fraction_bits):
     digits = f"{bits:0{1 + exponent_bits + fraction_bits}b}"
-    significand = 1 + sum(int(bit) / 2**n for n, bit in enumerate(digits[1 + exponent_bits :], 1))
-    exponent = int(digits[1 : 1 + exponent_bits], 2) - 2 ** (exponent_bits - 1) + 1
-    return (-1) ** int(digits[0]) * significand * 2.0**exponent
-
-
-def ends_in_one_line(exponent_bits, fraction_bits):
+    sign = int(digits[0])
+    exponent = int(digits[1 : 1 + exponent_bits], base=2)
     bias = 2 ** (exponent_bits - 1) - 1
-    return 2.0 ** (1 - bias) / 2**fraction_bits, (
-        2 ** (fraction_bits + 1) - 1
-    ) / 2**fraction_bits * 2.0**bias
+    significand = 1
+    worth = 1
+    for digit in digits[1 + exponent_bits :]:
+        worth /= 2
+        significand += int(digit) * worth
+    return (-1) ** sign * significand * 2.0 ** (exponent - bias)
+
+
+def ends_as_tuple(exponent_bits, fraction_bits):
+    bias = 2 ** (exponent_bits - 1) - 1
+    step = 1 / 2**fraction_bits
+    smallest = 2.0 ** (1 - bias) * step
+    largest = (2 - step) * 2.0**bias
+    return smallest, largest
 
 
 TRIED: dict[Check, Tried] = {
     check.by_formula: Tried(
-        right=(bit_by_bit,),
+        right=(by_digits,),
         wrong=(
             (lambda bits, e, m: "1.0", "One plain number is wanted"),
             (lambda bits, e, m: 1.0, "expected -5.0"),
         ),
     ),
     check.ends: Tried(
-        right=(ends_in_one_line, lambda e, m: list(ends_in_one_line(e, m))),
+        right=(ends_as_tuple, lambda e, m: list(ends_as_tuple(e, m))),
         wrong=(
-            (lambda e, m: ends_in_one_line(e, m)[1], "gave 65504"),
-            (lambda e, m: ends_in_one_line(5, 10), "(8, 7) gave"),
+            (lambda e, m: ends_as_tuple(e, m)[1], "gave 65504"),
+            (lambda e, m: ends_as_tuple(5, 10), "(8, 7) gave"),
         ),
     ),
     check.scale_for_e4m3: Tried(
         right=(
             scale_to(448),
-            lambda x: np.float32(448) / np.abs(x.numpy()).max() if x.any() else np.float32(1),
+            scale_by_numpy,
             lambda x: 448 / x.abs().max().clamp(min=1e-30),
         ),
         wrong=(
@@ -50,8 +77,8 @@ TRIED: dict[Check, Tried] = {
             (lambda x: -448 / x.abs().max(), "changes every sign"),
             (lambda x: 448 / x.abs().max(), "of zeros needs a scale too"),
             (lambda x: 448 / x.abs().max().item(), "of zeros needs a scale too"),
-            (lambda x: 448 / max(x.max().item(), 1e-9), "the largest magnitude"),
-            (lambda x: 448 / max(-x.min().item(), 1e-9), "may be above it"),
+            (scale_by_largest, "the largest magnitude"),
+            (scale_by_smallest, "may be above it"),
             (lambda x: 448 / -x.min() if x.any() else 1.0, "may be above it"),
             (lambda x: 448 / x.std() if x.any() else 1.0, "; expected "),
             (scale_to(464), "nothing is gained"),

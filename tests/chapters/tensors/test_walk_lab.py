@@ -1,4 +1,7 @@
-"""The walk lab against torch: which views it says are possible, where a row lands, and what is kept back until Show."""
+"""The walk lab against torch.
+
+It is tested on which views it calls possible, where a row lands, and what it keeps back until Show.
+"""
 
 import math
 from itertools import product
@@ -14,13 +17,19 @@ from tests.helpers.labs import nodes
 LAB = labs.lab_named("walk")
 
 
-def moved(shape, strides, **more):
-    return Walked(
-        shape=shape, **{f"stride_{i}": stride for i, stride in enumerate(strides)}, **more
-    )
+def walked(shape, strides, **others):
+    """The lab's answers for those strides; the offset is 0 unless another is given."""
+    for dimension, stride in enumerate(strides):
+        others[f"stride_{dimension}"] = stride
+    return Walked(**{"shape": shape, "offset": 0, **others})
 
 
-def torch_takes(shape, strides, rest):
+def view_of(shape, strides, **others):
+    return LAB.view(walked(shape, strides, **others), None)
+
+
+def strides_by_torch(shape, strides, rest):
+    """The strides of the view that torch makes, or None if it refuses."""
     try:
         return torch.empty_strided(shape, strides).view(-1, *rest).stride()
     except RuntimeError:
@@ -29,58 +38,84 @@ def torch_takes(shape, strides, rest):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_view_is_possible_where_torch_takes_it_and_the_strides_are_torchs(shape):
-    seen, sizes = set(), SHAPES[shape]
-    for strides in product(range(7 if len(sizes) == 3 else 13), repeat=len(sizes)):
-        for view, rest in VIEWS.items():
-            if view != AS_IT_IS and math.prod(sizes) % math.prod(rest) == 0:
-                dimensions = moved(shape, strides, new=view, offset=0, shown=True).dimensions
-                theirs = torch_takes(sizes, strides, rest)
-                assert all(one.even for one in dimensions) == (theirs is not None), (strides, view)
-                assert theirs in (None, tuple(one.usual for one in dimensions))
-                seen.add((view, theirs is None))
-    assert {("view(-1)", True), ("view(-1)", False)} <= seen
-    assert len(seen) > 6
+    sizes = SHAPES[shape]
+    elements = math.prod(sizes)
+    largest_stride = 6 if len(sizes) == 3 else 12
+    views = {
+        view: rest
+        for view, rest in VIEWS.items()
+        if view != AS_IT_IS and elements % math.prod(rest) == 0
+    }
+    taken = set()
+    refused = set()
+    for strides in product(range(largest_stride + 1), repeat=len(sizes)):
+        for view, rest in views.items():
+            dimensions = walked(shape, strides, new=view, shown=True).dimensions
+            is_possible = all(steps.even for steps in dimensions)
+            by_torch = strides_by_torch(sizes, strides, rest)
+            assert is_possible == (by_torch is not None), (strides, view)
+            if is_possible:
+                assert by_torch == tuple(steps.usual for steps in dimensions)
+                taken.add(view)
+            else:
+                refused.add(view)
+    assert "view(-1)" in taken & refused
+    assert len(taken) + len(refused) > 6
 
 
-def test_what_is_possible_or_refused_is_said_with_the_steps_and_red_where_they_differ():
-    half = LAB.view(moved("(4, 3)", (6, 2), new="view(-1)", offset=0, shown=True, steps=11), None)
-    assert half.meaning.endswith("all steps are equally long. Strides (2,).")
-    assert "3 × 2 = 6: equal, so they merge" in half.picture
-    assert nodes(half.picture, "polyline", "line uneven") == []
-    across = LAB.view(moved("(6, 4)", (1, 6), new="view(-1)", offset=0, shown=True, steps=23), None)
-    assert (
-        "Refused: view(-1). Along dimension 0 of (24,), steps are +6 and −17 long."
-        in across.meaning
-    )
-    assert "4 × 6 = 24: they do not merge" in across.picture
-    assert len(nodes(across.picture, "polyline", "line uneven")) == 5
-    beyond = LAB.view(moved("(6, 4)", (7, 1), offset=0, shown=True), None)
+def test_a_possible_view_is_said_with_its_strides_and_no_step_is_red():
+    every_second_column = view_of("(4, 3)", (6, 2), new="view(-1)", shown=True, steps=11)
+    assert every_second_column.meaning.endswith("all steps are equally long. Strides (2,).")
+    assert "3 × 2 = 6: equal, so they merge" in every_second_column.picture
+    assert nodes(every_second_column.picture, "polyline", "line uneven") == []
+
+
+def test_a_refused_view_is_said_with_its_steps_which_are_red_where_they_differ():
+    transpose = view_of("(6, 4)", (1, 6), new="view(-1)", shown=True, steps=23)
+    refusal = "Refused: view(-1). Along dimension 0 of (24,), steps are +6 and −17 long."
+    assert refusal in transpose.meaning
+    assert "4 × 6 = 24: they do not merge" in transpose.picture
+    assert len(nodes(transpose.picture, "polyline", "line uneven")) == 5
+
+
+def test_a_tensor_that_leaves_the_strip_is_said_to_be_refused():
+    beyond = view_of("(6, 4)", (7, 1), shown=True)
     assert beyond.meaning.startswith("Place 38 is beyond the strip, which ends at 23.")
 
 
 @pytest.mark.parametrize(
-    ("shape", "strides"), [("(3, 4)", (6, 1)), ("(6, 4)", (1, 6)), ("(3, 2, 4)", (4, 12, 1))]
+    ("shape", "strides"),
+    [
+        ("(3, 4)", (6, 1)),
+        ("(6, 4)", (1, 6)),
+        ("(3, 2, 4)", (4, 12, 1)),
+    ],
 )
 def test_before_show_the_view_says_nothing_of_what_comes_after_the_first_row(shape, strides):
-    *others, last = strides
-    one, other = (
-        LAB.view(moved(shape, (*some, last), offset=0, steps=3), None)
-        for some in (others, [5] * len(others))
-    )
-    assert one == other == LAB.view(moved(shape, strides, offset=0, steps=9), None)
-    after = LAB.view(moved(shape, strides, offset=0, steps=3, shown=True), None)
-    assert after.meaning != one.meaning
+    before = view_of(shape, strides, steps=3)
+    *outer, inner = strides
+    other_rows = [5] * len(outer)
+    assert view_of(shape, (*other_rows, inner), steps=3) == before
+    assert view_of(shape, strides, steps=9) == before
+    after = view_of(shape, strides, steps=3, shown=True)
+    assert after.meaning != before.meaning
 
 
 def test_the_place_where_the_next_row_begins_is_where_torchs_own_pointer_stands():
-    asked = Walked(landing=(12,), shown=True)
     piece = torch.arange(24).view(4, 6)[1:, 2:]
-    place = (piece[1, 0].data_ptr() - piece.untyped_storage().data_ptr()) // 8
+    bytes_from_start = piece[1, 0].data_ptr() - piece.untyped_storage().data_ptr()
+    place = bytes_from_start // 8
+    assert place == 14
+    asked = Walked(landing=(12,), shown=True)
     (guess,) = LAB.guesses(asked, None)
-    assert (guess.said, guess.measured) == (12, place) == (12, 14)
+    assert guess.said == 12
+    assert guess.measured == place
     said = LAB.view(asked, None).meaning
     assert said.startswith("The next row begins at place 14; your mark is at 12.")
     assert said.endswith("Strides (6, 1).")
+
+
+def test_without_a_mark_there_is_no_guess():
     assert LAB.guesses(Walked(), None) == []
 
 
