@@ -24,9 +24,8 @@ def field(lab: Locator, name: str) -> Locator:
 
 def sliders(lab: Locator) -> list[str]:
     """The names of the size sliders that can be seen, as a screen reader would say them."""
-    return [
-        handle.get_attribute("aria-label") for handle in lab.locator(".noUi-handle:visible").all()
-    ]
+    handles = lab.locator(".noUi-handle:visible").all()
+    return [handle.get_attribute("aria-label") for handle in handles]
 
 
 def typed_size(lab: Locator, name: str) -> Locator:
@@ -36,23 +35,24 @@ def typed_size(lab: Locator, name: str) -> Locator:
 def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(labs_page, einsum):
     handle = einsum.get_by_role("slider", name="d", exact=True)
     box = handle.bounding_box()
-    labs_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    labs_page.mouse.down()
-    labs_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
-    expect(einsum.locator(".course-picture")).not_to_contain_text(
-        "= 1,024 FLOPs"
-    )  # the button is still down
-    labs_page.mouse.up()
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
     picture = einsum.locator(".course-picture")
+    labs_page.mouse.move(x, y)
+    labs_page.mouse.down()
+    labs_page.mouse.move(box["x"] + 40, y, steps=6)
+    # The mouse button is still down.
+    expect(picture).not_to_contain_text("= 1,024 FLOPs")
+    labs_page.mouse.up()
 
-    def settled() -> bool:  # the last of the movements may still be on its way
+    def field_and_picture_agree() -> bool:
         size = int(typed_size(einsum, "d").input_value())
-        return (
-            size > 16
-            and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
-        )
+        flops = 2 * 16 * size * 4
+        expected = f"2 × 16 × {size} × 4 = {flops:,} FLOPs"
+        return size > 16 and expected in picture.text_content()
 
-    wait_until(settled, "field and picture agree on a larger size")
+    # The last of the movements may still be on its way.
+    wait_until(field_and_picture_agree, "field and picture agree on a larger size")
 
 
 def test_a_size_can_be_moved_by_the_keyboard_and_typed(labs_page, einsum):

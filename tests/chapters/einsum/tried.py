@@ -14,10 +14,14 @@ PATTERNS = {
     "scores": "b h i d,b h j d->b h i j",
     "mix": "x y i j, x y j k -> x y i k",
 }
+
+
+def matrices_as_lists(m):
+    return {name: list(shape) for name, shape in matrices(m).items()}
+
+
 TRIED: dict[Check, Tried] = {
-    check.matrices: Tried(
-        right=(lambda m: {name: list(shape) for name, shape in matrices(m).items()},)
-    ),
+    check.matrices: Tried(right=(matrices_as_lists,)),
     check.columns_of_head: Tried(
         right=(
             lambda x, head, heads: x.chunk(heads, dim=-1)[head],
