@@ -73,7 +73,7 @@ def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
 
 
 def _wrong(workspace: Path, text: str) -> dict[str, str]:
-    """Judge the reader's terms in a file of that text: name → what its check says, if it is wrong.
+    """Return what is wrong with the reader's terms in a file of that text, by name.
 
     A text that was judged before is not judged again.
     """

@@ -95,9 +95,9 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
 
 @cache
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> int:
-    """The most that a step and its loss in fp32 add to the parameters and the gradients.
+    """The most bytes that a step holds beside the parameters and an earlier batch's gradients.
 
-    These gradients are those of an earlier batch, to which the step adds its own.
+    Its loss is computed in fp32.
     """
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(
@@ -129,7 +129,7 @@ def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
 
 
 def _counted(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, int, int]:
-    """Parameters, FLOPs and bytes, as `whole` returns them, of a model that is small enough."""
+    """Count parameters, FLOPs and most bytes of a model that is small enough for it."""
     counted = step(m, batch, sequence, m.layers)
     most_bytes = step_bytes(m, batch, sequence, dtype, m.layers)
     return counted.parameters, counted.flops.total, most_bytes

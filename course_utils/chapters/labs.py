@@ -42,7 +42,7 @@ def figure(name: str, *controls: str, **answers: object) -> object:
 
 
 def __getattr__(name: str) -> Callable[[], object]:
-    """Return `float_lab` or its like: called, it makes the whole lab, live."""
+    """Return `float_lab` or its like, a function that makes the whole lab, live."""
     if name not in __all__:
         raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")
     return partial(figure, name.removesuffix("_lab"))

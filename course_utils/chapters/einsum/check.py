@@ -18,7 +18,7 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
-    """Yield a tensor whose numbers are all different, the head that is wanted, and the heads."""
+    """Yield a tensor of different numbers, the head that is wanted, and how many there are."""
     for shape, head, heads in (
         ((2, 4, 6), 1, 2),
         ((4, 6), 0, 3),
@@ -30,7 +30,7 @@ def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
 
 
 def _not_sliced(way: str) -> str:
-    """What is said of the right columns, if that way found them and not a slice."""
+    """Say that the columns are right, but were found in that way and not by slicing."""
     return (
         f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
         "the same route can make the same mistake. Slice the width: x[..., begin:end]."
@@ -131,7 +131,7 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
 
 
 def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield a sentence on each difference. The operands of both have as many dimensions."""
+    """Yield a sentence on each difference between patterns whose operands have equal ranks."""
     dimensions = itertools.chain(*expected.operands)
     names = itertools.chain(*came.operands)
     pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it

@@ -34,10 +34,12 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
                     continue
                 width = sizes[part["columns"]]
                 height = sizes[part["rows"]]
-                next_colour = SHADES[len(colours) % len(SHADES)]
-                colour = colours.setdefault(frozenset((width, height)), next_colour)
+                both_sizes = frozenset((width, height))
+                if both_sizes not in colours:
+                    colours[both_sizes] = SHADES[len(colours) % len(SHADES)]
                 corner = (x + 1, middle - height / 2)
-                _draw_matrix(axes, part, Rectangle(corner, width, height, facecolor=colour))
+                box = Rectangle(corner, width, height, facecolor=colours[both_sizes])
+                _draw_matrix(axes, box, part)
                 x += width + 1.4
             ends.append(x)
         half = largest / 2 + 0.2
@@ -48,14 +50,16 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     return axes.figure
 
 
-def _draw_matrix(axes: Axes, part: re.Match[str], box: Rectangle) -> None:
+def _draw_matrix(axes: Axes, box: Rectangle, part: re.Match[str]) -> None:
     """Draw the box with its name inside, its columns' name above and its rows' name to the left."""
     box.set_edgecolor(COLOURS["limit"])
     axes.add_patch(box)
-    x = box.get_x() + box.get_width() / 2
-    y = box.get_y() + box.get_height() / 2
-    top = box.get_y() + box.get_height()
+    left = box.get_x()
+    bottom = box.get_y()
+    top = bottom + box.get_height()
+    x = left + box.get_width() / 2
+    y = bottom + box.get_height() / 2
     centred = {"ha": "center", "va": "center"}
     axes.text(x, y, part["name"], weight="bold", **centred)
     axes.text(x, top + 0.7, part["columns"], style="italic", **centred)
-    axes.text(box.get_x() - 0.5, y, part["rows"], style="italic", **centred)
+    axes.text(left - 0.5, y, part["rows"], style="italic", **centred)

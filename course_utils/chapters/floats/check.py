@@ -13,7 +13,7 @@ from course_utils.engine.judging.agreement import is_number, plain
 
 
 def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
-    """Read a pattern from its right end: each bit of a field is worth twice the one before it."""
+    """Evaluate the formula bit by bit. In a field, a bit is worth twice its right neighbour."""
     significand = 1.0
     for place in range(fraction_bits):
         if bits >> place & 1:
@@ -31,9 +31,9 @@ def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
 
 
 def _patterns() -> Iterator[tuple[int, int, int]]:
-    """Yield known numbers in several formats, patterns of no normal number, and random ones.
+    """Yield known numbers, then patterns of special values, then random patterns.
 
-    Each comes with the widths of its exponent and its fraction.
+    Each comes with the widths of its exponent and of its fraction.
     """
     yield 0x3C00, 5, 10  # 1
     yield 0xC500, 5, 10  # -5
@@ -94,7 +94,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
 
 
 def _sizes(exponent_bits: int, fraction_bits: int) -> list[float]:
-    """Finite numbers above zero: of each exponent field at least the smallest and the largest."""
+    """List finite numbers above zero, among them the smallest and the largest of the format."""
     bias = 2 ** (exponent_bits - 1) - 1
     smallest_subnormal = 2.0**-fraction_bits * 2.0 ** (1 - bias)
     sizes = [smallest_subnormal, 2 * smallest_subnormal]
@@ -153,7 +153,7 @@ def _tensors() -> list[tuple[torch.Tensor]]:
 def _scale(came: object, x: torch.Tensor) -> object:
     """Return the scale as a plain number.
 
-    For a tensor of zeros any scale is right that one can divide by again: each counts as 1.
+    For a tensor of zeros, each scale that one can divide by again is right, so it becomes 1.
     """
     scale = plain(came)
     can_be_divided_by = is_number(scale) and 0 < abs(scale) < math.inf

@@ -23,7 +23,7 @@ def losses_by_mix(
 ) -> Figure:
     """Draw losses by step on a logarithmic axis.
 
-    Each curve has a colour, and at its end stands its name in the same one.
+    A curve's name stands at its end, in the curve's colour.
     """
     colours = dict(zip(losses, cycle(CURVES), strict=False))
     groups = _ending_together(losses)
@@ -47,9 +47,9 @@ def losses_by_mix(
 
 
 def _ending_together(losses: Mapping[str, Sequence[Number]]) -> list[tuple[Number, list[str]]]:
-    """Group the curves whose ends are so near each other that their names need a row each.
+    """Group the curves that end so close together that their names would overlap.
 
-    A group has its highest end and its names. All is sorted from the highest end to the lowest.
+    Each group is its highest end and its names. All is in order, from high ends to low ones.
     """
     ends = {name: line[-1] for name, line in losses.items()}
     groups: list[tuple[Number, list[str]]] = []
@@ -64,15 +64,12 @@ def _ending_together(losses: Mapping[str, Sequence[Number]]) -> list[tuple[Numbe
 
 
 COLOUR_OF_EXPONENT_BITS = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}
-# Where a label beside the line's end would cover a line.
+# How many points a label is moved where it would otherwise cover a line.
 LABEL_OFFSETS = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}
 
 
 def reach_and_step(formats: Mapping[str, Format]) -> Figure:
-    """Draw each format as a line: from left to right its reach, and as its height its step.
-
-    A lower line has finer steps.
-    """
+    """Draw each format as a line as long as its reach; the lower it is, the finer are its steps."""
     title = "Exponent bits buy reach, fraction bits buy fine steps"
     ylabel = "step to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, height=5.6, log_x=10, log_y=10) as axes:
@@ -84,12 +81,12 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
 
 
 def _draw_format(axes: Axes, name: str, f: Format) -> None:
-    """Draw the format's line; below its smallest normal number the step no longer shrinks."""
+    """Draw the format's line. Below the smallest normal number, the step no longer shrinks."""
     colour = COLOUR_OF_EXPONENT_BITS.get(f.exponent_bits, COLOURS["limit"])
     smallest = max(f.smallest_subnormal, 1e-320)
     sizes = [smallest, f.smallest_normal, f.max]
     relative_steps = [1.0, f.epsilon, f.epsilon]
-    style = "--" if name == "tf32" else "-"  # fp16 lies on it
+    style = "--" if name == "tf32" else "-"  # fp16's line lies on it
     axes.plot(sizes, relative_steps, color=colour, linestyle=style)
     _, right_edge = axes.get_xlim()
     if f.max < right_edge:

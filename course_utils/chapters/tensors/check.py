@@ -12,14 +12,14 @@ from course_utils.engine.judging.sentences import shown
 
 
 class Numbers(list):
-    """A whole storage, of which a verdict shows the first numbers and the last one."""
+    """A whole storage. A verdict shows its first two numbers and its last one."""
 
     def __repr__(self) -> str:
         return f"[{self[0]}, {self[1]}, … {self[-1]}]"
 
 
 def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
-    """Yield three elements of each of several matrices in one storage, from three of its rows."""
+    """Yield elements of several matrices in one storage: of the first, second and last rows."""
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
     matrices = (
@@ -102,7 +102,7 @@ NEW_SHAPES = [
 
 
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Yield the places of each tensor's elements, row by row, and the shape to view it in."""
+    """Yield where each tensor's elements lie, row by row, and the shape to view it in."""
     for shape, stride, new_shape in NEW_SHAPES:
         tensor = torch.arange(200).as_strided(shape, stride)
         yield tensor.flatten().tolist(), new_shape
@@ -143,7 +143,7 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
 
 
 def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
-    """How long the steps along that dimension are."""
+    """Return the lengths that steps along that dimension have."""
     size = shape[dimension]
     block = math.prod(shape[dimension + 1 :])  # the elements that a step passes
     lengths = set()
@@ -158,10 +158,9 @@ def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> se
 
 
 class _Uncopied(list):
-    """A list that is handed on as it is.
+    """A list that is not copied before a reader's function gets it, as other arguments are.
 
-    Before a reader's function is called, its arguments are copied. A copied view of a tensor
-    without memory would no longer be one.
+    A copied view of a tensor without memory would no longer be a view.
     """
 
     def __deepcopy__(self, _: dict) -> "_Uncopied":

@@ -13,11 +13,8 @@ from course_utils.core import floats
 from tests.helpers.labs import lines, nodes, text_of
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "fp32": np.float32}
-MOST_ADDED = {
-    "bf16": 14,
-    "fp16": 14,
-    "fp32": 25,
-}  # ones, as a power of two: beyond where each stops
+# How many ones are added, as a power of two: more than it takes each sum to stop.
+MOST_ADDED = {"bf16": 14, "fp16": 14, "fp32": 25}
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

@@ -15,7 +15,7 @@ from course_utils.subjects.child_processes import process, products
 MOST_BYTES = 2**30  # that a timed product may need
 MOST_FLOPS = 2**35  # of one call
 MOST_FLOPS_OF_A_GPU = 2**43
-QUICK_FLOPS = 2**24  # a product of so many at most, and of so many numbers, is quick
+QUICK_FLOPS = 2**24  # up to these two, a product is timed in this process
 QUICK_NUMBERS = 2**18
 LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order

@@ -61,7 +61,7 @@ def view(asked: Asked, found: Found) -> View:
 
 
 def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str, Number]:
-    """Draw words in boxes, each in the colour of its role; and say where the next would begin."""
+    """Draw words in boxes, coloured by role; also return where the next box would begin."""
     parts = []
     for role, words in chips:
         width = width_of(words) + 14
@@ -90,7 +90,7 @@ def _pattern(asked: Asked) -> str:
 
 
 def _loops(asked: Asked) -> tuple[str, Number]:
-    """Draw the loops, and smaller if they are too many or too long; and say how high they are."""
+    """Draw the loops, smaller if they are too many or too long; also return their height."""
     lines = einsums.loop_nest(asked.einsum, asked.size).splitlines()
     parts = []
     for row, line in enumerate(lines):
@@ -122,7 +122,7 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
 
 
 def _flops_in_words(asked: Asked) -> str:
-    """The FLOPs as a product of the sizes; of several orders there is no such product."""
+    """Write the FLOPs as a product of sizes, or where orders differ, as a number alone."""
     flops = count_text(asked.flops, "FLOP")
     if len(asked.orders) > 1:
         return f"{flops} in the cheapest order"
@@ -136,7 +136,7 @@ def _flops_in_words(asked: Asked) -> str:
 
 
 def _flops_per_step(asked: Asked) -> int:
-    """A multiplication, and an addition if something is summed that no operand has alone."""
+    """Count a multiplication, and an addition if several operands share a summed name."""
     einsum = asked.einsum
     if len(einsum.operands) == 1:
         return 0
@@ -165,7 +165,7 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
 
 
 def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
-    """Say what the order costs, also in comparison with the cheapest, and what it took."""
+    """Say what the order costs, how many times the cheapest that is, and how long it took."""
     words = [count_text(order.flops, "FLOP")]
     if order.flops == asked.flops:
         words.append("cheapest")

@@ -21,7 +21,7 @@ MARKS = [f"head of column {column}" for column in range(COLUMNS)]
 
 @dataclass(frozen=True)
 class Split:
-    """How many heads there are, by which pattern, and where the reader expects each column."""
+    """A number of heads, a pattern, and the head where the reader expects each column."""
 
     heads: int = choice("heads", {str(heads): heads for heads in HEADS}, 4)
     pattern: str = choice("pattern", (RIGHT, WRONG), WRONG)
@@ -37,7 +37,7 @@ class Split:
 
     @cached_property
     def arrives(self) -> Sequence[int]:
-        """The head that each column goes to. In the loops over both names, the last is the inner."""
+        """The head that each column goes to. The pattern's last name is the inner loop."""
         heads = range(self.heads)
         places = range(self.places)
         if self.pattern == RIGHT:

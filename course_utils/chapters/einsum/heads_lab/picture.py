@@ -87,12 +87,20 @@ def _row(name: str, columns: Sequence[int], asked: Split, y: Number) -> Iterator
     """Draw a box for each column, in the shade of the head that it belongs to."""
     yield svg.text(LEFT - 12, y + 18, name, class_="end faint")
     for place, column in enumerate(columns):
-        shade = (svg.SHADES - 1) * asked.belongs[column] // (asked.heads - 1)
-        ink = "on-dark" if shade < svg.SHADES / 2 else "on-light"
         middle = _x(place)
-        box = svg.rect(middle - COLUMN / 2 + 2, y, COLUMN - 4, BOX)
+        left = middle - COLUMN / 2 + 2
+        box = svg.rect(left, y, COLUMN - 4, BOX)
         label = svg.text(middle, y + 18, str(column), class_="middle")
-        yield svg.element("g", box, label, class_=f"shade-{shade} {ink}")
+        colour = _shade(asked.belongs[column], asked.heads)
+        yield svg.element("g", box, label, class_=colour)
+
+
+def _shade(head: int, heads: int) -> str:
+    """Return the classes of a head's colour, and of letters that can be read on it."""
+    last = svg.SHADES - 1
+    shade = last * head // (heads - 1)
+    ink = "on-dark" if shade < svg.SHADES / 2 else "on-light"
+    return f"shade-{shade} {ink}"
 
 
 def _title(asked: Split) -> str:

@@ -48,13 +48,13 @@ _PATTERN = rf"(?P<fmt>{'|'.join(floats.FORMATS)}) *(?P<bits>0x[0-9a-f]+|0b[01]+)
 
 
 def is_nan(x: Exact) -> bool:
-    """Whether x is NaN. `math.isnan` cannot say it of a fraction that no float holds."""
+    """Whether x is NaN. `math.isnan` fails for a fraction that is too large for a float."""
     return x != x
 
 
 @dataclass(frozen=True)
 class Cast:
-    """A number as it was typed, times a power of two, which is stored in some formats.
+    """A typed number times a power of two, which is to be stored in some formats.
 
     A saturating cast stores what is too large as the format's largest number.
     """
@@ -93,7 +93,7 @@ class Cast:
         return stored
 
     def _bits(self, fmt: str) -> int:
-        """The pattern in that format. A NaN that was typed as a pattern stays that very one."""
+        """The pattern of bits in that format. A NaN that was typed as a pattern keeps it."""
         pattern = re.fullmatch(_PATTERN, self.number.strip().lower(), re.ASCII)
         if pattern and pattern["fmt"] == fmt and is_nan(self.x):
             return int(pattern["bits"], base=0)
@@ -156,14 +156,14 @@ def typed_number(words: str) -> Exact:
 
 
 def _with_sign_of_zero(number: Fraction, written: str) -> Exact:
-    """Return the number; but a zero as the float that is written, since no fraction is -0."""
+    """Return the number; but zero as a float, because a fraction cannot be -0."""
     return number if number else float(written)
 
 
 def flipped(key: str, cast: Cast) -> Mapping[str, object]:
     """Return the controls after one bit of one format has been flipped.
 
-    They say the format's new number in decimal if few digits say it exactly, else as a pattern.
+    They hold the format's new number: in decimal if that is exact, or else as a bit pattern.
     """
     fmt, place = key.split(":")
     bits = cast.stored[fmt].bits ^ 1 << int(place)

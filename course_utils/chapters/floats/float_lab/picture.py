@@ -1,4 +1,4 @@
-"""A number in eight formats: every bit as a box to click, the formula, and what became of it."""
+"""The picture of a number in eight formats, in which every bit is a box to click."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def view(cast: Cast, found: object) -> View:
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """Draw the bits and what became of the number; below them the formula and the next step."""
+    """Draw the bits and what became of the number; below them, the formula and the step."""
     yield from _bits(stored, y)
     is_lost = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if is_lost else "faint")
@@ -59,7 +59,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
     digit_class = "middle small" if is_narrow else "middle"
     for place in reversed(range(f.bits)):
         field = _field(place, f)
-        power = place - f.fraction_bits  # of two, which the bit adds to its field
+        power = place - f.fraction_bits  # the bit adds 2^power to its field
         x = FRACTION_X - (power + 1) * width
         if power >= 0:
             x -= GAP
@@ -109,7 +109,10 @@ def _meaning(cast: Cast) -> str:
 
 
 def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:
-    """Say each fate with its formats. That none is exact is said, and then rounding goes unsaid."""
+    """Say of each fate in which formats the number has it.
+
+    If no format is exact, the rounded ones are not named, because they are all that is left.
+    """
     names: dict[str, list[str]] = {}
     for fmt, stored in stored_by_format.items():
         names.setdefault(stored.fate, []).append(NAMES[fmt])

@@ -25,6 +25,8 @@ PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
 FIRST = 84
 END = 518
 COLUMN = 138  # wide
+PREDICTED_AT = PLOT.bottom + 20
+MEASURED_AT = PLOT.bottom + 38
 COLUMN_X = {fmt: FIRST + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
 TRACKS = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in COLUMN_X.values()]
 
@@ -32,6 +34,8 @@ TRACKS = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in COLUMN_X
 LEFT = 44
 RULER = 330
 TICK = 9
+TICK_TOP = RULER - TICK
+TICK_BOTTOM = RULER + TICK
 ONE = 115  # from one whole number to the next
 EIGHTHS = range(-24, 41)  # from three below the sum to five above it
 SUM_X = LEFT - ONE * EIGHTHS[0] / 8
@@ -67,7 +71,7 @@ def _title(asked: Ones) -> str:
 
 
 def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
-    """Draw the format's head; below it its steps, or before they are shown what the mark says."""
+    """Draw a format's head; below it its steps or, before they are shown, what the mark says."""
     x = COLUMN_X[fmt]
     fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
     yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
@@ -80,28 +84,30 @@ def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
 
 
 def _steps(fmt: str, x: Number) -> Iterator[str]:
-    """Write the format's step at every fourth power of two; and below, where its sum stops."""
+    """Write the format's step at every fourth power of two, and below where its sum stops."""
     stop = predicted(fmt)
     largest = floats.FORMATS[fmt].max
     top = PLOT.y(largest)
     yield svg.rect(x, top, COLUMN, PLOT.y(stop) - top, class_="limit")
+    right = x + COLUMN - 3
     for n in POWERS.ticks:
         if n <= largest:
             power = math.log2(floats.spacing(n, fmt))
-            yield svg.text(x + COLUMN - 3, PLOT.y(n) - 3, f"2^{power:g}", class_="small end")
-    yield svg.text(x, PLOT.bottom + 20, f"{stop:,}", class_="formula")
-    yield svg.text(x, PLOT.bottom + 38, f"{sums(fmt)[-1]:,}", class_="measured-words")
+            yield svg.text(right, PLOT.y(n) - 3, f"2^{power:g}", class_="small end")
+    measured = sums(fmt)[-1]
+    yield svg.text(x, PREDICTED_AT, f"{stop:,}", class_="formula")
+    yield svg.text(x, MEASURED_AT, f"{measured:,}", class_="measured-words")
 
 
 def _sum(asked: Ones) -> Iterator[str]:
-    """Draw the sum over the ones that have been added."""
+    """Draw the sum over the ones, and name the two rows of numbers below the columns."""
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
     yield PLOT.line(points, "line measured")
     x, y = PLOT.at(*points[-1])
     yield svg.dot(x, y, class_="measured")
-    yield svg.text(FIRST - 12, PLOT.bottom + 20, "predicted", class_="faint end")
-    yield svg.text(FIRST - 12, PLOT.bottom + 38, "by adding", class_="faint end")
+    yield svg.text(FIRST - 12, PREDICTED_AT, "predicted", class_="faint end")
+    yield svg.text(FIRST - 12, MEASURED_AT, "by adding", class_="faint end")
 
 
 def _ruler(asked: Ones) -> Iterator[str]:
@@ -111,20 +117,24 @@ def _ruler(asked: Ones) -> Iterator[str]:
         number = total + eighths / 8
         if floats.stored(number, asked.fmt) == number:
             x = SUM_X + ONE * eighths / 8
-            yield svg.polyline([(x, RULER - TICK), (x, RULER + TICK)], class_="start")
+            yield svg.polyline([(x, TICK_TOP), (x, TICK_BOTTOM)], class_="start")
     one_is_lost = floats.stored(total + 1, asked.fmt) == total
     # Below a power of two, numbers are half as far apart as above it.
     all_are_drawn = floats.spacing(total, asked.fmt) >= 1 / 4
     which = "Every number" if all_are_drawn else "Some of the numbers"
-    fate = "falls back" if one_is_lost else "counts"
+    fate = "counts"
+    words_class = "small strong"
+    if one_is_lost:
+        fate = "falls back"
+        words_class = "small alarm"
     words = f"{which} that {asked.fmt} has near {total:,}: + 1 {fate}"
-    words_class = "small alarm" if one_is_lost else "small strong"
-    yield svg.text(LEFT, RULER - TICK - 9, words, class_=words_class)
-    for number, x in ((total, SUM_X), (total + 1, SUM_X + ONE)):
-        yield svg.text(x, RULER + TICK + 14, f"{number:,}", class_="middle small")
+    yield svg.text(LEFT, TICK_TOP - 9, words, class_=words_class)
+    next_x = SUM_X + ONE
+    yield svg.text(SUM_X, TICK_BOTTOM + 14, f"{total:,}", class_="middle small")
+    yield svg.text(next_x, TICK_BOTTOM + 14, f"{total + 1:,}", class_="middle small")
     yield svg.dot(SUM_X, RULER, class_="measured")
     if one_is_lost:
-        yield svg.cross(SUM_X + ONE, RULER, class_="pointed")
+        yield svg.cross(next_x, RULER, class_="pointed")
 
 
 def _meaning(asked: Ones) -> str:

@@ -11,7 +11,7 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, whole
 
 Sizes = tuple[int, ...]
 OWNED = 24  # numbers in the strip
-LARGEST = 12  # stride
+LARGEST = 12  # stride that can be chosen
 SHAPES = {
     "(4, 6)": (4, 6),
     "(6, 4)": (6, 4),
@@ -20,7 +20,7 @@ SHAPES = {
     "(3, 2, 4)": (3, 2, 4),
 }
 AS_IT_IS = "as it is"
-VIEWS = {  # the sizes after the first
+VIEWS = {  # each with the sizes that follow -1
     AS_IT_IS: (),
     "view(-1)": (),
     "view(-1, 2)": (2,),

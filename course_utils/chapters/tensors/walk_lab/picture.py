@@ -15,8 +15,8 @@ from course_utils.engine.labs.lab import View
 WIDTH = 1000
 LEFT = 112
 CELL = 37  # from one place of the strip to the next
-HIGH = 26  # a cell
-STRIP_AT = 56  # y
+HIGH = 26  # the height of a cell
+STRIP_AT = 56  # from the top, as the three below
 TRACK_AT = 102
 WALK_AT = 140
 STEPS_AT = 196
@@ -47,7 +47,7 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
 
 
 def _strip(visited: Sequence[int]) -> Iterator[str]:
-    """Draw the storage as a strip; a place that the walk has come to has its place's colour."""
+    """Draw the storage as a strip. Visited places are coloured by their position."""
     yield text(0, STRIP_AT + 18, "storage", class_="faint")
     for place in range(OWNED):
         box = (LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH)
@@ -69,7 +69,7 @@ def _arcs(visited: Sequence[int]) -> Iterator[str]:
 
 
 def _arc(start: int, end: int, height: Number) -> list[tuple[Number, Number]]:
-    """Half a wave of a sine from one place of the strip to another, in twelve parts."""
+    """Return half a sine wave from one place of the strip to another, as thirteen points."""
     x = LEFT + CELL * (start + 0.5)
     to_x = LEFT + CELL * (end + 0.5)
     points = []
@@ -99,7 +99,7 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
 
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
-    """Where so many elements begin, from the first on, and how wide they are together."""
+    """Return where the first of so many elements begins, and how wide they are together."""
     row = asked.sizes[-1]
     rows = len(asked.places) // row
     width = (CELL * OWNED - ROW_GAP * (rows - 1)) / len(asked.places)
@@ -205,7 +205,7 @@ def cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> st
 
 @cache
 def shade(place: int, owned: int) -> str:
-    """The classes of its colour, and of letters that can be read on it."""
+    """Return the classes of a place's colour, and of letters that can be read on it."""
     number = round((SHADES - 1) * place / max(1, owned - 1))
     ink = "on-light" if number >= LIGHT else "on-dark"
     return f"shade-{number} {ink}"
