@@ -104,7 +104,8 @@ def _sum(asked: Ones) -> Iterator[str]:
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
     yield PLOT.line(points, "line measured")
-    x, y = PLOT.at(*points[-1])
+    x = PLOT.x(2**asked.power)
+    y = PLOT.y(totals[-1])
     yield svg.dot(x, y, class_="measured")
     yield svg.text(FIRST - 12, PREDICTED_AT, "predicted", class_="faint end")
     yield svg.text(FIRST - 12, MEASURED_AT, "by adding", class_="faint end")

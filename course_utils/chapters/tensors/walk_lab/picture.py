@@ -194,12 +194,12 @@ def _on_view(asked: Walked) -> str:
 def cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
     """Draw a number of the storage, in the colour of its place."""
     x, y, width, height = box
-    parts = [rect(*box)]
+    parts = [rect(x, y, width, height)]
     if said:
         parts.append(text(x + width / 2, y + height / 2 + 5, said, class_="middle small"))
     drawn = element("g", *parts, class_=colour)
     if ringed:
-        drawn += rect(*box, class_="pointed")
+        drawn += rect(x, y, width, height, class_="pointed")
     return drawn
 
 
