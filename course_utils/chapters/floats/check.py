@@ -71,11 +71,8 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
         undivided,
         "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
     )
-    without_bias = minus * significand * 2.0**exponent
-    yield (
-        without_bias,
-        "The bias is missing: the exponent field counts from 0, the exponent does not.",
-    )
+    unbiased = minus * significand * 2.0**exponent
+    yield unbiased, "The bias is missing: the exponent field counts from 0, the exponent does not."
     sign_and_exponent = bits >> fraction_bits
     with_sign = minus * significand * 2.0 ** (sign_and_exponent - bias)
     yield (
