@@ -68,6 +68,4 @@ def _defined_in(source: str) -> set[str]:
         symbols = symtable.symtable(source, "cell", "exec").get_symbols()
     except (SyntaxError, ValueError):
         return set()
-    return {
-        symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()
-    }
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
