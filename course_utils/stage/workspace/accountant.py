@@ -17,7 +17,9 @@ def renewed(course: str, taken: str, own: str) -> str:
     mine_in_new = [name for name in mine if name in new or name in stay]
     texts = []
     for name in woven(list(new), mine_in_new):
-        if name in stay:
+        if name in stay and name in new:
+            texts.append(_below_the_courses_head(mine[name], new[name], known_lines))
+        elif name in stay:
             texts.append(mine[name])
         else:
             comments = _comments(mine.get(name, ""), known_lines)
@@ -35,6 +37,26 @@ def _names_in(taken: str) -> set[str]:
         return set(statements(taken))
     except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
         return set()
+
+
+def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str:
+    """The reader's term below the comments that the course has above it now, and their own."""
+    head, _ = _parted(course)
+    own_head, term = _parted(own)
+    comments = _comments("\n".join(own_head), known_lines)
+    of_the_course = [line for line in own_head if line in known_lines]
+    if [line for line in of_the_course if line] == [line for line in head if line]:
+        return own
+    return "\n".join([*head, *comments, term])
+
+
+def _parted(statement: str) -> tuple[list[str], str]:
+    """The blank lines and comments above a statement, and the statement itself."""
+    lines = statement.split("\n")
+    length = 0
+    while not lines[length] or lines[length].startswith("#"):
+        length += 1
+    return lines[:length], "\n".join(lines[length:])
 
 
 def _comments(statement: str, known_lines: set[str]) -> list[str]:
