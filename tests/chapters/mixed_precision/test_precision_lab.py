@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from course_utils.chapters.mixed_precision.precision_lab import picture as drawing
-from course_utils.chapters.mixed_precision.precision_lab.asked import AFTER, FORMATS, MOST, PRESETS
+from course_utils.chapters.mixed_precision.precision_lab.asked import (
+    AFTER,
+    FORMATS,
+    MOST,
+    PRESETS,
+    Gradients,
+    Scaling,
+)
+from course_utils.chapters.mixed_precision.precision_lab.words import meaning
 from course_utils.core import floats, predict
 from course_utils.core.measure import DTYPES
 from course_utils.subjects.training import precision
@@ -147,17 +155,35 @@ def test_every_preset_says_what_its_name_promises(lab):
     assert "infinit" not in answers(lab, fmt="e4m3", power=40)  # it has none
 
 
-@pytest.mark.parametrize("after", [0, 200])
-def test_that_a_scale_between_two_powers_would_lose_none_is_said_where_it_is_so(lab, after):
-    numbers = gradients(after, 100).abs().double()
-    smallest = numbers[numbers > 0].min().item()
-    largest = numbers.max().item()
-    edges = predict.rounding_edges("e4m3")
-    fits = largest / smallest < edges.beyond_from / edges.zero_to
-    assert fits == (after == 200)
-    said = answers(lab, shown=True, fmt="e4m3", after=after, power=10, mean_over=100)
-    assert "Every power of two loses some" in said
-    assert ("a scale between two of them would lose none" in said) == fits
+def two_gradients(smallest_log2, span_log2):
+    """Two gradients that far apart, and what torch's cast to E4M3 makes of them at each scale."""
+    ends = (smallest_log2, smallest_log2 + span_log2)
+    lost = []
+    for power in range(MOST + 1):
+        scaled = torch.tensor(ends, dtype=torch.float64).add(power).exp2()
+        stored = scaled.float().to(DTYPES["e4m3"]).double()
+        lost.append(((stored == 0).sum().item(), (scaled > 464).sum().item()))
+    return Gradients(bins=tuple((end, 1) for end in ends), ends=ends, lost={"e4m3": lost})
+
+
+@pytest.mark.parametrize(
+    ("smallest_log2", "span_log2", "says"),
+    [
+        (-30.8, 18.5, "None is lost from scale 2^21 to scale 2^21."),
+        (-30.4, 18.5, "E4M3 18.9, but a scale between two of them would lose none."),
+        (
+            -30.4,
+            19.0,
+            "Every power of two loses some: the gradients span 19.0 powers of two, E4M3 18.9.",
+        ),
+    ],
+)
+def test_that_a_scale_between_two_powers_would_lose_none_is_said_where_it_is_so(
+    smallest_log2, span_log2, says
+):
+    made = two_gradients(smallest_log2, span_log2)
+    said = meaning(Scaling(fmt="e4m3", power=10), made)
+    assert said.endswith(says)
 
 
 def test_what_a_preset_promises_is_so_on_every_machine():
