@@ -1,5 +1,6 @@
 """The panel that every lab has; tests/chapters/floats/test_browser.py looks at it from outside."""
 
+import re
 import sys
 import threading
 import time
@@ -311,3 +312,12 @@ def test_the_still_picture_has_its_size_its_colours_and_its_letters():
     assert len(set(pictures)) == 3
     assert "var(" not in still.STILL_CSS
     assert "$" not in still.PICTURE_CSS
+
+
+def test_no_rule_for_a_picture_reaches_beyond_it():
+    rules = re.sub(r"/\*.*?\*/", "", still.PAGE_CSS, flags=re.DOTALL)
+    selectors = []
+    for rule in re.findall(r"([^{}]+)\{[^}]*\}", rules):
+        selectors += rule.split(",")
+    assert len(selectors) > 100
+    assert {selector.split()[0] for selector in selectors} == {".course-picture"}

@@ -137,7 +137,7 @@ def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
         is_done = not waited.not_done  # the memory is looked at once more after the end
         taken = memory_bytes(homes)
         most = max(most, together(taken))
-        largest_kernel = max(largest_kernel, *taken["kernel"])
+        largest_kernel = max([largest_kernel, *taken["kernel"]])  # perhaps none is alive
     for future in work:
         future.result()  # raises what the work has raised
     return most, largest_kernel

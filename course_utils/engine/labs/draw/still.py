@@ -27,8 +27,18 @@ def _shades() -> str:
     return "".join(rules)
 
 
+def _confined(css: str) -> str:
+    """The same rules for pictures of the course alone, whatever else is on the page."""
+
+    def with_place(selectors: re.Match[str]) -> str:
+        confined = [f".course-picture {one.strip()}" for one in selectors[1].split(",")]
+        return f"{', '.join(confined)} {{"
+
+    return re.sub(r"^([.a-z][^{}]*)\{", with_place, css, flags=re.MULTILINE)
+
+
 PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css")) + _shades()
-PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
+PAGE_CSS = _confined(PICTURE_CSS)
 # Outside a page there are no theme variables, so each takes the value it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
 VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
