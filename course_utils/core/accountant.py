@@ -183,7 +183,10 @@ def interval(save_s, failure_s):
 
 
 def lost_share(interval_s, save_s, failure_s, restart_s):
-    """What saves, lost work and restarts take of the time, at most: each as if alone."""
+    """The share of the time that saves, lost work and restarts take: an upper bound.
+
+    The three are added as if none of them made another one smaller.
+    """
     saves = save_s / interval_s
     lost_work = interval_s / (2 * failure_s)  # on average, half an interval
     restarts = restart_s / failure_s
@@ -260,19 +263,26 @@ def output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
 
 
 def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds while the last layer goes backward, whole again if it was recomputed."""
+    """The most bytes that a step adds while the last layer makes its gradients.
+
+    If that layer is recomputed, all that it keeps is in memory again by then.
+    """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     inside = tensor_bytes((batch, sequence, m.inner), dtype)
     down = (m.inner, m.width)
-    cast = cast_bytes(down, dtype, gradient_dtype)
+    while_made = inside  # the gradient of what goes into `down`
+    while_cast = cast_bytes(down, dtype, gradient_dtype)
     if recomputed < m.layers:
-        cast += inside  # which a recomputed layer has let go of by then
-    most = tensor_bytes(down, dtype) + max(inside, cast)
+        # That gradient is still there. In a recomputed layer it takes the place of what goes into
+        # `down`, which is free by then, and so adds nothing.
+        while_cast += inside
+    most = tensor_bytes(down, dtype) + max(while_made, while_cast)
     if m.gated:
-        most = max(most, 2 * inside)  # both factors have a gradient
+        both_factors = 2 * inside  # each has a gradient
+        most = max(most, both_factors)
 
-    inputs_alone = min(recomputed, m.layers - 1)  # the last layer is whole in any case
-    return kept_bytes(m, batch, sequence, dtype, inputs_alone) + hidden + most
+    recomputed_before = min(recomputed, m.layers - 1)  # layers of which only the input is there
+    return kept_bytes(m, batch, sequence, dtype, recomputed_before) + hidden + most
 
 
 def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
@@ -323,28 +333,29 @@ def refuse_narrow(m):
 
 
 def gathered_bytes(m, dtype, gpus, stage, moment):
-    """What a GPU has whole for a while, of weights and gradients that all GPUs hold in parts.
+    """Bytes of the weights and gradients that a GPU holds whole at this moment, under ZeRO 3.
 
-    It is as FSDP does it, layer by layer. Around the layers (the embeddings, the last
-    normalisation), weights are whole during the whole step, and their gradients from when they
-    are made to the step's end: at the loss there are none yet, and at the output's gradient
-    `moments` counts it already. Inside the layers come the weights of one layer, those of the
-    next, which are fetched ahead, and one layer's gradients.
+    They are gathered layer by layer, as FSDP does it. Around the layers (the embeddings, the last
+    normalisation), weights are whole during the whole step, and a gradient is whole from when it
+    is made; while it is made, `moments` counts it. Inside the layers, the weights of one layer
+    are whole, those of the next, which are fetched ahead, and one layer's gradients.
     """
     if gpus == 1 or stage < SHARDED_FROM["parameters"]:
         return 0
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
-    around = parameters(m) - m.layers * layer
-    numbers = around
+    around_the_layers = parameters(m) - m.layers * layer
+    whole = around_the_layers
     if moment not in (AT_LOSS, AT_OUTPUT):
-        numbers += m.norm_vectors * m.width
+        # Two gradients are there by now: the last normalisation's, and the output's, which
+        # `moments` counts where the matrix is the embedding, too.
+        whole += m.norm_vectors * m.width
         if not m.tied:
-            numbers += m.vocabulary * m.width
+            whole += m.vocabulary * m.width
     if moment == IN_LAYER:
         weights = min(2, m.layers) * layer
         gradients = layer
-        numbers += weights + gradients
-    return tensor_bytes((numbers,), dtype)
+        whole += weights + gradients
+    return tensor_bytes((whole,), dtype)
 
 
 def rest_bytes(m, batch, sequence, dtype):
