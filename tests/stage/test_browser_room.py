@@ -306,6 +306,7 @@ def test_the_bar_of_those_who_are_right_stands_over_the_line(tmp_path, browser):
         reveal = wall_of(browser, running.wall, asks | {"run": 2} | answer)
         picture = reveal.locator("#picture svg")
         line = picture.locator("line.measured")
+        expect(line).to_have_count(1)  # the picture is there
         bars = picture.locator("rect.second").all()
         tallest = max(bars, key=height_of)
         assert abs(middle_of(tallest) - middle_of(line)) < 2
