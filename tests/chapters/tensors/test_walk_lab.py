@@ -83,6 +83,16 @@ def test_a_tensor_that_leaves_the_strip_is_said_to_be_refused():
     assert beyond.meaning.startswith("Place 38 is beyond the strip, which ends at 23.")
 
 
+def test_where_the_offset_alone_leads_beyond_the_strip_the_strides_are_not_blamed():
+    strip = torch.arange(24)
+    assert strip.as_strided((3, 4), (6, 1), 0).shape == (3, 4)
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        strip.as_strided((3, 4), (6, 1), 23)
+    beyond = view_of("(3, 4)", (6, 1), offset=23, shown=True)
+    said = "Place 38 is beyond the strip, which ends at 23. torch refuses such a walk."
+    assert beyond.meaning == said
+
+
 @pytest.mark.parametrize(
     ("shape", "strides"),
     [

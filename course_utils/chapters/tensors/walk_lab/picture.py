@@ -164,7 +164,7 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
     if farthest >= OWNED:
         return (
             f"Place {farthest} is beyond the strip, which ends at {OWNED - 1}. "
-            "torch refuses these strides."
+            "torch refuses such a walk."
         )
     said = ""
     for guess in guesses:
