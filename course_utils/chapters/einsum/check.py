@@ -127,11 +127,11 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
     difference = next(_differences(came, expected), "")
     if not difference:
         return ""
-    return f"{shown(pattern)} is another product. {difference}"
+    return f"{shown(pattern)} is {difference}"
 
 
 def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield a sentence on each difference between patterns whose operands have equal ranks."""
+    """Yield what the reader's pattern is instead, for each difference; the ranks are equal."""
     dimensions = itertools.chain(*expected.operands)
     names = itertools.chain(*came.operands)
     pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
@@ -140,26 +140,29 @@ def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
     name_of = dict(pairs)
     for dimension, name in name_of.items():
         if dimension in expected.output and name not in came.output:
-            yield f"A dimension that the result lacks is summed: keep {name}."
+            yield f"another product. A dimension that the result lacks is summed: keep {name}."
         if dimension not in expected.output and name in came.output:
-            yield f"A name that is kept is not summed: leave {name} out of the result."
+            yield (
+                f"another product. A name that is kept is not summed: leave {name} out of the "
+                "result."
+            )
     order = [name_of[dimension] for dimension in expected.output]
     if list(came.output) != order:
-        yield f"The result's order is {' '.join(order)}."
+        yield f"that product in another order. The result's order is {' '.join(order)}."
 
 
 def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield a sentence on two dimensions with one name, and on a dimension with two names."""
+    """Yield what the pattern is where two dimensions have one name, or a dimension has two."""
     for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
         if dimension != other and name == its_name:
             yield (
-                f"{dimension.capitalize()} and {other} are two dimensions, "
+                f"another product. {dimension.capitalize()} and {other} are two dimensions, "
                 f"and you call both {name}: give them two names."
             )
         if dimension == other and name != its_name:
             yield (
-                f"The {dimension} is the same dimension on both sides of the comma: "
-                "give it one name."
+                f"another product. The {dimension} is the same dimension on both sides of the "
+                "comma: give it one name."
             )
 
 

@@ -64,7 +64,10 @@ TRIED: dict[Check, Tried] = {
                 PATTERNS | {"outer": "i, i -> i"},
                 "Row and column are two dimensions, and you call both i",
             ),
-            (PATTERNS | {"outer": "i, j -> j i"}, "The result's order is i j"),
+            (
+                PATTERNS | {"outer": "i, j -> j i"},
+                "'i, j -> j i' is that product in another order. The result's order is i j.",
+            ),
             (PATTERNS | {"outer": "i, j ->"}, "keep i"),
             (
                 PATTERNS | {"scores": "b h i d, b h i d -> b h i"},
@@ -80,6 +83,14 @@ TRIED: dict[Check, Tried] = {
             ),
             (PATTERNS | {"scores": "b h i d, b h d j -> b h i j"}, "D and key are two dimensions"),
             (PATTERNS | {"scores": "b h i d, b h j e -> b h i j"}, "The d is the same dimension"),
+            (
+                PATTERNS | {"scores": "b h q d, b h k d -> b h k q"},
+                "is that product in another order. The result's order is b h q k.",
+            ),
+            (
+                PATTERNS | {"scores": "b h q d, b h k d -> b h q"},
+                "is another product. A dimension that the result lacks is summed: keep k.",
+            ),
             (PATTERNS | {"scores": "b h i d, b h j d -> b i j"}, "keep h"),
             (PATTERNS | {"scores": "b h i d, b h j d -> b h i j d"}, "leave d out"),
             (PATTERNS | {"scores": "bhid,bhjd->bhij"}, "Put spaces between the names"),
