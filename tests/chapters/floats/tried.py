@@ -81,7 +81,7 @@ TRIED: dict[Check, Tried] = {
             (scale_by_smallest, "may be above it"),
             (lambda x: 448 / -x.min() if x.any() else 1.0, "may be above it"),
             (lambda x: 448 / x.std() if x.any() else 1.0, "; expected "),
-            (scale_to(464), "nothing is gained"),
+            (scale_to(464), "for only 3 % more room below"),
             (scale_to(65_504), "fp16's limit"),
             (scale_to(57_344), "E5M2's limit"),
             (scale_to(240), "other E4M3s"),

@@ -44,8 +44,9 @@ class Ones:
 def sums(fmt: str) -> Sequence[int]:
     """The sums of 1, 2, 4, … 2^MOST ones, each stored before the next 1 is added.
 
-    From one power of two to the next, the numbers of a format are equally far apart. So what
-    becomes of the first 1 there becomes of all of them, and one addition stands for all.
+    What becomes of the first 1 after a power of two becomes of all up to the next one, and so
+    one addition stands for all. For up to 2^(fraction bits + 1) the format has every whole number,
+    so each 1 counts. There the sum stays, so each further 1 meets the same tie.
     """
     total = 1
     totals = [total]
