@@ -338,6 +338,7 @@ LLAMA = {
 }
 NOT_READ = [
     ({"model_type": "mixtral"}, "gpt2, llama, mistral, qwen2, qwen3; its model_type is 'mixtral'"),
+    ({"model_type": "qwen"}, "its model_type is 'qwen'"),  # the first one, before Qwen 2
     ({"model_type": None}, "its model_type is None"),
     ({"model_type": ["llama"]}, r"its model_type is \['llama'\]"),
     ({"mlp_bias": True}, "has mlp_bias: this program does not know"),
