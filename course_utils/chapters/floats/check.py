@@ -1,4 +1,8 @@
-"""The exercises of notebook 01."""
+"""The exercises of notebook 01.
+
+In some cases a listed mistake equals the right answer. It explains a reader's error only if it
+agrees with what their function returned in every case so far.
+"""
 
 import math
 import random
@@ -13,7 +17,11 @@ from course_utils.engine.judging.agreement import is_number, plain
 
 
 def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
-    """Evaluate the formula bit by bit. In a field, a bit is worth twice its right neighbour."""
+    """Return (-1)^sign × (1 + fraction) × 2^(exponent - bias), adding up the fields bit by bit.
+
+    This holds for normal numbers. Here it is applied to every pattern, those of zero, infinity and
+    NaN among them.
+    """
     significand = 1.0
     for place in range(fraction_bits):
         if bits >> place & 1:
@@ -31,9 +39,9 @@ def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
 
 
 def _patterns() -> Iterator[tuple[int, int, int]]:
-    """Yield known numbers, then patterns of special values, then random patterns.
+    """Yield bit patterns, each with its format's number of exponent bits and of fraction bits.
 
-    Each comes with the widths of its exponent and of its fraction.
+    First come the patterns of known numbers, then those of special values, then random ones.
     """
     yield 0x3C00, 5, 10  # 1
     yield 0xC500, 5, 10  # -5
@@ -42,72 +50,72 @@ def _patterns() -> Iterator[tuple[int, int, int]]:
     yield 0x38, 4, 3  # 1
     for bits in (0, 1, 0x7C00, 0x7E00):  # zero, the smallest subnormal, infinity, NaN
         yield bits, 5, 10
-    draw = random.Random(0)
+    generator = random.Random(0)
     for _ in range(50):
         for exponent_bits, fraction_bits in ((5, 10), (8, 7), (8, 23), (5, 2)):
-            bits = draw.getrandbits(1 + exponent_bits + fraction_bits)
+            bits = generator.getrandbits(1 + exponent_bits + fraction_bits)
             yield bits, exponent_bits, fraction_bits
 
 
 @function(_patterns)
 def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
-    """A reader's value(bits, exponent_bits, fraction_bits): the formula, whatever the pattern."""
+    """The check of a reader's value(bits, exponent_bits, fraction_bits), by the formula alone."""
     right = _by_the_formula(bits, exponent_bits, fraction_bits)
     yield right, "The formula, on patterns of five formats."
 
-    minus = (-1) ** (bits >> (exponent_bits + fraction_bits))
+    sign = (-1) ** (bits >> (exponent_bits + fraction_bits))
     exponent = bits >> fraction_bits & (2**exponent_bits - 1)
     fraction = bits & (2**fraction_bits - 1)
     significand = 1 + fraction / 2**fraction_bits
     bias = 2 ** (exponent_bits - 1) - 1
     power = 2.0 ** (exponent - bias)
 
-    without_one = minus * fraction / 2**fraction_bits * power
+    without_one = sign * fraction / 2**fraction_bits * power
     yield without_one, "The leading 1 is not stored: add it to the fraction."
     yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
-    undivided = minus * (1 + fraction) * power
+    undivided = sign * (1 + fraction) * power
     yield (
         undivided,
         "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
     )
-    unbiased = minus * significand * 2.0**exponent
+    unbiased = sign * significand * 2.0**exponent
     yield unbiased, "The bias is missing: the exponent field counts from 0, the exponent does not."
     sign_and_exponent = bits >> fraction_bits
-    with_sign = minus * significand * 2.0 ** (sign_and_exponent - bias)
+    with_sign = sign * significand * 2.0 ** (sign_and_exponent - bias)
     yield (
         with_sign,
         "Your exponent contains the sign bit. Keep the rest, with & (2**exponent_bits - 1).",
     )
     by_ieee = right
     if exponent == 0:
-        by_ieee = minus * fraction / 2**fraction_bits * 2.0 ** (1 - bias)
+        by_ieee = sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)
     elif exponent == 2**exponent_bits - 1:
-        by_ieee = math.nan if fraction else minus * math.inf
+        by_ieee = math.nan if fraction else sign * math.inf
     yield by_ieee, "Zero, infinity and NaN come next. Here the formula alone is wanted."
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
-    with_127 = minus * significand * 2.0 ** (exponent - 127)
+    with_127 = sign * significand * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
 
 
-def _sizes(exponent_bits: int, fraction_bits: int) -> list[float]:
-    """List finite numbers above zero, among them the smallest and the largest of the format."""
+def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
+    """List some finite numbers above zero, with the format's smallest and largest among them."""
     bias = 2 ** (exponent_bits - 1) - 1
     smallest_subnormal = 2.0**-fraction_bits * 2.0 ** (1 - bias)
-    sizes = [smallest_subnormal, 2 * smallest_subnormal]
+    numbers = [smallest_subnormal, 2 * smallest_subnormal]
     for exponent in range(1, 2**exponent_bits - 1):
         for fraction in (0, 2**fraction_bits - 1):
             bits = exponent << fraction_bits | fraction
-            sizes.append(_by_the_formula(bits, exponent_bits, fraction_bits))
-    return sizes
+            numbers.append(_by_the_formula(bits, exponent_bits, fraction_bits))
+    return numbers
 
 
 @function([(5, 10), (8, 7), (8, 23), (5, 2)])
 def ends(exponent_bits: int, fraction_bits: int) -> Answers:
-    """The smallest number above zero of a format, and the largest, by the IEEE rules."""
-    sizes = _sizes(exponent_bits, fraction_bits)
-    smallest = min(sizes)
-    largest = max(sizes)
+    """The check of a reader's ends(…): by IEEE, the smallest number above zero and the largest."""
+    numbers = _numbers_above_zero(exponent_bits, fraction_bits)
+    smallest = min(numbers)
+    largest = max(numbers)
     yield (
         (smallest, largest),
         "Exponent field 0 with fraction 0…01; the field below all ones with 1…1.",
@@ -138,7 +146,7 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
 
 
 def _tensors() -> list[tuple[torch.Tensor]]:
-    """Small gradients, large activations, one huge outlier below zero, and zeros."""
+    """Return tensors: small gradients, large activations, numbers with a huge outlier, zeros."""
     normal = torch.randn(4096, generator=torch.Generator().manual_seed(0))
     gradients = normal * 1e-3
     activations = normal * 1e4
@@ -147,12 +155,13 @@ def _tensors() -> list[tuple[torch.Tensor]]:
     return [(gradients,), (activations,), (with_outlier,), (zeros,)]
 
 
-def _scale(came: object, x: torch.Tensor) -> object:
-    """Return the scale as a plain number.
+def _read_scale(scale: object, x: torch.Tensor) -> object:
+    """Return the reader's scale as a plain number.
 
-    For a tensor of zeros, each scale that one can divide by again is right, so it becomes 1.
+    For a tensor of zeros, every scale that one can divide by again is right. Each of them is read
+    as 1.0, which is the course's answer there.
     """
-    scale = plain(came)
+    scale = plain(scale)
     can_be_divided_by = is_number(scale) and 0 < abs(scale) < math.inf
     if can_be_divided_by and not x.any():
         return 1.0
@@ -168,9 +177,9 @@ OTHER_LIMITS = {
 }
 
 
-@function(_tensors, tolerance=1e-3, read=_scale)
+@function(_tensors, tolerance=1e-3, read=_read_scale)
 def scale_for_e4m3(x: torch.Tensor) -> Answers:
-    """A reader's scale for a tensor, so that its largest magnitude lands on E4M3's 448."""
+    """The check of a reader's scale for E4M3: the largest magnitude has to land on its 448."""
     largest = x.abs().max().item()
     right = 448 / largest if largest else 1.0
     yield (
@@ -186,10 +195,14 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     lowest = outcome(lambda: 448 / -x.min().item())
     yield lowest, "Take the largest magnitude: the number farthest from zero may be above it."
     yield 1.0, "The scale depends on the tensor: take its largest magnitude."
-    for_zeros = "A tensor of zeros needs a scale too: any number that can be divided by again."
-    yield outcome(lambda: 448 / largest), for_zeros
+    # The two mistakes below forget only the tensor of zeros, for which Python's 448 / 0.0 raises an
+    # error and torch's is infinite. For all other tensors they come to the right scale.
+    advice_on_zeros = (
+        "A tensor of zeros needs a scale too: any number that can be divided by again."
+    )
+    yield outcome(lambda: 448 / largest), advice_on_zeros
     infinite_for_zeros = right if largest else math.inf
-    yield infinite_for_zeros, for_zeros
+    yield infinite_for_zeros, advice_on_zeros
 
 
 # The accountant's term.
@@ -207,7 +220,7 @@ SHAPES = [
 
 @function(SHAPES)
 def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
-    """A reader's tensor_bytes(shape, dtype): what a tensor of that shape takes."""
+    """The check of a reader's tensor_bytes(shape, dtype): the bytes of a tensor's numbers."""
     right = torch.empty(shape, dtype=TORCH_DTYPES[dtype], device="meta").nbytes
     numbers = right // BYTES[dtype]
     yield (

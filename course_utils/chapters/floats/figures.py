@@ -11,8 +11,8 @@ from course_utils.core.floats import Format
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with, label
 
-# For curves that cross: Okabe and Ito's vermilion and bluish green, and a purple and a grey, all of
-# them dark enough for words.
+# These colours are for curves that cross: Okabe and Ito's vermilion and bluish green, a purple and
+# a grey. All of them are dark enough for words.
 CURVES = ("#C45000", "#007A5A", "#6A3D9A", "#5f6b76")
 
 
@@ -21,24 +21,25 @@ def losses_by_mix(
     *,
     title: str = "Where precision or reach is missing, the loss falls behind",
 ) -> Figure:
-    """Draw losses by step on a logarithmic axis.
+    """Draw each mix's losses, one for each step, as a curve on a logarithmic axis.
 
-    A curve's name stands at its end, in the curve's colour.
+    All curves have equally many steps. A curve's name stands at its end, in the curve's colour.
     """
     colours = dict(zip(losses, cycle(CURVES), strict=False))
     groups = _ending_together(losses)
-    lowest_end, lowest_names = groups[-1]
-    steps = len(losses[lowest_names[-1]])
+    lowest_end, _ = groups[-1]
+    steps = len(next(iter(losses.values())))
     with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
         for _, names in groups:
             for name in names:
                 axes.plot(losses[name], color=colours[name], linewidth=2)
         for end, names in groups:
+            # The names of a group stand below each other, 16 points apart, around its end.
             points_up = 8 * (len(names) - 1) - 4
             for name in names:
                 label(axes, name, steps, end, colours[name], (6, points_up))
                 points_up -= 16
-        axes.set_xlim(0, 1.42 * steps)
+        axes.set_xlim(0, 1.42 * steps)  # with space for the names
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
         axes.spines["bottom"].set_bounds(0, steps)
         axes.set_ylim(bottom=lowest_end / 2.5)
@@ -49,7 +50,8 @@ def losses_by_mix(
 def _ending_together(losses: Mapping[str, Sequence[Number]]) -> list[tuple[Number, list[str]]]:
     """Group the curves that end so close together that their names would overlap.
 
-    Each group is its highest end and its names. All is in order, from high ends to low ones.
+    Return each group as its highest end and the names of its curves. The groups, and the names in
+    each, go from high ends to low ones.
     """
     ends = {name: line[-1] for name, line in losses.items()}
     groups: list[tuple[Number, list[str]]] = []
@@ -64,12 +66,16 @@ def _ending_together(losses: Mapping[str, Sequence[Number]]) -> list[tuple[Numbe
 
 
 COLOUR_OF_EXPONENT_BITS = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}
-# How many points a label is moved where it would otherwise cover a line.
+# Where a label would otherwise cover a line, it is moved so many points to the right and upwards.
 LABEL_OFFSETS = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}
 
 
 def reach_and_step(formats: Mapping[str, Format]) -> Figure:
-    """Draw each format as a line as long as its reach; the lower it is, the finer are its steps."""
+    """Draw each format as a line.
+
+    It goes from the smallest number above zero to the largest. The lower the line lies, the finer
+    are the format's steps.
+    """
     title = "Exponent bits buy reach, fraction bits buy fine steps"
     ylabel = "step to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, height=5.6, log_x=10, log_y=10) as axes:
@@ -81,12 +87,15 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
 
 
 def _draw_format(axes: Axes, name: str, f: Format) -> None:
-    """Draw the format's line. Below the smallest normal number, the step no longer shrinks."""
+    """Draw the format's line, with its name.
+
+    Among the subnormals, below the smallest normal number, the step no longer shrinks with the
+    number. So the line rises there to 1, where the number is itself one step.
+    """
     colour = COLOUR_OF_EXPONENT_BITS.get(f.exponent_bits, COLOURS["limit"])
-    smallest = max(f.smallest_subnormal, 1e-320)
-    sizes = [smallest, f.smallest_normal, f.max]
+    sizes = [f.smallest_subnormal, f.smallest_normal, f.max]
     relative_steps = [1.0, f.epsilon, f.epsilon]
-    style = "--" if name == "tf32" else "-"  # fp16's line lies on it
+    style = "--" if name == "tf32" else "-"  # so that fp16's line, which lies on it, is seen, too
     axes.plot(sizes, relative_steps, color=colour, linestyle=style)
     _, right_edge = axes.get_xlim()
     if f.max < right_edge:

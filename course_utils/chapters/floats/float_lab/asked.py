@@ -1,4 +1,4 @@
-"""A number as it is typed, exactly, and what each format keeps of it."""
+"""A typed number, exactly, and the bits in which each format stores it."""
 
 import math
 import re
@@ -41,6 +41,8 @@ EXAMPLES = (
     "nan",
 )
 
+# What can be typed: a decimal number; a power of two, with a factor or only a sign in front of it;
+# or a pattern of bits in a format.
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
 _FACTOR = rf"(?P<factor>{_DECIMAL}) *[*×] *|(?P<sign>[+-]?)"
 _POWER = rf"(?:{_FACTOR})2 *(?:\^|\*\*) *(?P<exponent>[+-]?\d{{1,4}})"
@@ -65,7 +67,7 @@ class Cast:
     formats: str = choice("formats", ("all eight", "fp32, bf16, fp16"), "all eight")
 
     def __post_init__(self) -> None:
-        """Raise a sentence if what was typed is no number."""
+        """Raise a ValueError if the typed text is no number."""
         typed_number(self.number)
 
     @cached_property
@@ -77,23 +79,26 @@ class Cast:
         return x  # zero, infinity or NaN, which a power of two does not change
 
     @property
-    def named(self) -> list[str]:
-        """The formats that are asked for."""
+    def format_names(self) -> list[str]:
+        """The names of the formats in which the number is to be stored."""
         if self.formats == "all eight":
             return list(floats.FORMATS)
         return self.formats.split(", ")
 
     @cached_property
     def stored(self) -> dict[str, "Stored"]:
-        """What each format keeps of the number. E2M1 has no NaN, and keeps nothing of one."""
+        """The stored number by the format's name. E2M1, which has no NaN, is left out for a NaN."""
         stored = {}
-        for fmt in self.named:
+        for fmt in self.format_names:
             if floats.FORMATS[fmt].has_nan or not is_nan(self.x):
                 stored[fmt] = Stored(fmt, self._bits(fmt), self.x)
         return stored
 
     def _bits(self, fmt: str) -> int:
-        """The pattern of bits in that format. A NaN that was typed as a pattern keeps it."""
+        """The pattern of bits in this format.
+
+        Many patterns are a NaN. One that was typed as a pattern of this format keeps its bits.
+        """
         pattern = re.fullmatch(_PATTERN, self.number.strip().lower(), re.ASCII)
         if pattern and pattern["fmt"] == fmt and is_nan(self.x):
             return int(pattern["bits"], base=0)
@@ -102,7 +107,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class Stored:
-    """The pattern of bits in which a format keeps a number."""
+    """A number x as a format stores it: in a pattern of bits."""
 
     fmt: str
     bits: int
@@ -126,29 +131,33 @@ class Stored:
 
 
 def typed_number(words: str) -> Exact:
-    """Read what was typed exactly: 0.1 is one tenth here, which no float is.
+    """Return the typed number exactly: 0.1 is one tenth here, which no float is.
+
+    If the text is no number, raise a ValueError.
 
     >>> typed_number("0.1"), typed_number("-3 * 2^-24"), typed_number("fp16 0x7c00")
     (Fraction(1, 10), Fraction(-3, 16777216), inf)
     """
-    said = words.strip().lower().replace("−", "-")
-    if len(said) > 60:
-        raise ValueError(f"That is {len(said)} characters long; 60 are enough for any number here.")
-    pattern = re.fullmatch(_PATTERN, said, re.ASCII)
+    typed_text = words.strip().lower().replace("−", "-")
+    if len(typed_text) > 60:
+        raise ValueError(
+            f"That is {len(typed_text)} characters long; 60 are enough for any number here."
+        )
+    pattern = re.fullmatch(_PATTERN, typed_text, re.ASCII)
     if pattern:
         value = floats.decode(int(pattern["bits"], base=0), pattern["fmt"])
         if value and math.isfinite(value):
             return Fraction(value)
         return value
-    power = re.fullmatch(_POWER, said, re.ASCII)
+    power = re.fullmatch(_POWER, typed_text, re.ASCII)
     if power:
         factor = power["factor"] or f"{power['sign']}1"
         number = Fraction(factor) * Fraction(2) ** int(power["exponent"])
         return _with_sign_of_zero(number, factor)
-    if re.fullmatch(_DECIMAL, said, re.ASCII):
-        return _with_sign_of_zero(Fraction(said), said)
-    if re.fullmatch(r"[+-]?(inf|infinity|nan)", said):
-        return float(said)
+    if re.fullmatch(_DECIMAL, typed_text, re.ASCII):
+        return _with_sign_of_zero(Fraction(typed_text), typed_text)
+    if re.fullmatch(r"[+-]?(inf|infinity|nan)", typed_text):
+        return float(typed_text)
     raise ValueError(
         f"“{words.strip()}” is not a number yet. Type one like 0.15625, -3e-8, 2^-24, inf or nan, "
         "or a bit pattern like fp16 0x3c01."
@@ -156,14 +165,15 @@ def typed_number(words: str) -> Exact:
 
 
 def _with_sign_of_zero(number: Fraction, written: str) -> Exact:
-    """Return the number; but zero as a float, because a fraction cannot be -0."""
+    """Return the number; zero becomes a float with the written sign, as a fraction cannot be -0."""
     return number if number else float(written)
 
 
 def flipped(key: str, cast: Cast) -> Mapping[str, object]:
-    """Return the controls after one bit of one format has been flipped.
+    """Return the values of the controls after the bit with this key has been flipped.
 
-    They hold the format's new number: in decimal if that is exact, or else as a bit pattern.
+    The key is "format:place". The control `number` gets the format's new number: in decimal if that
+    is exact, otherwise as a bit pattern.
     """
     fmt, place = key.split(":")
     bits = cast.stored[fmt].bits ^ 1 << int(place)

@@ -25,9 +25,9 @@ EVENT_X = 755
 
 
 def view(cast: Cast, found: object) -> View:
-    """Draw the number in the formats that are asked for."""
+    """Draw the number in each of the chosen formats."""
     drawn = [key([(field, field) for field in FIELDS], LEFT, 14)]
-    for row, fmt in enumerate(cast.named):
+    for row, fmt in enumerate(cast.format_names):
         y = TOP + ROW * row
         drawn.append(text(0, y + 15, NAMES[fmt], class_="strong large"))
         if fmt in cast.stored:
@@ -36,12 +36,12 @@ def view(cast: Cast, found: object) -> View:
             patterns = 2 ** floats.FORMATS[fmt].bits
             words = f"{NAMES[fmt]} has no NaN: all {patterns} patterns are numbers"
             drawn.append(text(LEFT, y + 15, words, class_="alarm"))
-    height = TOP + ROW * len(cast.named)
+    height = TOP + ROW * len(cast.format_names)
     return View(picture(WIDTH, height, *drawn), _meaning(cast))
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """Draw the bits and what became of the number; below them, the formula and the step."""
+    """Draw one format: its bits, what storing changed, and below them the formula and the step."""
     yield from _bits(stored, y)
     is_lost = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if is_lost else "faint")
@@ -75,7 +75,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 
 
 def _field(place: int, f: floats.Format) -> str:
-    """The field of the bit at that place, counted from the right."""
+    """Return the field to which the bit at this place belongs; places count from the right."""
     if place < f.fraction_bits:
         return "fraction"
     if place < f.fraction_bits + f.exponent_bits:
@@ -84,7 +84,7 @@ def _field(place: int, f: floats.Format) -> str:
 
 
 def _worth(field: str, power: int) -> str:
-    """What the bit does if it is 1."""
+    """Say what the bit means if it is 1."""
     if field == "sign":
         return "one for minus"
     if power < 0:
@@ -96,12 +96,12 @@ def _worth(field: str, power: int) -> str:
 
 
 def _meaning(cast: Cast) -> str:
-    """Say in one sentence what became of the number in all formats."""
+    """Say in one sentence which formats store the number exactly, round it or lose it."""
     if is_nan(cast.x):
-        said = "NaN is not a number: its exponent bits are all 1, and its fraction is not 0"
-        if "e4m3" in cast.named:
-            said += "; in E4M3, all bits but the sign are 1"
-        return f"{said}."
+        sentence = "NaN is not a number: its exponent bits are all 1, and its fraction is not 0"
+        if "e4m3" in cast.format_names:
+            sentence += "; in E4M3, all bits but the sign are 1"
+        return f"{sentence}."
     number = cast.number.strip()
     if cast.times_two_to_the:
         number += f" × 2^{cast.times_two_to_the}"
@@ -109,30 +109,31 @@ def _meaning(cast: Cast) -> str:
 
 
 def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:
-    """Say of each fate in which formats the number has it.
+    """Yield a phrase for each fate, with the formats in which the number meets this fate.
 
-    If no format is exact, the rounded ones are not named, because they are all that is left.
+    If the number is exact in none of them, those that round it are not listed: it is rounded in all
+    that remain.
     """
     names: dict[str, list[str]] = {}
     for fmt, stored in stored_by_format.items():
         names.setdefault(stored.fate, []).append(NAMES[fmt])
     for fate in ("too large", "too small"):
         if fate in names:
-            yield f"{fate} for {_named(names[fate])}"
+            yield f"{fate} for {_listed_formats(names[fate])}"
     if "exact" not in names:
         yield "exact in none of them"
         return
     if "rounded" in names:
-        yield f"rounded in {_named(names['rounded'])}"
-    yield f"exact in {_named(names['exact'])}"
+        yield f"rounded in {_listed_formats(names['rounded'])}"
+    yield f"exact in {_listed_formats(names['exact'])}"
 
 
-def _named(names: Sequence[str]) -> str:
+def _listed_formats(names: Sequence[str]) -> str:
     return "all eight" if len(names) == len(NAMES) else listed(names)
 
 
 def _event(stored: Stored) -> str:
-    """What storing the number did to it."""
+    """Say in a few words what storing changed."""
     kind = floats.kind(stored.bits, stored.fmt)
     if stored.fate == "too large":
         became = f"held at {stored.value:g}" if kind == "normal" else kind
@@ -147,10 +148,10 @@ def _event(stored: Stored) -> str:
 
 
 def _error(stored: Stored) -> str:
-    """How far the stored number is from the one that was to be stored."""
+    """Say how far the stored number is from the typed one."""
     if stored.fate == "exact":
         return "exact"
     error = float(Fraction(stored.value) - Fraction(stored.x))
     if error == 0:
-        return "error below 5e-324"  # which is the smallest that a float can hold
+        return "error below 5e-324"  # no float lies between this number and 0
     return f"error {error:+.3g}"

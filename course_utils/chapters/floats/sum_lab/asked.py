@@ -9,7 +9,7 @@ from course_utils.core.say import Guess
 from course_utils.engine.labs.fields import choice, drawn, reveal, whole
 
 FORMATS = ("bf16", "fp16", "fp32")
-MOST = 26  # ones, as a power of two
+MOST = 26  # at most 2^26 ones are added
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "can bf16 count to 4,096?": {"fmt": "bf16", "power": 12},
     "what is different at 128?": {"fmt": "bf16", "power": 7},
@@ -24,9 +24,9 @@ def _level_in_words(_mark: int, level: int) -> str:
 
 @dataclass(frozen=True)
 class Ones:
-    """2^power ones, added in a format; and where the reader expects each format's sum to stop.
+    """2^power ones, to be added in a format, and the reader's guess where each format's sum stops.
 
-    Each mark is at a power of two.
+    A guess is the exponent of a power of two, or None while its mark is not set.
     """
 
     fmt: str = choice("format", FORMATS, "bf16")
@@ -58,13 +58,13 @@ def sums(fmt: str) -> Sequence[int]:
 
 
 def predicted(fmt: str) -> int:
-    """2^(fraction bits + 1): from there on, half a step is 1."""
+    """Return 2^(fraction bits + 1), where the sum should stop: half a step is 1 there."""
     fraction_bits = floats.FORMATS[fmt].fraction_bits
     return 2 ** (fraction_bits + 1)
 
 
 def guesses(asked: Ones, found: object = None) -> list[Guess]:
-    """Return each mark that is set, beside where the sum stops."""
+    """Return a guess for each mark that is set, with the sum at which the format really stops."""
     guesses = []
     for fmt, level in zip(FORMATS, asked.guess, strict=True):
         if level is not None:

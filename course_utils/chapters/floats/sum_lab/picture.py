@@ -1,4 +1,4 @@
-"""The steps of each format, beside them the sum, and below them the numbers around the sum."""
+"""The picture: each format's steps, beside them the sum, below them the numbers around it."""
 
 import math
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ POWERS = Axis(1, 2**MOST, words=_as_power, marks=[16**n for n in range(7)])
 PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
 
 # The columns of the formats, to the left of the plot.
-FIRST = 84
-END = 518
+COLUMNS_LEFT = 84
+COLUMNS_RIGHT = 518
 COLUMN = 138  # wide
 PREDICTED_AT = PLOT.bottom + 20
 MEASURED_AT = PLOT.bottom + 38
-COLUMN_X = {fmt: FIRST + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
+COLUMN_X = {fmt: COLUMNS_LEFT + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
 TRACKS = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in COLUMN_X.values()]
 
 # The ruler at the bottom, with the numbers around the sum.
@@ -42,20 +42,20 @@ SUM_X = LEFT - ONE * EIGHTHS[0] / 8
 
 
 def view(asked: Ones, found: object) -> View:
-    """Draw what is added and the reader's marks; what comes of it only when it is to be shown."""
+    """Draw what is added and the reader's marks; after *Show*, also the sums and their ends."""
     ones = 2**asked.power
     drawn = [
         PLOT.frame("The sum"),
         svg.text(PLOT.right, PLOT.bottom + 36, "ones added", class_="faint end"),
-        PLOT.line([(1, 1), (ones, ones)], "line dashed"),  # if none of them were lost
+        PLOT.line([(1, 1), (ones, ones)], "line dashed"),  # the sum if no 1 were lost
     ]
     for n in POWERS.ticks:
         y = PLOT.y(n)
-        drawn.append(svg.text(FIRST - 8, y + 4, _as_power(n), class_="end small"))
-        drawn.append(svg.polyline([(FIRST, y), (END, y)], class_="grid"))
+        drawn.append(svg.text(COLUMNS_LEFT - 8, y + 4, _as_power(n), class_="end small"))
+        drawn.append(svg.polyline([(COLUMNS_LEFT, y), (COLUMNS_RIGHT, y)], class_="grid"))
     for fmt, level in zip(FORMATS, asked.guess, strict=True):
         drawn += _column(fmt, level, is_shown=asked.shown)
-    drawn.append(svg.text(FIRST, 14, _title(asked), class_="strong"))
+    drawn.append(svg.text(COLUMNS_LEFT, 14, _title(asked), class_="strong"))
     if asked.shown:
         drawn += _sum(asked)
         drawn += _ruler(asked)
@@ -71,7 +71,7 @@ def _title(asked: Ones) -> str:
 
 
 def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
-    """Draw a format's head; below it its steps or, before they are shown, what the mark says."""
+    """Draw a format's head, and below it its steps or, before *Show*, the reader's guess."""
     x = COLUMN_X[fmt]
     fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
     yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
@@ -84,7 +84,10 @@ def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
 
 
 def _steps(fmt: str, x: Number) -> Iterator[str]:
-    """Write the format's step at every fourth power of two, and below where its sum stops."""
+    """Write the format's step at every fourth power of two, and below them where its sum stops.
+
+    A box marks the sizes at which half a step is 1 or more.
+    """
     stop = predicted(fmt)
     largest = floats.FORMATS[fmt].max
     top = PLOT.y(largest)
@@ -100,19 +103,19 @@ def _steps(fmt: str, x: Number) -> Iterator[str]:
 
 
 def _sum(asked: Ones) -> Iterator[str]:
-    """Draw the sum over the ones, and name the two rows of numbers below the columns."""
+    """Draw the sum by the number of ones, and name the two rows of numbers below the columns."""
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
     yield PLOT.line(points, "line measured")
     x = PLOT.x(2**asked.power)
     y = PLOT.y(totals[-1])
     yield svg.dot(x, y, class_="measured")
-    yield svg.text(FIRST - 12, PREDICTED_AT, "predicted", class_="faint end")
-    yield svg.text(FIRST - 12, MEASURED_AT, "by adding", class_="faint end")
+    yield svg.text(COLUMNS_LEFT - 12, PREDICTED_AT, "predicted", class_="faint end")
+    yield svg.text(COLUMNS_LEFT - 12, MEASURED_AT, "by adding", class_="faint end")
 
 
 def _ruler(asked: Ones) -> Iterator[str]:
-    """Draw the format's numbers around the sum, and where one more 1 takes it."""
+    """Draw the format's numbers around the sum, and whether one more 1 reaches the next one."""
     total = sums(asked.fmt)[asked.power]
     for eighths in EIGHTHS:
         number = total + eighths / 8
@@ -120,7 +123,8 @@ def _ruler(asked: Ones) -> Iterator[str]:
             x = SUM_X + ONE * eighths / 8
             yield svg.polyline([(x, TICK_TOP), (x, TICK_BOTTOM)], class_="start")
     one_is_lost = floats.stored(total + 1, asked.fmt) == total
-    # Below a power of two, numbers are half as far apart as above it.
+    # Ticks are drawn at eighths. With a step of 1/4 above the sum, numbers below it may be 1/8
+    # apart, because below a power of two they are half as far apart as above it.
     all_are_drawn = floats.spacing(total, asked.fmt) >= 1 / 4
     which = "Every number" if all_are_drawn else "Some of the numbers"
     fate = "counts"
@@ -148,5 +152,7 @@ def _meaning(asked: Ones) -> str:
     total = sums(asked.fmt)[asked.power]
     power = math.log2(floats.spacing(total, asked.fmt))
     why = "half a step is 1, and 1 more is lost" if power > 0 else "1 more counts"
-    said = f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There a step is 2^{power:g}: {why}."
-    return f"{said} {marks.farthest(guesses(asked))}".strip()
+    sentences = (
+        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There a step is 2^{power:g}: {why}."
+    )
+    return f"{sentences} {marks.farthest(guesses(asked))}".strip()
