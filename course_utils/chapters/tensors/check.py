@@ -12,14 +12,17 @@ from course_utils.engine.judging.sentences import shown
 
 
 class Numbers(list):
-    """A whole storage. A verdict shows its first two numbers and its last one."""
+    """The numbers of a whole storage, of which a verdict shows only the first two and the last."""
 
     def __repr__(self) -> str:
         return f"[{self[0]}, {self[1]}, … {self[-1]}]"
 
 
 def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
-    """Yield elements of several matrices in one storage: of the first, second and last rows."""
+    """Yield (storage, stride, offset, i, j) of three elements of each of seven matrices.
+
+    The matrices share one storage. Their elements are from the first, the second and the last row.
+    """
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
     matrices = (
@@ -39,7 +42,7 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
 
 @function(_elements)
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
-    """An element of a matrix from its storage, its strides and its offset."""
+    """The check of a reader's element(storage, stride, offset, i, j), which is matrix[i, j]."""
     matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
     yield (
         matrix[i, j].item(),
@@ -110,12 +113,13 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
 
 @function(_walks)
 def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
-    """Whether view(new_shape) is possible, from the places of the elements, row by row."""
+    """The check of a reader's can_view(walk, new_shape): whether view(new_shape) is possible."""
+    # `walk` has the places of a tensor's elements in the storage, row by row.
     dimensions = range(len(new_shape))
     lengths_along = [_step_lengths(walk, new_shape, dimension) for dimension in dimensions]
-    is_even = [len(lengths) <= 1 for lengths in lengths_along]
+    are_even = [len(lengths) <= 1 for lengths in lengths_along]
     yield (
-        all(is_even),
+        all(are_even),
         "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers.",
     )
     steps = {after - before for before, after in pairwise(walk)}
@@ -130,10 +134,10 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         "That asks if it is contiguous. Steps of 2 are equally long, too.",
     )
     yield (
-        is_even[-1],
+        are_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield is_even[0], "Every dimension counts, not the first."
+    yield are_even[0], "Every dimension counts, not the first."
     all_lengths = set().union(*lengths_along)
     yield (
         len(all_lengths) <= 1,
@@ -143,13 +147,13 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
 
 
 def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
-    """Return the lengths that steps along that dimension have."""
+    """Return the different lengths that steps along this dimension have."""
     size = shape[dimension]
     block = math.prod(shape[dimension + 1 :])  # the elements that a step passes
     lengths = set()
     for end in range(block, len(walk)):
         index = end // block % size
-        if index > 0:
+        if index > 0:  # at index 0 the dimension begins anew, so no step along it ends there
             lengths.add(walk[end] - walk[end - block])
     return lengths
 
@@ -158,9 +162,10 @@ def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> se
 
 
 class _Uncopied(list):
-    """A list that is not copied before a reader's function gets it, as other arguments are.
+    """A list of tensors on the device "meta", which is passed to a reader's function as it is.
 
-    A copied view of a tensor without memory would no longer be a view.
+    Other arguments are passed as deep copies. The copy of a view without memory would no longer be
+    a view.
     """
 
     def __deepcopy__(self, _: dict) -> "_Uncopied":
@@ -171,6 +176,7 @@ class _Uncopied(list):
 
 
 def _lists() -> list[tuple[list[Tensor]]]:
+    """Return lists of tensors, among them views of one storage, clones, and none at all."""
     base = torch.arange(24.0).view(4, 6)
     other = torch.zeros(3, dtype=torch.float64)
     large_meta = torch.empty(1 << 20, 8, device="meta")
@@ -188,8 +194,9 @@ def _lists() -> list[tuple[list[Tensor]]]:
 
 @function(_lists)
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
-    """A reader's storage_bytes(tensors): what they hold together, each storage once, and whole."""
+    """The check of a reader's storage_bytes(tensors): each storage counts once, and as a whole."""
     storages = [tensor.untyped_storage() for tensor in tensors]
+    # Two storage objects are one storage if they have the same _cdata, torch's pointer to it.
     different = []
     for storage in storages:
         if not any(storage._cdata == earlier._cdata for earlier in different):

@@ -28,7 +28,10 @@ class WalkLab(Lab):
         return picture.view(asked, self.guesses(asked, found))
 
     def guesses(self, asked: Walked, found: object) -> Sequence[Guess]:
-        """Where the reader says that the first step out of a row lands, and where it does."""
+        """The reader's mark where the first step out of a row lands, with the place where it does.
+
+        While the mark is not set, there are no guesses.
+        """
         (guessed_place,) = asked.landing
         if guessed_place is None:
             return []

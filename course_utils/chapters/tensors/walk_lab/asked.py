@@ -10,8 +10,8 @@ from typing import NamedTuple
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, whole
 
 Sizes = tuple[int, ...]
-OWNED = 24  # numbers in the strip
-LARGEST = 12  # stride that can be chosen
+OWNED = 24  # how many places the storage, drawn as a strip, has
+LARGEST = 12  # the largest stride that can be chosen
 SHAPES = {
     "(4, 6)": (4, 6),
     "(6, 4)": (6, 4),
@@ -20,7 +20,7 @@ SHAPES = {
     "(3, 2, 4)": (3, 2, 4),
 }
 AS_IT_IS = "as it is"
-VIEWS = {  # each with the sizes that follow -1
+VIEWS = {  # each with the sizes that follow the -1
     AS_IT_IS: (),
     "view(-1)": (),
     "view(-1, 2)": (2,),
@@ -31,18 +31,19 @@ VIEWS = {  # each with the sizes that follow -1
 }
 
 
-def _has_three(said: Said) -> bool:
-    return len(SHAPES[said["shape"]]) == 3
+def _has_three_dimensions(answers: Said) -> bool:
+    return len(SHAPES[answers["shape"]]) == 3
 
 
-def _last_step(said: Said) -> int:
-    """The steps of the whole walk; before the reveal, those along the first row."""
-    shape = SHAPES[said["shape"]]
-    elements = math.prod(shape) if said["shown"] else shape[-1]
+def _last_step(answers: Said) -> int:
+    """Return how many steps the whole walk has; before *Show*, how many the first row has."""
+    shape = SHAPES[answers["shape"]]
+    elements = math.prod(shape) if answers["shown"] else shape[-1]
     return elements - 1
 
 
 def _whole_walk(shape: Sizes, strides: Sizes, new: str = "view(-1)") -> Mapping[str, object]:
+    """Return a preset in which the walk has gone through all elements of the tensor."""
     preset = {
         "shape": str(shape),
         "offset": 0,
@@ -73,11 +74,11 @@ PRESETS = {
 
 
 class Step(NamedTuple):
-    """A step from one element to another. Elements are counted along the walk."""
+    """A step from one element to another; `start` and `end` are their numbers along the walk."""
 
     start: int
     end: int
-    length: int  # in places of the storage
+    length: int  # in places of the storage; below 0 if the step goes back
 
 
 class Steps(NamedTuple):
@@ -89,23 +90,23 @@ class Steps(NamedTuple):
 
     @property
     def usual(self) -> int:
-        """The length of the first step, which all others need to have."""
+        """The length of the first step, which in a view all others have; 0 without any step."""
         return self.steps[0].length if self.steps else 0
 
     @property
     def even(self) -> bool:
-        """Whether all are equally long, so that one stride says it."""
+        """Whether all steps are equally long, so that the dimension has a stride."""
         return all(step.length == self.usual for step in self.steps)
 
 
 @dataclass(frozen=True)
 class Walked:
-    """A tensor in a strip of 24 numbers, how far to walk through it, and a view of it."""
+    """A tensor in a strip of 24 numbers, the steps that the walk has gone, and a view of it."""
 
     shape: str = choice("shape", tuple(SHAPES), "(3, 4)", menu=True)
     stride_0: int = whole("stride 0", 6, 0, LARGEST, width_px=160)
     stride_1: int = whole("stride 1", 1, 0, LARGEST, width_px=160)
-    stride_2: int = whole("stride 2", 1, 0, LARGEST, width_px=160, when=_has_three)
+    stride_2: int = whole("stride 2", 1, 0, LARGEST, width_px=160, when=_has_three_dimensions)
     offset: int = whole("offset", 8, 0, OWNED - 1, width_px=160)
     new: str = choice("viewed", tuple(VIEWS), AS_IT_IS)
     shown: bool = reveal()
@@ -118,7 +119,7 @@ class Walked:
     )
 
     def __post_init__(self) -> None:
-        """Raise a sentence if the view's other sizes do not divide the elements."""
+        """Raise a ValueError if the number of elements is no multiple of the view's other sizes."""
         elements = math.prod(self.sizes)
         rest = VIEWS[self.new]
         if elements % math.prod(rest):
@@ -160,7 +161,7 @@ class Walked:
 
     @property
     def visited(self) -> Sequence[int]:
-        """The places that the walk has come to, before the reveal only those of the first row."""
+        """The places that the walk has reached. Before *Show* the walk stays in the first row."""
         most = len(self.places) if self.shown else self.sizes[-1]
         return self.places[: min(self.steps + 1, most)]
 
@@ -171,7 +172,7 @@ class Walked:
 
     @property
     def viewed_as(self) -> Sizes:
-        """The new shape, with the size that stands for -1."""
+        """The shape of the view, with a size in place of -1; without a view, the tensor's shape."""
         rest = self.sizes[1:] if self.new == AS_IT_IS else VIEWS[self.new]
         first = len(self.places) // math.prod(rest)
         return (first, *rest)
@@ -187,7 +188,7 @@ class Walked:
         return dimensions
 
     def _steps(self, size: int, block: int) -> list[Step]:
-        """The steps along a dimension of that size, each of which passes a block of elements."""
+        """The steps along a dimension of this size. Each step passes `block` elements."""
         steps = []
         for end in range(block, len(self.places), block):
             if end % (size * block):  # else the dimension begins anew here

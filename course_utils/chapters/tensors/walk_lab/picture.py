@@ -16,7 +16,8 @@ WIDTH = 1000
 LEFT = 112
 CELL = 37  # from one place of the strip to the next
 HIGH = 26  # the height of a cell
-STRIP_AT = 56  # from the top, as the three below
+# How far from the top the rows of the picture are.
+STRIP_AT = 56
 TRACK_AT = 102
 WALK_AT = 140
 STEPS_AT = 196
@@ -28,7 +29,7 @@ TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), T
 
 
 def view(asked: Walked, guesses: Sequence[Guess]) -> View:
-    """Draw the walk. Before the reveal it has no more than the first row."""
+    """Draw the strip, the walk and, after *Show*, the steps along each dimension of the view."""
     lines = list(_merging(asked))
     last_row = STEPS_AT + STEPS_ROW * (len(asked.dimensions) - 1)
     drawn = [*_strip(asked.visited), *_arcs(asked.visited), *_elements(asked, asked.visited)]
@@ -47,7 +48,7 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
 
 
 def _strip(visited: Sequence[int]) -> Iterator[str]:
-    """Draw the storage as a strip. Visited places are coloured by their position."""
+    """Draw the storage as a strip of places, in which those that the walk visited are coloured."""
     yield text(0, STRIP_AT + 18, "storage", class_="faint")
     for place in range(OWNED):
         box = (LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH)
@@ -59,7 +60,7 @@ def _arcs(visited: Sequence[int]) -> Iterator[str]:
     """Draw each step as an arc over the strip, in red if it is not as long as the first."""
     for start, end in pairwise(visited):
         if start == end or max(start, end) >= OWNED:
-            continue
+            continue  # a step that stays, or one that leaves the strip, has no arc
         length = end - start
         is_usual = length == visited[1] - visited[0]
         yield polyline(
@@ -87,19 +88,22 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
         x, width = _span(asked, number, 1)
         if index[-1] == 0:
             yield text(x, WALK_AT - 5, str(list(index[:-1])), class_="place")
-        said = ""
+        words = ""
         colour = "unseen"
         if number < len(visited):
             place = visited[number]
             is_inside = place < OWNED
-            said = str(place) if is_inside else "out"
+            words = str(place) if is_inside else "out"
             if is_inside:
                 colour = shade(place, OWNED)
-        yield cell(said, colour, (x, WALK_AT, width - 2, HIGH), ringed=False)
+        yield cell(words, colour, (x, WALK_AT, width - 2, HIGH), ringed=False)
 
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
-    """Return where the first of so many elements begins, and how wide they are together."""
+    """Return where element number `first` begins, and how wide it and the next ones are.
+
+    They are as many as `elements` says.
+    """
     row = asked.sizes[-1]
     rows = len(asked.places) // row
     width = (CELL * OWNED - ROW_GAP * (rows - 1)) / len(asked.places)
@@ -112,7 +116,7 @@ def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
 def _steps(asked: Walked, dimension: int, steps: Steps, y: Number) -> Iterator[str]:
     """Write the lengths of the steps along a dimension of the view, as far as the walk has gone.
 
-    A bracket unites the elements that a step passes.
+    Where a step passes several elements, brackets unite them.
     """
     words = f"stride {steps.usual}" if steps.even else "uneven"
     words_class = "small formula" if steps.even else "small alarm"
@@ -134,7 +138,10 @@ def _bracket(left: Number, right: Number, y: Number) -> str:
 
 
 def _merging(asked: Walked) -> Iterator[str]:
-    """Say of each two neighbouring dimensions whether they merge, which a view may need."""
+    """Yield a sentence on each two neighbouring dimensions: whether they merge, as views may need.
+
+    Without a view there is none.
+    """
     if asked.new == AS_IT_IS:
         return
     for dimension in range(len(asked.sizes) - 1):
@@ -173,7 +180,7 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
 
 
 def _on_view(asked: Walked) -> str:
-    """Say whether the view is possible, and why."""
+    """Say whether the view is possible: why not, or with which strides."""
     shape = asked.viewed_as
     uneven = [number for number, steps in enumerate(asked.dimensions) if not steps.even]
     if uneven:
@@ -191,12 +198,15 @@ def _on_view(asked: Walked) -> str:
     )
 
 
-def cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
-    """Draw a number of the storage, in the colour of its place."""
+def cell(words: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
+    """Draw a box (x, y, width, height) with words in it, in the colour of that class.
+
+    If it is ringed, a frame shows that the walk is there.
+    """
     x, y, width, height = box
     parts = [rect(x, y, width, height)]
-    if said:
-        parts.append(text(x + width / 2, y + height / 2 + 5, said, class_="middle small"))
+    if words:
+        parts.append(text(x + width / 2, y + height / 2 + 5, words, class_="middle small"))
     drawn = element("g", *parts, class_=colour)
     if ringed:
         drawn += rect(x, y, width, height, class_="pointed")
@@ -205,7 +215,7 @@ def cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> st
 
 @cache
 def shade(place: int, owned: int) -> str:
-    """Return the classes of a place's colour, and of letters that can be read on it."""
+    """Return the CSS classes of a place's colour and of letters that can be read on it."""
     number = round((SHADES - 1) * place / max(1, owned - 1))
     ink = "on-light" if number >= LIGHT else "on-dark"
     return f"shade-{number} {ink}"
