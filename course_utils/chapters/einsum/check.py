@@ -18,7 +18,7 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
-    """Yield a tensor of different numbers, the head that is wanted, and how many there are."""
+    """Yield a tensor of different numbers, the number of a head, and how many heads there are."""
     for shape, head, heads in (
         ((2, 4, 6), 1, 2),
         ((4, 6), 0, 3),
@@ -30,7 +30,7 @@ def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
 
 
 def _not_sliced(way: str) -> str:
-    """Say that the columns are right, but were found in that way and not by slicing."""
+    """Say that the columns are right, but were found in this way and not by slicing."""
     return (
         f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
         "the same route can make the same mistake. Slice the width: x[..., begin:end]."
@@ -46,9 +46,10 @@ NOT_SLICED = {
 
 @function(_heads, without=NOT_SLICED)
 def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
-    """The columns that belong to one head, by slicing alone."""
-    places = x.shape[-1] // heads
-    columns = [x[..., column] for column in range(x.shape[-1]) if column // places == head]
+    """The check of a reader's columns_of_head(x, head, heads): one head's columns, by slicing."""
+    width = x.shape[-1]
+    head_width = width // heads
+    columns = [x[..., column] for column in range(width) if column // head_width == head]
     right = torch.stack(columns, dim=-1)
     yield right, "Column by column, it is the head's own part of the width."
     yield (
@@ -57,15 +58,15 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     )
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
-    from_head = x[..., head : head + places]
+    from_head = x[..., head : head + head_width]
     yield from_head, "The earlier heads' columns come first: begin at head × the width of a head."
-    of_tokens = x[:, head * places : (head + 1) * places]
+    of_tokens = x[:, head * head_width : (head + 1) * head_width]
     yield of_tokens, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
-    one_less = x[..., head * places : (head + 1) * places - 1]
+    one_less = x[..., head * head_width : (head + 1) * head_width - 1]
     yield one_less, "A slice leaves its end out: do not subtract 1."
-    between_tokens = x.reshape(heads, -1, places)[head]
+    between_tokens = x.reshape(heads, -1, head_width)[head]
     yield between_tokens, "That cuts between tokens, as x.view(2, 4, 3) does."
-    divided = outcome(lambda: x[..., int(head) * x.shape[-1] / heads :])
+    divided = outcome(lambda: x[..., head * width / heads :])  # an error: the slice is no integer
     yield divided, "Whole numbers are wanted: // instead of /."
 
 
@@ -80,7 +81,11 @@ SIX_PATTERNS = {
 
 
 def _read_patterns(answer: object) -> object:
-    """Return our six patterns if the answer's are right; else raise what is wrong with one."""
+    """Return our six patterns if the reader's are right, whatever their dimensions are called.
+
+    If all six are still `...`, raise a NotAttemptedError; if one is wrong, or some are still `...`,
+    a NotYetError with the names.
+    """
     wanted = f"A dict of patterns is wanted, with the names {listed(list(SIX_PATTERNS))}"
     if not isinstance(answer, dict):
         raise NotYetError(f"{wanted}; {shown(answer)} is none.")
@@ -110,7 +115,7 @@ def patterns() -> Answers:
 
 
 def _objection_to(pattern: object, expected: Einsum) -> str:
-    """Say what is wrong with the pattern. If only its names are others, the sentence is empty."""
+    """Say what is wrong with the pattern; empty if it differs in nothing but its names."""
     if not isinstance(pattern, str):
         return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     if "→" in pattern:
@@ -171,7 +176,7 @@ def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 @function(EACH)
 def matrices(m: Model) -> Answers:
-    """A reader's matrices(m): the name of each matrix of a layer, with (inputs, outputs)."""
+    """The check of a reader's matrices(m): (inputs, outputs) of each matrix of a layer, by name."""
     right = by_torch.matrices(m)
     yield right, "As torch builds them: a GPT-2, a Llama and a Qwen."
     exchanged = {name: (outputs, inputs) for name, (inputs, outputs) in right.items()}

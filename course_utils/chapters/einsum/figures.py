@@ -16,8 +16,8 @@ PART_OF_A_LINE = re.compile(r"(?P<name>\S+)\[(?P<rows>\S+) (?P<columns>\S+)\]|(?
 def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) -> Figure:
     """Draw matrices as boxes, to scale. Boxes of the same two sizes have the same colour.
 
-    A line has matrices, each written as "name[rows columns]" with the names of its dimensions, and
-    other words between them.
+    A line is a text. In it a matrix is written as "name[rows columns]", with the names of its two
+    dimensions; other words are drawn as they are. `sizes` has the size of each dimension.
     """
     largest = max(sizes.values())
     colours: dict[frozenset[int], str] = {}
@@ -42,6 +42,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
                 _draw_matrix(axes, box, part)
                 x += width + 1.4
             ends.append(x)
+        # From here on, `middle` is that of the last line.
         half = largest / 2 + 0.2
         axes.set(aspect="equal", anchor="W", xticks=[], yticks=[])
         axes.set(xlim=(0, max(ends)), ylim=(middle - half, half + 2))

@@ -1,4 +1,4 @@
-"""An einsum as it is asked for: a pattern, a size for each of its names, a dtype."""
+"""What the einsum lab asks: a pattern, a size for each of its names, a dtype."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ MOST_OPERANDS = 5
 Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`
 
 
-def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:
+def _preset(pattern: str, **sizes_by_name: int) -> dict[str, object]:
     return {"pattern": pattern, "sizes": sizes_by_name}
 
 
 PRESETS = {
-    "what is A times B?": _named("b d, d k -> b k", b=16, d=8, k=4),
-    "what is batch in attention?": _named("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16),
-    "who needs no sum?": _named("i, j -> i j", i=16, j=16),
-    "is a sum free?": _named("b s h -> b", b=2, s=3, h=4),
-    "which order is cheapest?": _named("a b, b c, c d -> a d", a=512, b=8, c=512, d=8),
-    "when is attention linear?": _named("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
+    "what is A times B?": _preset("b d, d k -> b k", b=16, d=8, k=4),
+    "what is batch in attention?": _preset("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16),
+    "who needs no sum?": _preset("i, j -> i j", i=16, j=16),
+    "is a sum free?": _preset("b s h -> b", b=2, s=3, h=4),
+    "which order is cheapest?": _preset("a b, b c, c d -> a d", a=512, b=8, c=512, d=8),
+    "when is attention linear?": _preset("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
 }
 ATTENTION = PRESETS["what is batch in attention?"]
 PATTERNS_OF_PRESETS = [preset["pattern"] for preset in PRESETS.values()]
@@ -38,8 +38,8 @@ EXAMPLES = (
 )
 
 
-def _names(said: Said) -> Sequence[str]:
-    return einsums.parsed(said["pattern"]).names
+def _names_in_pattern(answers: Said) -> Sequence[str]:
+    return einsums.parsed(answers["pattern"]).names
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Asked:
 
     pattern: str = typed("einsum", ATTENTION["pattern"], examples=EXAMPLES, width_px=440)
     dtype: str = choice("dtype", ("fp32", "fp64", "bf16"), "fp32")
-    sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names)
+    sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names_in_pattern)
 
     def __post_init__(self) -> None:
-        """Raise a sentence if something cannot be read, or is too much for a panel."""
+        """Raise a ValueError if the pattern cannot be read, or has more than a panel can show."""
         operands = len(self.einsum.operands)
         if operands > MOST_OPERANDS:
             raise ValueError(
@@ -71,7 +71,7 @@ class Asked:
 
     @cached_property
     def size(self) -> dict[str, int]:
-        """The size of each name."""
+        """The size of each name of the pattern, as a number; in `sizes` it may be a typed text."""
         sizes_by_name = {}
         for name in self.einsum.names:
             typed_size = self.sizes.get(name, NEW_NAMES_SIZE)
@@ -91,9 +91,9 @@ class Asked:
 
     @property
     def flops(self) -> int:
-        """FLOPs in the cheapest order."""
+        """The FLOPs of the cheapest order."""
         return self.orders[0].flops
 
     def key(self, order: Order) -> tuple:
-        """The key of this order's seconds in `Found`."""
+        """The key under which `Found` has the seconds of this order."""
         return (self.einsum, tuple(self.size.items()), self.dtype, order.tree)

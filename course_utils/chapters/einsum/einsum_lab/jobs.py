@@ -12,18 +12,19 @@ from course_utils.engine.labs.lab import Change, Progress
 from course_utils.subjects import machines
 from course_utils.subjects.child_processes import process, products
 
-MOST_BYTES = 2**30  # that a timed product may need
-MOST_FLOPS = 2**35  # of one call
+MOST_BYTES = 2**30  # the most memory that a timed product may need
+MOST_FLOPS = 2**35  # the most FLOPs that one call may take
 MOST_FLOPS_OF_A_GPU = 2**43
-QUICK_FLOPS = 2**24  # up to these two, a product is timed in this process
+# A product that has at most so many FLOPs and numbers is timed in this process.
+QUICK_FLOPS = 2**24
 QUICK_NUMBERS = 2**18
-LONGEST_S = 30.0  # for each order
-AT_MOST_S = 1.0  # of sampling, for each order
+LONGEST_S = 30.0  # the longest that timing an order may take, with the start of its process
+AT_MOST_S = 1.0  # the longest that an order is sampled
 
 
 def time_it(asked: Asked) -> Iterator[Progress]:
     """Time the cheapest order and, if another is dearer, the dearest that can still run."""
-    orders = _to_time(asked)
+    orders = _orders_to_time(asked)
     seconds = {}
     results = []
     doubt = ""
@@ -42,36 +43,39 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         yield Progress(0.99, f"{order.text} is done.", change)
     if len(orders) > 1:
         cheapest, dearest = orders
-        longer = seconds[asked.key(dearest)] / seconds[asked.key(cheapest)]
-        dearer = times_text(dearest.flops / cheapest.flops)
-        results.append(f"{times_text(longer)} as long; by FLOPs it would be {dearer}")
+        by_time = times_text(seconds[asked.key(dearest)] / seconds[asked.key(cheapest)])
+        by_flops = times_text(dearest.flops / cheapest.flops)
+        results.append(f"{by_time} as long; by FLOPs it would be {by_flops}")
     yield Progress(1, f"Measured: {', '.join(results)}.{doubt}")
 
 
-def _to_time(asked: Asked) -> list[Order]:
-    """The cheapest order that can run, and the dearest one if it takes more FLOPs."""
-    able = [order for order in asked.orders if not _too_much(asked, order)]
-    if not able:
-        reason = _too_much(asked, asked.orders[0])
+def _orders_to_time(asked: Asked) -> list[Order]:
+    """Return the cheapest order that can run, and the dearest one if it takes more FLOPs.
+
+    If no order can run, raise a ValueError with the reason.
+    """
+    possible = [order for order in asked.orders if not _reason_against(asked, order)]
+    if not possible:
+        reason = _reason_against(asked, asked.orders[0])
         raise ValueError(f"This is not timed: {reason}. Take smaller sizes.")
-    cheapest = able[0]
-    dearest = able[-1]
+    cheapest = possible[0]
+    dearest = possible[-1]
     if dearest.flops > cheapest.flops:
         return [cheapest, dearest]
     return [cheapest]
 
 
-def _numbers(asked: Asked, order: Order) -> int:
-    """How many numbers the operands and the largest intermediate have."""
+def _count_of_numbers(asked: Asked, order: Order) -> int:
+    """Count the numbers of the operands and of the order's largest intermediate result."""
     *operands, _ = asked.shapes
     return sum(math.prod(shape) for shape in operands) + order.largest
 
 
-def _too_much(asked: Asked, order: Order) -> str:
-    """Say why this order is not timed. If it can be, the sentence is empty."""
+def _reason_against(asked: Asked, order: Order) -> str:
+    """Say why this order needs too much to be timed; empty if it can be timed."""
     device = machines.device()
-    # A product may put its operands in another order first, and so hold each twice.
-    held = 2 * _numbers(asked, order) * measure.DTYPES[asked.dtype].itemsize
+    # A product may first copy its operands into another layout, and so hold each number twice.
+    held = 2 * _count_of_numbers(asked, order) * measure.DTYPES[asked.dtype].itemsize
     most = min(MOST_BYTES, measure.free_bytes(device) // 2)
     if held > most:
         return f"it may need {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
@@ -85,7 +89,7 @@ Steps = Generator[measure.MeasurementProgress, None, measure.Timing]
 
 
 def _steps(asked: Asked, order: Order) -> Steps:
-    """Time the order step by step: in this process if it is quick, else in one of its own."""
+    """Return the steps of timing the order: in this process if it is quick, else in a new one."""
     options = {
         "pattern": asked.einsum.pattern,
         "sizes": asked.size,
@@ -94,7 +98,8 @@ def _steps(asked: Asked, order: Order) -> Steps:
         "device": machines.device(),
         "at_most_s": AT_MOST_S,
     }
-    is_quick = order.flops <= QUICK_FLOPS and _numbers(asked, order) <= QUICK_NUMBERS
+    has_few_numbers = _count_of_numbers(asked, order) <= QUICK_NUMBERS
+    is_quick = order.flops <= QUICK_FLOPS and has_few_numbers
     if is_quick:
         return products.einsum_timing_steps(**options)
     return process.steps_of(products.einsum_timing_steps, options)

@@ -1,4 +1,4 @@
-"""The pattern by the roles of its names, its loops, their cost, and the cost of the orders."""
+"""The picture: the pattern by the roles of its names, its loops, their cost, and the orders."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,11 +25,11 @@ TOP = 60
 COSTS = 610  # where the column of costs begins
 LOOPS_WIDTH = 580
 LOOPS_HEIGHT = 144
-BARS = 160  # where they begin
-LONGEST = 300  # the bar of the dearest order
+BARS = 160  # where the bars of the orders begin
+LONGEST = 300  # the length of the dearest order's bar
 MOST_BARS = 5
 ROLES = ("batch", "kept", "summed")
-WHY = (  # by the FLOPs of each step of the loops
+WHY = (  # why a step of the loops takes 0, 1 or 2 FLOPs
     " by convention, as nothing is multiplied",
     ", 1 for each step: nothing is summed",
     ", 2 for each step: a product and an addition",
@@ -61,7 +61,7 @@ def view(asked: Asked, found: Found) -> View:
 
 
 def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str, Number]:
-    """Draw words in boxes, coloured by role; also return where the next box would begin."""
+    """Draw each (role, words) as a box; return the drawing, and the x where the next box begins."""
     parts = []
     for role, words in chips:
         width = width_of(words) + 14
@@ -90,7 +90,7 @@ def _pattern(asked: Asked) -> str:
 
 
 def _loops(asked: Asked) -> tuple[str, Number]:
-    """Draw the loops, smaller if they are too many or too long; also return their height."""
+    """Draw the loops, smaller if there is no space for all; return the drawing and its height."""
     lines = einsums.loop_nest(asked.einsum, asked.size).splitlines()
     parts = []
     for row, line in enumerate(lines):
@@ -103,11 +103,11 @@ def _loops(asked: Asked) -> tuple[str, Number]:
     return scaled(0, TOP + 24, scale, *parts), height * scale
 
 
-# What it costs.
+# What the product costs.
 
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
-    """Yield what is said of each cost, with the class of the words."""
+    """Yield a line of words on each cost, with the words' CSS class."""
     steps = count_text(asked.einsum.steps(asked.size), "step")
     yield f"{steps} of the loops", ""
     yield _flops_in_words(asked), "formula"
@@ -122,12 +122,14 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
 
 
 def _flops_in_words(asked: Asked) -> str:
-    """Write the FLOPs as a product of sizes, or where orders differ, as a number alone."""
+    """Write the FLOPs as a product of sizes; if there are several orders, as a number alone."""
     flops = count_text(asked.flops, "FLOP")
     if len(asked.orders) > 1:
         return f"{flops} in the cheapest order"
     per_step = _flops_per_step(asked)
     factors = [str(per_step)]
+    # A name that is summed first is no factor. Where nothing is multiplied, the first factor is 0,
+    # and all names are written.
     for name, size in asked.size.items():
         is_multiplied = per_step == 0 or name not in asked.einsum.summed_first
         if is_multiplied:
@@ -136,7 +138,11 @@ def _flops_in_words(asked: Asked) -> str:
 
 
 def _flops_per_step(asked: Asked) -> int:
-    """Count a multiplication, and an addition if several operands share a summed name."""
+    """Return the FLOPs of one step of the loops.
+
+    It is 0 with one operand, where nothing is multiplied. Otherwise a multiplication counts 1, and
+    if products are summed, an addition counts 1 more.
+    """
     einsum = asked.einsum
     if len(einsum.operands) == 1:
         return 0
@@ -145,7 +151,7 @@ def _flops_per_step(asked: Asked) -> int:
 
 
 def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
-    """Draw a bar for each order that there is space for: the cheapest ones, and the dearest."""
+    """Draw a bar for each of the cheapest orders that there is space for, and for the dearest."""
     dearest = asked.orders[-1]
     shown = asked.orders[: MOST_BARS - 1]
     if dearest not in shown:
@@ -165,7 +171,7 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
 
 
 def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
-    """Say what the order costs, how many times the cheapest that is, and how long it took."""
+    """Say how many FLOPs the order takes, how many times the cheapest's, and its measured time."""
     words = [count_text(order.flops, "FLOP")]
     if order.flops == asked.flops:
         words.append("cheapest")
@@ -192,7 +198,7 @@ def _meaning(asked: Asked) -> str:
 
 
 def _why(asked: Asked) -> str:
-    """Say why it takes so many FLOPs."""
+    """Say why the product takes so many FLOPs: the end of a sentence that begins with them."""
     per_step = _flops_per_step(asked)
     summed_first = _summed_first_in_words(asked) if per_step else ""
     if len(asked.orders) > 1:
@@ -213,7 +219,7 @@ def _compared(asked: Asked) -> str:
 
 
 def _summed_first_in_words(asked: Asked) -> str:
-    """Say which names are summed before anything is multiplied; empty if there are none."""
+    """Say which names are summed before anything is multiplied; empty if no name is."""
     names = asked.einsum.summed_first
     if not names:
         return ""

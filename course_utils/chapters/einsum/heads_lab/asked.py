@@ -32,12 +32,12 @@ class Split:
 
     @property
     def places(self) -> int:
-        """The columns of a head."""
+        """How many columns each head has."""
         return COLUMNS // self.heads
 
     @cached_property
     def arrives(self) -> Sequence[int]:
-        """The head that each column goes to. The pattern's last name is the inner loop."""
+        """The head to which the pattern sends each column; its last name is the inner loop."""
         heads = range(self.heads)
         places = range(self.places)
         if self.pattern == RIGHT:
@@ -51,7 +51,7 @@ class Split:
 
 
 def guesses(asked: Split, found: object = None) -> list[Guess]:
-    """Return each mark that is set, beside the head that its column goes to."""
+    """Return a guess for each mark that is set, with the head to which its column really goes."""
     guesses = []
     for mark, guessed_head, head in zip(MARKS, asked.guess, asked.arrives, strict=True):
         if guessed_head is not None:

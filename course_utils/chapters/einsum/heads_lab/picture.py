@@ -35,9 +35,9 @@ TRACKS = [marks.Track((_x(column), BOTTOM), (_x(column), TOP)) for column in ran
 
 
 def view(asked: Split, found: object) -> View:
-    """Draw where each column belongs, and the reader's marks.
+    """Draw the head to which each column belongs, and the reader's marks.
 
-    Where the columns really arrive is drawn after *Show*.
+    After *Show*, the head to which the pattern sends each column is drawn, too.
     """
     drawn = [
         svg.text(0, 18, _title(asked), class_="strong"),
@@ -65,7 +65,7 @@ def _grid(asked: Split) -> Iterator[str]:
 
 
 def _stairs(asked: Split) -> list[tuple[Number, Number]]:
-    """The head to which each column belongs, from the column's left edge to its right edge."""
+    """The points of a stepped line: over each column's width, at the head that it belongs to."""
     points = []
     for column, head in enumerate(asked.belongs):
         y = _y(head)
@@ -96,7 +96,7 @@ def _row(name: str, columns: Sequence[int], asked: Split, y: Number) -> Iterator
 
 
 def _shade(head: int, heads: int) -> str:
-    """Return the classes of a head's colour, and of letters that can be read on it."""
+    """Return the CSS classes of a head's colour and of letters that can be read on it."""
     last = svg.SHADES - 1
     shade = last * head // (heads - 1)
     ink = "on-dark" if shade < svg.SHADES / 2 else "on-light"
@@ -119,12 +119,12 @@ def _meaning(asked: Split) -> str:
         )
     pairs = zip(asked.belongs, asked.arrives, strict=True)
     right_columns = sum(belongs == arrives for belongs, arrives in pairs)
-    said = (
+    sentence = (
         f"By {asked.pattern}, {right_columns} of {COLUMNS} columns "
         "reach the head that they belong to."
     )
-    given = guesses(asked)
-    if not given:
-        return said
-    right_marks = sum(guess.is_right for guess in given)
-    return f"{said} {right_marks} of your {len(given)} marks are right."
+    set_marks = guesses(asked)
+    if not set_marks:
+        return sentence
+    right_marks = sum(guess.is_right for guess in set_marks)
+    return f"{sentence} {right_marks} of your {len(set_marks)} marks are right."
