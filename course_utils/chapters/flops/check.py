@@ -1,4 +1,8 @@
-"""The exercises of notebook 04."""
+"""The exercises of notebook 04.
+
+In some cases a listed mistake equals the right answer. It explains a reader's error only if it
+agrees with what their function returned in every case so far.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +13,7 @@ from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function, value
 
-# c in seconds, e, and the peak in FLOP/s.
+# By the forecast, a product takes c + roof / e. Given are c in seconds, e, and the peak in FLOP/s.
 FORECASTS = [
     (5.5e-6, 0.77, 989.5e12),
     (6e-6, 0.66, 2250e12),
@@ -19,7 +23,8 @@ FORECASTS = [
 
 @function(FORECASTS, tolerance=2e-3)
 def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers:
-    """The n at which n × n matrices multiply at half of the peak, if arithmetic is the limit."""
+    """The check of a reader's half_of_the_peak(…): the n at which n × n matrices reach it."""
+    # Memory is not the limit here, so the roof is that of arithmetic.
     right = 1
     while _forecast_rate(right, c, e, peak_flop_per_sec) < peak_flop_per_sec / 2:
         right += 1
@@ -46,12 +51,13 @@ def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers
 
 
 def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> Number:
-    """The FLOP/s of n × n matrices by the forecast c + roof / e."""
+    """Return the FLOP/s of n × n matrices by the forecast c + roof / e."""
     flops = 2 * n**3
     return flops / (c + flops / peak_flop_per_sec / e)
 
 
-# Seconds, each of half a product and its transposition: as OpenXLA has them, and made up.
+# The seconds of a square, a wide and a narrow product. Each is half of the time that the product
+# and a transposition take together. The first three are OpenXLA's, the others are made up.
 HALVES = [
     (56.705e-6, 17.872e-6, 11.056e-6),
     (56e-6, 16e-6, 9e-6),
@@ -61,7 +67,7 @@ HALVES = [
 
 @function(HALVES, tolerance=1e-4)
 def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
-    """The square's product alone. Each time is half of a product and a transposition together."""
+    """The check of a reader's square_alone(…): the time of a square's product by itself."""
     transposition = _transposition_s(wide, narrow)
     right = 2 * square - transposition
     yield (
@@ -83,7 +89,7 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
 
 
 def _transposition_s(wide: Number, narrow: Number) -> Number:
-    """The seconds of the wide factor's transposition, by bisection.
+    """Return the seconds of the wide factor's transposition, found by bisection.
 
     The wide and the narrow product take equally long, and the narrow factor's transposition takes
     an eighth of the wide one's.
@@ -121,7 +127,7 @@ def name_of_f32() -> Answers:
 # In this order, no two of the listed mistakes give the same number of parameters.
 @function([(LLAMA,), (replace(QWEN, kv_heads=2),), (GPT,)])
 def parameters(m: Model) -> Answers:
-    """How many parameters the whole model has."""
+    """The check of a reader's parameters(m): how many parameters the whole model has."""
     right = sum(p.numel() for p in by_torch.model(m).parameters())
     shape = shape_of(m)
     matrices = shape.parameters_by_part["matrices"]
@@ -138,6 +144,10 @@ def parameters(m: Model) -> Answers:
 
 
 def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
+    """Yield wrong counts of the normalisations.
+
+    `other_layers` is the number of parameters that all layers but one have.
+    """
     norm = m.norm_vectors * m.width
     once = "The embedding and the last normalisation come once, not in each layer."
     yield m.layers * (right - other_layers), once
@@ -154,7 +164,10 @@ def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
 
 
 def _of_head_norms(m: Model, right: int) -> Answers:
-    vector = m.layers * m.head_width  # the same vector in all layers together
+    """Yield wrong counts of the heads' normalisations, which some models have."""
+    vector = m.layers * m.head_width  # the parameters of one of the two vectors, in all layers
+    # A reader can leave out what is counted, or add what is missing. Either is 0 in models with
+    # which this mistake cannot be made.
     if m.head_norms:
         counted = vector
         missing = 0
@@ -175,19 +188,25 @@ def _of_head_norms(m: Model, right: int) -> Answers:
 
 
 def _of_biases(m: Model, right: int) -> Answers:
+    """Yield wrong counts of the biases."""
     shapes = by_torch.matrices(m)
     inputs = sum(shapes[name][0] for name in m.biases)
     outputs = sum(shapes[name][1] for name in m.biases)
     all_outputs = sum(shape[1] for shape in shapes.values())
-    without = right - m.layers * outputs
+    without_biases = right - m.layers * outputs
     of_outputs = "A matrix that m.biases names has a bias: a number for each output."
-    yield without, of_outputs
-    yield without + m.layers * inputs, of_outputs
-    yield without + m.layers * len(m.biases) * m.width, of_outputs
-    yield without + m.layers * all_outputs, "Only the matrices that m.biases names have a bias."
+    yield without_biases, of_outputs
+    yield without_biases + m.layers * inputs, of_outputs
+    yield without_biases + m.layers * len(m.biases) * m.width, of_outputs
+    with_all_biases = without_biases + m.layers * all_outputs
+    yield with_all_biases, "Only the matrices that m.biases names have a bias."
 
 
 def _of_tables(m: Model, right: int) -> Answers:
+    """Yield wrong counts of the embedding, the output matrix and the positions.
+
+    As above, a term is 0 in models with which its mistake cannot be made.
+    """
     table = m.vocabulary * m.width
     if m.tied:
         tables = table
@@ -224,7 +243,7 @@ def _of_tables(m: Model, right: int) -> Answers:
 # Five layers first: in a model of two, half of attention is that of one layer.
 @function([(replace(LLAMA, layers=5), 1, 64), (QWEN, 2, 16), (GPT, 3, 32)])
 def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
-    """The FLOPs of one forward pass, in which all S × S scores are counted."""
+    """The check of a reader's forward_flops(…): a forward pass, with all S × S scores counted."""
     right = by_torch.step(m, batch, sequence).flops["forward"]
     shape = shape_of(m)
     parts = shape.forward_flops(batch, sequence)
@@ -253,34 +272,34 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
         "The product with the vocabulary comes once, after the last layer.",
     )
     yield right + output, "To look up a row of the embedding is no product: it counts 0."
-    for wrong, advice in _of_scores(m, batch, sequence, attention):
-        yield right - attention + wrong, advice
+    for wrong_attention, advice in _of_attention(m, batch, sequence, attention):
+        yield right - attention + wrong_attention, advice
 
 
-def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
-    """Wrong counts of attention's two products."""
+def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
+    """Yield wrong counts of attention's FLOPs, of which `right` is the right one."""
     yield 0, "Attention multiplies, too: queries by keys, and scores by values."
     yield (
-        scores // 2,
+        right // 2,
         "That is half of attention: it has two products, of all S × S pairs, "
         "and each multiply-add is 2 FLOPs.",
     )
     masked = "Count all S × S pairs, those of a mask, too."
-    yield scores * (sequence + 1) // (2 * sequence), masked
-    yield scores * (sequence - 1) // (2 * sequence), masked
-    yield scores // 4, "Attention has two products, and each multiply-add is 2 FLOPs: 4 in all."
-    yield scores // m.layers, "Each of the m.layers layers has its attention, not one of them."
-    yield scores // m.heads, "Each of the m.heads heads has these two products."
+    yield right * (sequence + 1) // (2 * sequence), masked
+    yield right * (sequence - 1) // (2 * sequence), masked
+    yield right // 4, "Attention has two products, and each multiply-add is 2 FLOPs: 4 in all."
+    yield right // m.layers, "Each of the m.layers layers has its attention, not one of them."
+    yield right // m.heads, "Each of the m.heads heads has these two products."
     over_heads = "Scores go over heads × head_width numbers."
-    yield scores * m.width // (m.heads * m.head_width), over_heads
-    yield scores * m.width // m.head_width, over_heads
+    yield right * m.width // (m.heads * m.head_width), over_heads
+    yield right * m.width // m.head_width, over_heads
     yield (
-        scores * m.kv_heads // m.heads,
+        right * m.kv_heads // m.heads,
         "Each head of the queries has scores, also where keys are shared.",
     )
     of_itself = "A token attends to its own sequence alone: batch × S × S pairs."
-    yield scores * batch, of_itself
-    yield scores // batch, of_itself
+    yield right * batch, of_itself
+    yield right // batch, of_itself
 
 
 @function(
@@ -292,7 +311,7 @@ def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
     tolerance=1e-9,
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
-    """How many days so many FLOPs take on GPUs that reach this share of their peak."""
+    """The check of a reader's days(flops, gpus, peak, share): how many days the FLOPs take."""
     seconds = flops / gpus / peak / share
     right = seconds / 3600 / 24
     yield right, "All GPUs together reach gpus × peak × share, and a day has 86,400 seconds."
@@ -308,5 +327,5 @@ def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     yield right * gpus, "That is for one GPU. They work at the same time."
     yield right * gpus**2, "More GPUs take fewer days: divide by them."
     brackets = "a / b * c is (a / b) * c: put what you divide by in brackets."
-    yield right * (peak * share) ** 2, brackets
-    yield right * (gpus * peak * share) ** 2, brackets
+    yield right * (peak * share) ** 2, brackets  # flops / gpus * peak * share
+    yield right * (gpus * peak * share) ** 2, brackets  # flops / 86_400 * gpus * peak * share

@@ -9,8 +9,8 @@ from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with, label
 
 INK = "#1a1a1a"
-# How sure a number is. A bar's pattern and edge tell it without colours, too: the less is known,
-# the fainter they are.
+# How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
+# edge, so that bars can be told apart without colours, too.
 CERTAINTY = {
     "exact": {"facecolor": INK},
     "recorded": {"facecolor": COLOURS["limit"]},
@@ -27,28 +27,29 @@ def waterfall(
     reported: Number,
     guesses: object,
 ) -> Figure:
-    """Days of a run by part, each bar from where the last one ends; and what is unexplained.
+    """Draw a training run's days by part, each bar from where the one above it ends.
 
-    A bar is drawn as in `most`, where all estimates are at their longest, which leaves the least
-    for the unknown ones; beside it stand the range from `least` and how sure the number is.
+    A bar has the days in `most`, so the last bar, the unexplained rest, is at its shortest. Words
+    beside it say the range, from the days in `least`, and how sure the number is. `guesses` has the
+    reader's days by part; parts that it lacks have no mark, and no mapping at all means no marks.
     """
     parts = _with_unexplained(most, reported)
     shortest = _with_unexplained(least, reported)
-    sure = [*certainty, "unknown"]
-    unknown = _range(_unknown_days(parts, sure), _unknown_days(shortest, sure))
+    certainties = [*certainty, "unknown"]
+    unknown = _range(_unknown_days(parts, certainties), _unknown_days(shortest, certainties))
     title = f"{unknown} of {reported:.0f} days have no explanation"
     if not isinstance(guesses, Mapping):
         guesses = {}
     with axes_with(title, "days", "the parts, from top to bottom", height=5.6) as axes:
         begin = 0
         for row, (part, days) in enumerate(parts.items()):
-            words = f"{_range(shortest[part], days)} days, {sure[row]}"
+            words = f"{_range(shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2
-            _bar(axes, row, begin, days, sure[row])
+            _bar(axes, row, begin, days, certainties[row])
             _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
             _guess(axes, row, begin, guesses.get(part))
             begin += days
-        if len(axes.lines):
+        if len(axes.lines):  # the marks of guesses are the only lines so far
             label(axes, "▲ your guesses", 0, len(parts) - 1, INK, (4, -5))
         axes.axvline(reported, color=INK, linestyle=":", zorder=1)
         label(axes, f"reported: {reported:.0f}", reported, -0.75, INK, (-6, -5), ha="right")
@@ -88,7 +89,7 @@ def _guess(axes: Axes, row: int, begin: Number, days: object) -> None:
 
 
 def _range(one: Number, other: Number) -> str:
-    """Both in whole numbers, the smaller first, or one of them if they are the same."""
+    """Write the two as whole numbers, the smaller first; only one if they are the same then."""
     least = _whole(min(one, other))
     most = _whole(max(one, other))
     if least == most:
@@ -101,7 +102,7 @@ def _whole(number: Number) -> str:
 
 
 def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figure:
-    """Each product (B, D) @ (D, K) as a box of B × D × K cubes.
+    """Draw each product (B, D) @ (D, K) as a box of B × D × K cubes.
 
     The visible faces of a box are its two operands and its result.
     """
@@ -121,7 +122,7 @@ def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figu
     return axes.figure
 
 
-# One step into the depth leads so far to the right and upwards.
+# In the drawing, one step into the depth leads so far to the right and upwards.
 RIGHTWARDS = 0.55
 UPWARDS = 0.35
 Corner = tuple[Number, Number]
@@ -129,7 +130,7 @@ Square = list[Corner]
 
 
 def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[Square], str, str]]:
-    """The three visible faces of a box: the squares, the letter and the colour of each."""
+    """Yield the three visible faces of a box, each as its squares, its letter and its colour."""
 
     def corner(row: int, depth: int, column: int) -> Corner:
         x = left + column + RIGHTWARDS * depth
@@ -154,7 +155,7 @@ def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[Square],
 
 
 def _around(i: int, j: int) -> list[tuple[int, int]]:
-    """The corners of the square that begins at (i, j), one after the other."""
+    """Return the corners of the square that begins at (i, j), in order around it."""
     return [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
 
 

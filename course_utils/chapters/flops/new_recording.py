@@ -23,68 +23,74 @@ from course_utils.subjects.machines import at_hand, recording
 from course_utils.subjects.machines.recording import Recording, Workload
 from course_utils.subjects.machines.schema import MatmulSize
 
-ALL_S = 420  # of the eight minutes, so that the last product has time to end
-WORKLOADS_SHARE = 0.35  # of it
-GPU_S = 150  # of the three minutes that a notebook takes
-LONGEST_PRODUCT_S = 2.0
-LONGEST_WORKLOAD_S = 10.0
-LEAST_RUNS = 4  # of a workload: warm-up, two samples, and once to see its peak memory
+# A recording takes eight minutes, or three in a notebook. After so many seconds nothing new begins,
+# so that the last product has time to end.
+ALL_S = 420
+GPU_S = 150
+WORKLOADS_SHARE = 0.35  # of these seconds
+LONGEST_PRODUCT_S = 2.0  # products that are predicted to take longer are left out
+LONGEST_WORKLOAD_S = 10.0  # the longest that a workload is sampled
+LEAST_RUNS = 4  # a workload runs to warm up, for two samples, and once to see its peak memory
 
 
 def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
-    """Measure workloads, and a grid of products by dtype, on this machine; return the file."""
+    """Measure workloads and a grid of products on this machine; return the recording's path.
+
+    It is written to the folder of all recordings, if no other is given.
+    """
     begun = time.monotonic()
     if at_most_s is None:
         at_most_s = ALL_S
-    where = at_hand.device()
+    device = at_hand.device()
     machine = at_hand.this_machine()
     rates = (f"{dtype} {rate_text(rate)}" for dtype, rate in machine.achieved_flop_per_sec.items())
     print(f"{machine.name}: {', '.join(rates)}")
-    done = _workloads(machine, where, begun + at_most_s * WORKLOADS_SHARE)
-    seconds_by_size, spreads = _products(machine, where, begun + at_most_s)
+    timed_workloads = _workloads(machine, device, begun + at_most_s * WORKLOADS_SHARE)
+    seconds_by_size, spreads = _products(machine, device, begun + at_most_s)
     python = f"Python {platform.python_version()}"
-    found = Recording(
+    new = Recording(
         machine=machine,
         taken=time.strftime("%Y-%m-%d"),
         software=f"torch {torch.__version__}, {python}, {platform.system()}",
         median_spread=_digits(statistics.median(spreads), 3),
-        workloads=tuple(done),
+        workloads=tuple(timed_workloads),
         seconds_by_size=seconds_by_size,
     )
     if folder is None:
         folder = recording.FOLDER
-    path = folder / found.file_name
+    path = folder / new.file_name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(recording.text_of(found), encoding="utf-8")
+    path.write_text(recording.text_of(new), encoding="utf-8")
     took = f"{time.monotonic() - begun:.0f} s"
-    print(f"Written: {path.name}, {len(done)} workloads and {len(spreads)} products in {took}.")
+    counts = f"{len(timed_workloads)} workloads and {len(spreads)} products"
+    print(f"Written: {path.name}, {counts} in {took}.")
     return path
 
 
 def on_this_gpu() -> Recording | None:
-    """Record this GPU in three minutes, so that labs offer it, too.
+    """Record this GPU in three minutes, so that labs offer it, too; return the recording.
 
-    Return None without a GPU, and where no reader's workspace is.
+    Without a GPU, or without a reader's workspace, nothing is recorded, and the result is None.
     """
     folder = workspace()
     if folder is None or at_hand.device() != "cuda":
         return None
     path = on_this_machine(folder / recording.READERS_RECORDINGS, GPU_S)
-    found = recording.read(path)
-    recording.recordings()[found.name] = found
-    return found
+    new = recording.read(path)
+    recording.recordings()[new.name] = new  # where labs look up what was recorded
+    return new
 
 
-def _scale(where: str) -> Scale:
-    return workloads.CPU if where == "cpu" else workloads.GPU
+def _scale(device: str) -> Scale:
+    return workloads.CPU if device == "cpu" else workloads.GPU
 
 
 def _digits(number: Number, digits: int) -> float:
     return float(f"{number:.{digits}g}")
 
 
-def _seconds(timing: Timing) -> dict[str, float]:
-    """A timing, rounded as a recording has it."""
+def _rounded(timing: Timing) -> dict[str, float]:
+    """Return the seconds and the spread of a timing, rounded as in a recording."""
     return {"seconds": _digits(timing.seconds, 4), "spread": _digits(timing.spread, 3)}
 
 
@@ -92,45 +98,52 @@ def _seconds(timing: Timing) -> dict[str, float]:
 
 
 def working_dtype(machine: Machine) -> str:
-    """bf16 if its products are faster than those in fp32, as on any recent GPU; else fp32."""
+    """Return bf16 if its products are faster than fp32's, as on any recent GPU; otherwise fp32."""
     reached = machine.achieved_flop_per_sec
     if reached.get("bf16", 0) > reached.get("fp32", 0):
         return "bf16"
     return "fp32"
 
 
-def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]:
-    done = []
-    jobs = workloads.jobs(where, working_dtype(machine), _scale(where))
+def _workloads(machine: Machine, device: str, deadline: Number) -> list[Workload]:
+    """Time each workload that can run in the time that is left, and print why others are left out.
+
+    Each gets an equal share of the time that is left.
+    """
+    timed_workloads = []
+    jobs = workloads.jobs(device, working_dtype(machine), _scale(device))
     for number, job in enumerate(jobs):
         name = job.workload.name
         left_s = deadline - time.monotonic()
         waiting = len(jobs) - number
         try:
             _refuse_too_long(job.workload, machine, left_s)
-            workload = timed(job, where, at_most_s=left_s / waiting)
+            workload = timed(job, device, at_most_s=left_s / waiting)
         except ValueError as refusal:
             print(f"{name} is left out: {refusal}")
             continue
-        done.append(workload)
+        timed_workloads.append(workload)
         print(f"{name}: {seconds_text(workload.seconds)}")
-    return done
+    return timed_workloads
 
 
 def _refuse_too_long(workload: Workload, machine: Machine, left_s: Number) -> None:
-    """Raise a sentence if the workload would take all the time that is left."""
+    """Raise a ValueError if the workload would take longer than the time that is left.
+
+    If no time is left at all, `timed` raises the ValueError.
+    """
     rate = machine.achieved_flop_per_sec.get(workload.dtype, math.inf)
     predicted_s = workload.flops / rate
     if 0 < left_s < LEAST_RUNS * predicted_s:
         raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
 
 
-def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
-    """The workload with its time, and a step's peak memory.
+def timed(job: Job, device: str, *, at_most_s: Number) -> Workload:
+    """Return the job's workload with its time and, of a training step, its peak memory.
 
-    If it cannot run, its memory is free again when the ValueError is raised.
+    If the workload cannot run, raise a ValueError with the reason, once its memory is free again.
     """
-    free = measure.free_bytes(where)
+    free = measure.free_bytes(device)
     if job.needs_bytes > free:
         raise ValueError(
             f"it needs {bytes_text(job.needs_bytes)}, and {bytes_text(free)} are free."
@@ -138,41 +151,42 @@ def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
     if at_most_s <= 0:
         raise ValueError("no time was left for it.")
     try:
-        return _timed(job, where, min(at_most_s, LONGEST_WORKLOAD_S))
+        return _timed(job, device, min(at_most_s, LONGEST_WORKLOAD_S))
     except RuntimeError as error:  # in a torch that lacks a kernel, or short of memory after all
         reason = measure.memory_ran_out(error)
         if not reason:
             reason = str(error).splitlines()[0]
     finally:
-        # The memory that it held is given back, because the next workload asks for other sizes.
+        # torch's allocator gives the memory back, because the next workload needs other sizes.
         gc.collect()
         torch.cuda.empty_cache()
-    # It is raised here and not above, where the error still holds all tensors of the call.
+    # The ValueError is raised here, because in the `except` block `error` still holds all tensors
+    # of the call.
     raise ValueError(reason)
 
 
-def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
+def _timed(job: Job, device: str, at_most_s: Number) -> Workload:
     call = job.make()
-    timing = measure.time_call(call, device=where, at_most_s=at_most_s)
+    timing = measure.time_call(call, device=device, at_most_s=at_most_s)
     peak_bytes = 0
     if job.workload.predicted_peak_bytes:
-        peak_bytes = measure.peak_bytes(call, device=where)
-    return replace(job.workload, **_seconds(timing), peak_bytes=peak_bytes)
+        peak_bytes = measure.peak_bytes(call, device=device)
+    return replace(job.workload, **_rounded(timing), peak_bytes=peak_bytes)
 
 
 # Products.
 
 
 def _products(
-    machine: Machine, where: str, deadline: Number
+    machine: Machine, device: str, deadline: Number
 ) -> tuple[dict[str, dict[MatmulSize, Number]], list[Number]]:
-    """Time the products of each dtype, and return their seconds and all spreads.
+    """Time the products; return their seconds, by dtype and size, and the spread of each.
 
     Small products come first, so that a slow machine leaves out the large ones.
     """
     seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
-    grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
+    grid = sorted(itertools.product(_scale(device).sides, repeat=3), key=math.prod)
     wanted = list(itertools.product(grid, _judged_dtypes(machine)))
     for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
@@ -181,9 +195,9 @@ def _products(
         if predicted_s > LONGEST_PRODUCT_S or least_s > left_s:
             continue
         share_s = left_s / (len(wanted) - number)
-        timing = _product(size, dtype, where, max(least_s, share_s))
+        timing = _time_product(size, dtype, device, max(least_s, share_s))
         if timing:
-            seconds_by_size.setdefault(dtype, {})[size] = _seconds(timing)["seconds"]
+            seconds_by_size.setdefault(dtype, {})[size] = _rounded(timing)["seconds"]
             spreads.append(timing.spread)
         if number % 100 == 0:
             print(f"{number} of {len(wanted)} products")
@@ -191,19 +205,22 @@ def _products(
 
 
 def _judged_dtypes(machine: Machine) -> list[str]:
-    """The dtypes that are on its data sheet, because nobody could judge the rate of another."""
+    """Return the dtypes of which the machine's data sheet has a peak to judge a rate by.
+
+    Without a data sheet, they are all dtypes in which the machine multiplies.
+    """
     reached = machine.achieved_flop_per_sec
     if not machine.has_data_sheet:
         return list(reached)
     return [dtype for dtype in reached if dtype in machine.peak_flop_per_sec]
 
 
-def _product(size: MatmulSize, dtype: str, where: str, at_most_s: Number) -> Timing | None:
-    """The product's timing; None if it cannot run, because of its dtype, its size or its memory."""
+def _time_product(size: MatmulSize, dtype: str, device: str, at_most_s: Number) -> Timing | None:
+    """Return the product's timing; None if it cannot run in this dtype, size or free memory."""
     b, d, k = size
     try:
-        call = products.matmul_call(b, d, k, dtype, where)
-        return measure.time_call(call, device=where, at_most_s=at_most_s)
+        call = products.matmul_call(b, d, k, dtype, device)
+        return measure.time_call(call, device=device, at_most_s=at_most_s)
     except (ValueError, RuntimeError):
         return None
 

@@ -1,7 +1,7 @@
 """What a training step is made of, and the step itself, ready to be timed on a device.
 
-The numbers are random, as in `subjects/child_processes/products.py`, and each workload's tensors
-are made when it is asked for.
+The numbers are random, as in `subjects/child_processes/products.py`. A workload's large tensors are
+made only when its `Job` makes the call.
 """
 
 import math
@@ -20,11 +20,11 @@ from course_utils.subjects.machines.recording import Workload
 
 Call = Callable[[], object]
 _FP32_BYTES = 4
-# A step may fill this share of the free memory: what an allocator's blocks and a library's scratch
-# space take beside it is not predicted.
+# A step may fill this share of the free memory. The rest is for the allocator's blocks and the
+# libraries' scratch space, which nobody predicts.
 _SAFE_SHARE = 0.6
 _HEAD_WIDTH = 64
-_MOST_SEQUENCES = 4  # of attention
+_MOST_SEQUENCES = 4  # the largest batch of attention
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,17 @@ CPU = Scale(
 
 @dataclass(frozen=True)
 class Job:
-    """A workload that is not timed yet, how to make its call, and the memory that it needs."""
+    """A workload that is not timed yet, the function that makes its call, and its memory."""
 
     workload: Workload  # its seconds are NaN
-    make: Callable[[], Call]
+    make: Callable[[], Call]  # makes the tensors, and returns the call that is to be timed
     needs_bytes: int
 
 
 def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
-    """Every workload, the small ones first.
+    """Return a job for every workload, the small ones first.
 
-    Products, attention and normalisations are done in `dtype`.
+    Normalisations, attention and the training step are done in `dtype`.
     """
     return [
         *_copies(device, scale),
@@ -103,6 +103,7 @@ def _job(
     needs_bytes: int,
     **counts: int,
 ) -> Job:
+    """Return the job of a workload that has these counts of bytes, FLOPs or tokens."""
     workload = Workload(name, sizes, dtype, math.nan, math.nan, **counts)
     return Job(workload, make, needs_bytes)
 
@@ -111,13 +112,14 @@ def _call(
     operation: Callable[..., Tensor],
     shapes: list[tuple[int, ...]],
     backward: bool = False,
-    **kind: object,
+    **tensor_options: object,
 ) -> Call:
-    """A call of the operation on random operands; with `backward`, of their gradients, too.
+    """Make random operands, and return a call of the operation on them.
 
-    The result has the shape of the first operand.
+    With `backward`, the call computes the operands' gradients, too. The operation's result has the
+    shape of the first operand.
     """
-    operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
+    operands = [torch.randn(shape, requires_grad=backward, **tensor_options) for shape in shapes]
     if not backward:
         return partial(operation, *operands)
     gradient = torch.randn_like(operands[0])
@@ -125,6 +127,7 @@ def _call(
 
 
 def _copies(device: str, scale: Scale) -> Iterator[Job]:
+    """Yield the jobs that do little but move numbers."""
     call = partial(_call, device=device, dtype=torch.float32)
     shape = (scale.numbers,)
     sizes = {"numbers": scale.numbers}
@@ -136,6 +139,7 @@ def _copies(device: str, scale: Scale) -> Iterator[Job]:
 
 
 def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
+    """Yield the jobs of LayerNorm, forward and with its backward pass, and of softmax."""
     call = partial(_call, device=device, dtype=measure.DTYPES[dtype])
     matrix = (scale.rows, scale.columns)
     vector = (scale.columns,)
@@ -156,6 +160,7 @@ def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
 
 
 def _loss(device: str, scale: Scale) -> Job:
+    """Return the job of cross-entropy, in fp32."""
     tokens = scale.batch * scale.sequence
     vocabulary = scale.shape.vocabulary
     logits = (tokens, vocabulary)
@@ -169,6 +174,7 @@ def _loss(device: str, scale: Scale) -> Job:
 
 
 def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
+    """Yield the jobs of fused attention, forward and with its backward pass."""
     batch = min(scale.batch, _MOST_SEQUENCES)
     heads = scale.heads
     sequence = scale.attended
@@ -180,7 +186,7 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         "width of a head": _HEAD_WIDTH,
     }
     nbytes = predict.tensor_bytes(shape, dtype)
-    product = 2 * batch * heads * sequence * sequence * _HEAD_WIDTH  # FLOPs
+    product_flops = 2 * batch * heads * sequence * sequence * _HEAD_WIDTH
     name = "fused attention, forward"
     forward = partial(
         _call,
@@ -189,24 +195,25 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         device=device,
         dtype=measure.DTYPES[dtype],
     )
-    yield _job(name, sizes, dtype, forward, 6 * nbytes, flops=2 * product, bytes=4 * nbytes)
-    # Backward are five products, because the scores are computed anew. It reads queries, keys,
-    # values, the result and its gradient, and writes three gradients.
+    yield _job(name, sizes, dtype, forward, 6 * nbytes, flops=2 * product_flops, bytes=4 * nbytes)
+    # The backward pass has five products, because the scores are computed anew. It reads queries,
+    # keys, values, the result and its gradient, and writes three gradients.
     yield _job(
         f"{name} + backward",
         sizes,
         dtype,
         partial(forward, backward=True),
         16 * nbytes,
-        flops=(2 + 5) * product,
+        flops=(2 + 5) * product_flops,
         bytes=(4 + 5 + 3) * nbytes,
     )
 
 
 def _optimizer(device: str, scale: Scale, way: str) -> Job:
-    """One step of AdamW on a model's parameters in fp32.
+    """Return the job of one step of AdamW on a model's parameters in fp32.
 
-    It reads parameters, gradients and both averages, and writes all of them but the gradients.
+    The step reads parameters, gradients and both averages, and writes all but the gradients. `way`
+    is the option of torch's AdamW that is set: "foreach" or "fused".
     """
 
     def make() -> Call:
@@ -227,10 +234,10 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
 def predicted_peak_bytes(
     shape: predict.Shape, dtype: str, batch: int, sequence: int, *, recompute: bool = False
 ) -> int:
-    """The most that a step holds beyond parameters, averages and data.
+    """Return the most bytes that a step holds beyond parameters, averages and data.
 
-    Here gradients are freed between steps. In the optimizer's step all of them are there, and for
-    a master copy once more in fp32. The loss itself stays, too.
+    Gradients are freed between steps, so they count. In the optimizer's step all gradients are
+    there; if it updates a master copy, they are there in fp32, too. The loss, one number, stays.
 
     >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
@@ -254,13 +261,14 @@ def training_step(
     recompute: bool = False,
     device: str = "cpu",
 ) -> Call:
-    """Forward, cross-entropy in fp32, backward, and fused AdamW.
+    """Return a call that takes a training step: forward, cross-entropy, backward and fused AdamW.
 
-    In 16 bits AdamW updates a master copy of the parameters, otherwise the parameters themselves.
+    Cross-entropy is in fp32. In 16 bits AdamW updates a master copy of the parameters, otherwise
+    the parameters themselves.
     """
-    longer = replace(shape, context=max(shape.context, sequence))
-    kind = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
-    model = models.Transformer(longer, **kind).to(device)
+    with_long_context = replace(shape, context=max(shape.context, sequence))
+    options = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
+    model = models.Transformer(with_long_context, **options).to(device)
     adamw = partial(torch.optim.AdamW, fused=True)
     if dtype != "fp32":
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
@@ -272,7 +280,7 @@ def training_step(
     def step() -> None:
         logits = model(inputs)
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), targets)
-        del logits  # nobody else may hold them when the backward pass begins
+        del logits  # else this name would hold their memory during the backward pass
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -281,10 +289,12 @@ def training_step(
 
 
 def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) -> Job:
-    """A training step, recomputed or not, with the same batch in both cases."""
+    """Return the job of a training step. Its batch is the same whether it recomputes or not."""
     shape = scale.shape
     sequence = scale.sequence
-    bytes_each = 12 if dtype == "fp32" else 14  # the gradients are counted in the peak
+    # Bytes of each parameter: the parameter itself, perhaps its master copy, and AdamW's averages.
+    # The gradients are counted in the peak.
+    bytes_each = 12 if dtype == "fp32" else 14
     state = bytes_each * shape.parameters
     batch = _largest_batch(dtype, scale, _SAFE_SHARE * measure.free_bytes(device) - state)
     peak = predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
@@ -307,7 +317,7 @@ def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) ->
 
 
 def _largest_batch(dtype: str, scale: Scale, free_bytes: Number) -> int:
-    """The scale's batch, halved until a step without recomputing fits; at least one sequence."""
+    """Return the scale's batch, halved until a step that recomputes nothing fits; at least 1."""
     batch = scale.batch
     while batch > 1:
         if predicted_peak_bytes(scale.shape, dtype, batch, scale.sequence) <= free_bytes:

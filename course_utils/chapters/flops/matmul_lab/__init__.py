@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from course_utils.chapters.flops.matmul_lab.asked import HERE, PRESETS, Found, Product, TimedProduct
 from course_utils.chapters.flops.matmul_lab.picture import sizes_text, view
+from course_utils.core.datasheets import Machine
 from course_utils.core.say import count_text, rate_text, seconds_text
 from course_utils.engine.labs.lab import Change, Lab, Progress
 from course_utils.subjects import machines
@@ -25,39 +26,40 @@ class MatmulLab(Lab):
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
-        """What is known, with this machine in it, which is measured once."""
+        """Return `found` with this machine in it, which is measured the first time."""
         if found.here:
             return found
         return replace(found, here=machines.this_machine())
 
     def time_it(self, product: Product, found: Found) -> Iterator[Progress]:
-        """Time the product, or bring the nearest one that was recorded."""
+        """Time the product; on a recorded machine, give the nearest one that was recorded."""
         if product.recording:
             run = product.nearest_recorded()
         else:
-            machine = found.machine(_here(product))
+            machine = _this_machine(product, found)
             from course_utils.chapters.flops.matmul_lab import jobs
 
             run = yield from jobs.timed(product, machine)
         sizes = sizes_text(product, run)
-        said = f"{run.verb}{sizes}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
+        report = f"{run.verb}{sizes}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
         if run.doubt:
-            said += f" Take it as an upper bound: {run.doubt}."
-        yield Progress(1, said, _kept(run))
+            report += f" Take it as an upper bound: {run.doubt}."
+        yield Progress(1, report, _with_runs(run))
 
     def sweep(self, product: Product, found: Found) -> Iterator[Progress]:
-        """Time the product along one size, or bring all that were recorded along it."""
+        """Time the product along one size; on a recorded machine, give those recorded along it."""
         if product.recording:
             yield _recorded_along(product)
             return
-        machine = found.machine(_here(product))
+        machine = _this_machine(product, found)
         from course_utils.chapters.flops.matmul_lab import jobs
 
         along = jobs.quick_ones_along(product, machine)
         for number, swept in enumerate(along):
             begun = number / len(along)
+            # With a share of 0, the progress stays where it is while this product is timed.
             run = yield from jobs.timed(swept, machine, jobs.SWEEP_AT_MOST_S, begun=begun, share=0)
-            yield Progress(begun, f"{swept.b} × {swept.d} × {swept.k} is done.", _kept(run))
+            yield Progress(begun, f"{swept.b} × {swept.d} × {swept.k} is done.", _with_runs(run))
         yield Progress(1, f"{len(along)} products along {product.sweep}.")
 
     def clear(self, product: Product, found: Found) -> Change:
@@ -69,26 +71,26 @@ class MatmulLab(Lab):
 
 
 def _recorded_along(product: Product) -> Progress:
-    """All products that were recorded with the other two sizes of the nearest one."""
+    """Return the recorded products along one size, which share the nearest one's other two."""
     name = product.sweep
     others = product.nearest_recorded().product.others(name)
     runs = [run for run in product.recorded.values() if run.product.others(name) == others]
-    said = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
-    return Progress(1, said, _kept(*runs))
+    report = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
+    return Progress(1, report, _with_runs(*runs))
 
 
-def _here(product: Product) -> str:
-    """This machine, which alone can time a product."""
+def _this_machine(product: Product, found: Found) -> Machine:
+    """Return this machine; a ValueError if the product is for another, which cannot time it."""
     if product.where != HERE:
         raise ValueError(
             f"What you see is the prediction from the data sheet of one {product.where}. "
             f"For times, choose {HERE}, or one that was recorded."
         )
-    return HERE
+    return found.machine(HERE)
 
 
-def _kept(*runs: TimedProduct) -> Change:
-    """The change that adds these runs to those that are known, without the ones that are there."""
+def _with_runs(*runs: TimedProduct) -> Change:
+    """Return the change that adds these runs to the known ones; a known one is not added twice."""
 
     def added(known: Found) -> Found:
         without_repeats = dict.fromkeys([*known.runs, *runs])

@@ -1,4 +1,4 @@
-"""A matrix product on a machine, as it is asked for, and the products that were timed."""
+"""What the matmul lab asks, a matrix product on a machine; and the products that were timed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from course_utils.subjects import machines
 from course_utils.subjects.machines import MatmulSize
 
 HERE = "this machine"
-ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # by the data sheet alone
+ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # known by their data sheets alone
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # xf32 is the MI300X's tf32
 POWERS = [2**power for power in range(21)]
 A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
@@ -25,9 +25,9 @@ PRESETS = {
 
 
 def recordings_by_label() -> dict[str, machines.Recording]:
-    """Every recording, by the name that the lab's menu has for it.
+    """Return every recording by its name in the lab's menu.
 
-    The name of a recording by others says already who made it.
+    Ours get " (recorded)"; the names of others' recordings already say who made them.
     """
     by_label = {}
     for recording in machines.recordings().values():
@@ -39,7 +39,11 @@ def recordings_by_label() -> dict[str, machines.Recording]:
 
 
 class _Machines(Mapping):
-    """The names to choose a machine by. A machine that was recorded just now is among them."""
+    """The machines to choose from: each name stands for itself.
+
+    The names are looked up whenever they are used, so a machine that was recorded just now is among
+    them.
+    """
 
     def __iter__(self) -> Iterator[str]:
         return iter((HERE, *recordings_by_label(), *ON_PAPER))
@@ -68,13 +72,13 @@ class Product:
         return self.b, self.d, self.k
 
     def others(self, name: str) -> str:
-        """The sizes, with a dot in the place of that one: 64 × · × 8."""
+        """The sizes in words, with a dot in place of the named one: 64 × · × 8."""
         texts = {"B": f"{self.b:,}", "D": f"{self.d:,}", "K": f"{self.k:,}"}
         texts[name] = "·"
         return " × ".join(texts.values())
 
     def along(self, name: str) -> list["Product"]:
-        """The product once for each power of two that this size can be."""
+        """This product with each power of two in POWERS as its size `name`."""
         field = name.lower()
         return [replace(self, **{field: size}) for size in POWERS]
 
@@ -94,17 +98,17 @@ class Product:
         return predict.intensity(self.flops, self.nbytes)
 
     def predicted_s(self, machine: Machine) -> Number:
-        """The time that follows from what the machine is known to reach."""
+        """The seconds by the roofline of this machine."""
         return predict.matmul_seconds(*self.size, machine, self.dtype)
 
     @property
     def recording(self) -> machines.Recording | None:
-        """The recording of that machine, if it is a recorded one."""
+        """The recording of the chosen machine, or None if there is none."""
         return recordings_by_label().get(self.where)
 
     @cached_property
     def recorded(self) -> "dict[MatmulSize, TimedProduct]":
-        """The products of that dtype in the recording, by their sizes."""
+        """The recording's products in this dtype, by their sizes; empty without a recording."""
         if self.recording is None:
             return {}
         source = self.recording.source
@@ -117,7 +121,7 @@ class Product:
         return recorded
 
     def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
-        """The products that were timed on this machine in this dtype, recorded or in these runs."""
+        """The recorded products, then those of the runs on the chosen machine in this dtype."""
         timed = list(self.recorded.values())
         for run in runs:
             if run.product.where == self.where and run.product.dtype == self.dtype:
@@ -125,7 +129,10 @@ class Product:
         return timed
 
     def nearest_recorded(self) -> "TimedProduct":
-        """The nearest product in the recording, or a sentence on the dtypes that it has."""
+        """The recorded product nearest in size.
+
+        If the recording lacks this dtype, raise a ValueError with the dtypes that it has.
+        """
         nearest = self.recording.nearest(self.b, self.d, self.k, self.dtype)
         return self.recorded[nearest]
 
@@ -137,7 +144,7 @@ class TimedProduct:
     product: Product
     seconds: Number
     doubt: str = ""  # what makes the time doubtful, if anything does
-    verb: str = "Measured"  # or how it was recorded, and by whom
+    verb: str = "Measured"  # or "Recorded", perhaps with who recorded it
 
     @property
     def rate(self) -> Number:
@@ -147,13 +154,13 @@ class TimedProduct:
 
 @dataclass(frozen=True)
 class Found:
-    """This machine, where there is one to ask, and the products that were timed."""
+    """This machine with its measured rates, and the products that were timed."""
 
-    here: Machine | None = None
+    here: Machine | None = None  # None until it is measured, and on a page without a kernel
     runs: Sequence[TimedProduct] = ()
 
     def machine(self, where: str) -> Machine:
-        """The machine of that name, with its peaks."""
+        """The machine of this name; ValueError if it is this machine, and the lab is on a page."""
         if where == HERE and self.here is None:
             raise ValueError(
                 "A page without a kernel has no machine of its own. Choose one of the others."

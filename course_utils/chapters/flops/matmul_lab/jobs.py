@@ -1,4 +1,4 @@
-"""Timing products here."""
+"""Time products on this machine."""
 
 from collections.abc import Generator
 
@@ -11,15 +11,15 @@ from course_utils.engine.labs.lab import Progress
 from course_utils.subjects import machines
 from course_utils.subjects.child_processes import process, products
 
-LONGEST_S = 60.0  # what may take longer is predicted, not run
-# A product that may take longer, or more memory, runs in a process that can be killed.
+LONGEST_S = 60.0  # a product that may take longer is not run
+# From so many seconds or bytes on, a product runs in a process of its own, which can be killed.
 IN_PROCESS_FROM_S = 0.3
 IN_PROCESS_FROM_BYTES = 2**28
-# So long one product is sampled.
+# The longest time for which one product is sampled, alone and in a sweep.
 AT_MOST_S = 2.0
 SWEEP_AT_MOST_S = 0.4
-# A product may take so many times what is predicted, because CPUs multiply some shapes and dtypes
-# at a fraction of their peak.
+# A product may take so many times as long as predicted, because CPUs multiply some shapes and
+# dtypes at a fraction of their peak.
 AT_WORST = 5
 
 
@@ -28,12 +28,12 @@ def timed(
 ) -> Generator[Progress, None, TimedProduct]:
     """Time the product on this machine.
 
-    `place` holds `begun` and `share`, if it is a part of something longer: see `as_progress`.
+    If it is only a part of a job, `place` has `begun` and `share`, as `as_progress` explains them.
     """
     _refuse_what_cannot_run(product, machine)
     if at_most_s is None:
         at_most_s = AT_MOST_S
-    order = {
+    arguments = {
         "b": product.b,
         "d": product.d,
         "k": product.k,
@@ -42,15 +42,18 @@ def timed(
         "at_most_s": at_most_s,
     }
     if runs_in_process(product, machine):
-        steps = process.steps_of(products.timing_steps, order)
+        steps = process.steps_of(products.timing_steps, arguments)
     else:
-        steps = products.timing_steps(**order)
+        steps = products.timing_steps(**arguments)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
     return TimedProduct(product, timing.seconds, timing.doubt)
 
 
 def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
-    """Along the size that is swept, the products that take less than a moment."""
+    """Return the products along the swept size that are so quick that they run in this process.
+
+    If there is none, raise a ValueError.
+    """
     name = product.sweep
     along = []
     for swept in product.along(name):
@@ -64,7 +67,7 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
 
 
 def runs_in_process(product: Product, machine: Machine) -> bool:
-    """Whether the product could take longer than a moment.
+    """Whether the product runs in a process of its own, because it could take longer than a moment.
 
     It may be slow to run, or so large that filling its operands with numbers takes long.
     """
@@ -73,12 +76,12 @@ def runs_in_process(product: Product, machine: Machine) -> bool:
 
 
 def _fits(product: Product) -> bool:
-    """Whether it fits in what is free now, with some space left."""
+    """Whether the product fits in the memory that is free now, with some space left."""
     return product.nbytes < 0.8 * measure.free_bytes(machines.device())
 
 
 def _refuse_what_cannot_run(product: Product, machine: Machine) -> None:
-    """Raise a sentence on why the product cannot run here."""
+    """Raise a ValueError, with the reason, if the product needs too much memory or time."""
     if not _fits(product):
         needed = bytes_text(product.nbytes)
         free = bytes_text(measure.free_bytes(machines.device()))

@@ -27,14 +27,17 @@ WORDS_AT = 100
 ROOF = (90, 188, 370, 126)
 TIMES = (590, 188, 370, 126)
 Row = tuple[str, str, str]  # a name, words, and their class
-FAR_OVER = 1.1  # a rate so far over the largest known one is no noise
+FAR_OVER = 1.1  # a rate so many times the largest known one is no noise
 HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
 
 
 def view(product: Product, found: Found) -> View:
-    """The prediction in full, the roofline, and the time along the size that is swept."""
+    """Draw the prediction in full, the roofline, and the time along the swept size.
+
+    If the machine has no peak for this dtype, raise a ValueError with the dtypes that it has.
+    """
     machine = found.machine(product.where)
-    machine.peak(product.dtype)  # if it has none, this raises a sentence on what there is
+    machine.peak(product.dtype)  # called for its ValueError alone
     timed = product.timed(found.runs)
     runs = timed[len(product.recorded) :]
     run = _run_shown(product, runs)
@@ -49,7 +52,7 @@ def view(product: Product, found: Found) -> View:
 
 
 def _run_shown(product: Product, runs: Sequence[TimedProduct]) -> TimedProduct | None:
-    """The last run of this very product, or the nearest product that was recorded."""
+    """Return the last run of these very sizes, or else the nearest recorded product, or None."""
     of_this_size = [run for run in runs if run.product.size == product.size]
     if of_this_size:
         return of_this_size[-1]
@@ -84,7 +87,7 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
 
 
 def sizes_text(product: Product, run: TimedProduct) -> str:
-    """The sizes of a run, if they are not those that are asked for."""
+    """Say the run's sizes if they are not the product's; otherwise nothing."""
     if run.product.size == product.size:
         return ""
     b, d, k = run.product.size
@@ -95,7 +98,7 @@ def sizes_text(product: Product, run: TimedProduct) -> str:
 
 
 def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> Iterator[Row]:
-    """The formulas with the numbers filled in, the measurement, and where the numbers are from."""
+    """Yield the formulas with their numbers, the measurement, and the sources of the numbers."""
     flops = product.flops
     nbytes = product.nbytes
     peak = machine.peak(product.dtype)
@@ -111,9 +114,9 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> I
     predicted = seconds_text(product.predicted_s(machine))
     yield "predicted", f"the larger of the two: {predicted}", "formula"
     if run:
-        yield _measured(product, machine, run)
+        yield _measured_row(product, machine, run)
     else:
-        yield "measured", _why_nothing(product), "faint"
+        yield "measured", _why_not_measured(product), "faint"
     yield "peaks", f"{machine.name}: {machine.source}.", "faint small"
     if product.recording and product.recording.source:
         source = product.recording.source
@@ -126,7 +129,7 @@ def _bytes_formula(dtype: str) -> str:
     return f"(B·D + D·K + B·K) · {predict.dtype_bytes(dtype)}"
 
 
-def _measured(product: Product, machine: Machine, run: TimedProduct) -> Row:
+def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
     peaks = "the largest rate of a few"
     if machine.has_data_sheet:
         peaks = "the data sheet's peak (MFU)"
@@ -136,8 +139,8 @@ def _measured(product: Product, machine: Machine, run: TimedProduct) -> Row:
     return verb, f"{time}, {rate}", "measured-words"
 
 
-def _why_nothing(product: Product) -> str:
-    """Why there is no measurement; it stands in its place."""
+def _why_not_measured(product: Product) -> str:
+    """Say why there is no measurement, and how to get one."""
     if product.where == HERE:
         return "not timed yet"
     if product.recording:
@@ -152,7 +155,7 @@ def _share(run: TimedProduct, machine: Machine) -> str:
 
 
 def _table(found: Found) -> list[list[str]]:
-    """All runs, the last one first."""
+    """Return a row for each run, the last run first, under a head; nothing without runs."""
     if not found.runs:
         return []
     rows = [HEAD]
@@ -188,7 +191,7 @@ def _roofline(
     runs: Sequence[TimedProduct],
     shown: TimedProduct | None,
 ) -> Iterator[str]:
-    """The roof, every run under it, and the product that is asked for on it."""
+    """Draw the roof, every run under it, and a ring where the product would touch the roof."""
     peak = machine.peak(product.dtype)
     bandwidth = machine.bytes_per_sec
     ridge = predict.ridge(machine, product.dtype)
@@ -217,7 +220,10 @@ def _along(
     runs: Sequence[TimedProduct],
     shown: TimedProduct | None,
 ) -> Iterator[str]:
-    """Predicted time along one size, and the runs that share the other two."""
+    """Draw the predicted time along the swept size, and the runs that share the other two.
+
+    The sizes are those of the run that is shown, which may be only near those of the product.
+    """
     name = product.sweep
     near = shown.product if shown else product
     others = near.others(name)
@@ -244,6 +250,7 @@ def _dots(
     shown: TimedProduct | None,
     place_of: Callable[[TimedProduct], Point],
 ) -> Iterator[str]:
+    """Draw a dot for each run, and above them a larger one for the run that is shown."""
     for run in runs:
         x, y = place_of(run)
         yield svg.dot(x, y, 4, class_="measured past")

@@ -28,7 +28,7 @@ class RoofLab(Lab):
     rows = (("table", "shown", "c_us", "e_percent"),)
 
     def guesses(self, asked: Roofed, found: object) -> Sequence[Guess]:
-        """Each share that the reader has drawn, beside the one that was recorded, in percent."""
+        """Each share that the reader has drawn, with the recorded share, both in percent."""
         guesses = []
         for n, percent in zip(SQUARES, asked.shares, strict=True):
             if percent is not None:
@@ -38,11 +38,11 @@ class RoofLab(Lab):
         return guesses
 
     def view(self, asked: Roofed, found: object) -> View:
-        """The squares, and beside them all products of the table."""
+        """Draw the squares, and beside them all products of the table."""
         return picture.view(asked, self.guesses(asked, found))
 
     def fit(self, asked: Roofed, found: object) -> Iterator[Progress]:
-        """Fit c and e to a random half of the recorded products, and try them on the other half."""
+        """Fit c and e to a random half of the recorded products; test them on the other half."""
         if not asked.shown:
             raise ValueError(
                 "A fit uses what was recorded. Draw what you expect, and press Show first."

@@ -1,4 +1,4 @@
-"""What the roof lab asks: a table that others recorded, c and e, and the reader's marks."""
+"""What the roof lab asks: a table that others recorded, the forecast's c and e, and marks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from course_utils.core.say import Number, count_text, three_digits
 from course_utils.engine.labs.fields import among, choice, drawn, reveal, whole
 from course_utils.subjects import machines
 
-# The slider of c, in microseconds.
+# The steps and the end of the slider of c, in microseconds.
 C_STEP_US = 0.25
 MOST_C_US = 20.0
 C_US = [C_STEP_US * n for n in range(1 + round(MOST_C_US / C_STEP_US))]
@@ -18,7 +18,10 @@ SQUARES = (256, 512, 1024, 2048, 4096)
 
 
 def _tables() -> dict[str, tuple[str, str]]:
-    """The recording and the dtype of each table that has every square, the H100's first."""
+    """Return (recording's name, dtype) of each published table with every square, by its label.
+
+    The H100's come first.
+    """
     h100s = {}
     others = {}
     for name, recording in machines.recordings().items():
@@ -62,7 +65,7 @@ class Roofed:
 
     @property
     def recording(self) -> machines.Recording:
-        """What was recorded, and by whom."""
+        """The recording to which the table belongs."""
         name, _ = TABLES[self.table]
         return machines.recordings()[name]
 
@@ -79,12 +82,15 @@ class Roofed:
 
     @property
     def seconds_by_size(self) -> Timed:
-        """The recorded products."""
+        """The recorded times of the table, by the products' sizes."""
         return self.recording.seconds_by_size[self.dtype]
 
     @property
     def c_and_e(self) -> tuple[Number, Number]:
-        """A kernel's own price in seconds, and the share of the roof's speed in large products."""
+        """The forecast's c, a kernel's own price in seconds, and e.
+
+        e is the share of the roof's speed that large products reach.
+        """
         return self.c_us / 1e6, self.e_percent / 100
 
     def recorded(self, n: int) -> Number:
@@ -92,15 +98,16 @@ class Roofed:
         return self._percent(n, self.seconds_by_size[n, n, n])
 
     def forecast(self, n: int, c: Number, e: Number) -> Number:
-        """The same share, in percent, if the product takes c + roof / e."""
+        """The share of the peak, in percent, that n × n matrices reach by c + roof / e."""
         seconds = predict.product_seconds(n, n, n, self.machine, self.dtype, c, e)
         return self._percent(n, seconds)
 
     def _percent(self, n: int, seconds: Number) -> Number:
+        """The percentage of the peak that is reached by 2n³ FLOPs in this time."""
         return 200 * n**3 / seconds / self.machine.peak(self.dtype)
 
     def errors_text(self, timed: Timed, c: Number, e: Number) -> str:
-        """How far that forecast is from what was timed, in the median and at worst."""
+        """The forecast's errors, against products that were timed: the median and the worst."""
         median, worst = predict.forecast_errors(timed, self.machine, self.dtype, c, e)
         products = count_text(len(timed), "product")
         percent = three_digits(100 * median)

@@ -1,4 +1,4 @@
-"""What n × n matrices reach of the peak, and every product's time beside what the roof promises."""
+"""The picture: the share of the peak that squares reach, and every product's time by its roof."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,15 +15,16 @@ N = Axis(200, 5500, "n", number_text, marks=SQUARES)
 PERCENT = Axis(0, 100, "% of the peak", linear=True)
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
+# The n at which roof and forecast are drawn, 16 in each doubling.
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
 TRACKS = [marks.Track(SHARES.at(n, 0), SHARES.at(n, 100)) for n in SQUARES]
 
 
 def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
-    """The squares, and beside them all products; before the reveal, roof and forecast alone."""
+    """Draw the squares, and beside them all products; before *Show*, only roof and forecast."""
     drawn = [
         *_squares(asked),
-        *_all(asked),
+        *_all_products(asked),
         marks.drawn("shares", asked, TRACKS, through=True),
     ]
     if asked.shown:
@@ -32,6 +33,7 @@ def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
 
 
 def _squares(asked: Roofed) -> Iterator[str]:
+    """Draw the share of the peak over n: by roof, by forecast and, after *Show*, as recorded."""
     c, e = asked.c_and_e
     roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
@@ -44,8 +46,8 @@ def _squares(asked: Roofed) -> Iterator[str]:
             yield svg.dot(x, y, 6, class_="measured")
 
 
-def _all(asked: Roofed) -> Iterator[str]:
-    """Every time beside what the roof promises."""
+def _all_products(asked: Roofed) -> Iterator[str]:
+    """Draw the time over the roof's time: by the forecast and, after *Show*, of every product."""
     roofs = {}
     for b, d, k in asked.seconds_by_size:
         roofs[b, d, k] = predict.matmul_seconds(b, d, k, asked.machine, asked.dtype)
