@@ -1,4 +1,4 @@
 """A folder for each notebook, with its exercises, labs, figures and helpers.
 
-A chapter may use what an earlier one has.
+A chapter may import from an earlier one.
 """

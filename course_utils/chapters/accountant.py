@@ -1,8 +1,8 @@
-"""What training takes, by the reader's own terms.
+"""The accountant's terms for notebooks: the reader's own term where it is right, else the course's.
 
-`from course_utils.chapters.accountant import parameters` gives the reader's own term, if their file
-keeps one and it is right, and the course's term if not. The course's version of that file is
-`course_utils/core/accountant.py`.
+`from course_utils.chapters.accountant import parameters` gives the reader's own term, if their
+`accountant.py` has one and it is right, and the course's term if not. The course's version of that
+file is `course_utils/core/accountant.py`.
 """
 
 import os
@@ -15,6 +15,7 @@ import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
 from course_utils.core import keeping, record
 
+# Each term, with the chapter whose exercise it is.
 CHAPTER_OF = {
     "tensor_bytes": "floats",
     "storage_bytes": "tensors",
@@ -33,13 +34,14 @@ CHAPTER_OF = {
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("_"):
+    """Return the term `name`. Python calls this for each name that is imported from this module."""
+    if name.startswith("_"):  # a name that Python looks for in every module
         raise AttributeError(name)
     return offered(name)
 
 
 def offered(name: str) -> object:
-    """Return the term that a notebook imports: the reader's if it is right, else ours."""
+    """Return the term `name` for a notebook: the reader's if it is right, else the course's."""
     workspace = record.workspace()
     ours = getattr(course, name)
     if workspace is None or not os.path.lexists(workspace / files.NAME):
@@ -48,19 +50,23 @@ def offered(name: str) -> object:
         text = files.program_text(workspace / files.NAME)
         space, wrong = _space(workspace, text)
     except ValueError as error:
-        _tell(f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew.")
+        _show_once(
+            f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew."
+        )
         return ours
     if name in wrong:
         where = f"{workspace.name}/{files.NAME}"
-        _tell(f"{name} in {where} is not right as it stands there. {wrong[name]}")
+        _show_once(f"{name} in {where} is not right as it stands there. {wrong[name]}")
+    # Of a wrong term, `space` has the course's version, which calls the reader's right terms.
     return space[name]
 
 
 @lru_cache(1)
 def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
-    """Run our file and put the reader's right terms into it, so that our `account` counts by them.
+    """Return the names that the course's file defines, with the reader's right terms put in.
 
-    The second result is what is wrong with the reader's other terms, by name.
+    So the course's `account` counts by the reader's terms. The second result has the verdict's
+    words for each wrong term, by the term's name.
     """
     wrong = _wrong(workspace, text)
     space = keeping.run(files.ours(), files.OURS)
@@ -68,20 +74,21 @@ def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
     for name in files.theirs(text):
         if name not in wrong:
             space[name] = readers[name]
-    space["Model"] = course.Model
+    space["Model"] = course.Model  # the class that checks use, and not the one just defined again
     return space, wrong
 
 
 def _wrong(workspace: Path, text: str) -> dict[str, str]:
-    """Return what is wrong with the reader's terms in a file of that text, by name.
+    """Return the verdict's words for each wrong term, by the term's name.
 
-    A text that was judged before is not judged again.
+    `text` is the content of the reader's file. If it is the text that was judged last, the
+    remembered result is returned.
     """
     names = files.theirs(text)
     if not names:
         return {}
-    judged, wrong = keeping.remembered(workspace)
-    if judged == text:
+    judged_text, wrong = keeping.remembered(workspace)
+    if judged_text == text:
         return wrong
     space = keeping.run(text, workspace / files.NAME)
     wrong = {}
@@ -95,23 +102,25 @@ def _wrong(workspace: Path, text: str) -> dict[str, str]:
 
 
 def term_check(name: str) -> Callable[[object], object]:
-    """Return the check of that term, from the term's chapter.
+    """Return the check of the term `name`, which lies in the term's chapter.
 
-    Checks need torch, so one is imported only when something is judged.
+    Checks need torch, so a check is imported only when a term is judged.
     """
     checks = import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.check")
     return getattr(checks, name)
 
 
-def _tell(words: str) -> None:
-    """Show these words below the cell that runs."""
-    from IPython import get_ipython  # imported here, because only a notebook has words to show
+def _show_once(words: str) -> None:
+    """Show these words below the cell that is running, but only once."""
+    from IPython import get_ipython  # imported here, because it is needed only for a wrong term
 
-    cell_number = getattr(get_ipython(), "execution_count", 0)
+    cell_number = getattr(get_ipython(), "execution_count", 0)  # 0 outside of a notebook
     _show(words, cell_number)
 
 
-@lru_cache(9)  # so that words are shown once in a cell: an import asks for each name twice
+# An import asks for each name twice. A second call with the same words and cell shows nothing,
+# because its result is in the cache.
+@lru_cache(9)
 def _show(words: str, _cell_number: int) -> None:
     from course_utils.engine.judging.verdict import Verdict, display
 

@@ -1,6 +1,7 @@
-"""What torch counts of a model that the accountant describes, built as the course's transformer.
+"""Torch's own counts for a model that the accountant describes: parameters, FLOPs and bytes.
 
-The tensors have shapes and no numbers, so the largest model takes no memory.
+The model is built as the course's transformer. Its tensors have shapes and no numbers, so even the
+largest model takes no memory.
 """
 
 from dataclasses import dataclass, replace
@@ -13,41 +14,42 @@ from course_utils.core.accountant import Model
 from course_utils.core.say import Ledger
 from course_utils.subjects import models
 
-# Attention is one kernel, and so is each normalisation.
+# Options of models.Transformer: attention is one kernel, and so is each normalisation.
 ONE_KERNEL = {"fused": True, "fused_norm": True}
 
 
 @lru_cache(maxsize=64)
 def model(m: Model) -> models.Transformer:
-    """Build the model once. Every caller gets the same one, so nobody may change it."""
+    """Build the model once. Every caller gets the same object, so no caller may change it."""
     with torch.device("meta"):
         return models.Transformer(m)
 
 
 def layer(m: Model) -> models.Block:
+    """Return the model's first layer; all layers are alike."""
     return model(m).blocks[0]
 
 
 def matrix(m: Model, name: str) -> torch.Tensor:
-    """Return the matrix of a layer to which `matrices` gives that name."""
+    """Return a layer's matrix by its name, as `matrices` lists it."""
     ending = f".{name}.weight"
     parameters = layer(m).named_parameters()
     return next(parameter for path, parameter in parameters if path.endswith(ending))
 
 
 def matrices(m: Model) -> dict[str, tuple[int, int]]:
-    """The (inputs, outputs) of each matrix of a layer, as torch builds it."""
+    """The shape (inputs, outputs) of each matrix of a layer, by the matrix's name."""
     shapes = {}
     for path, parameter in layer(m).named_parameters():
         if "weight" in path and parameter.ndim == 2:
-            name = path.split(".")[1]
+            name = path.split(".")[1]  # the path is like "attention.query.weight"
             shapes[name] = tuple(parameter.shape)
     return shapes
 
 
 @dataclass(frozen=True)
 class Step:
-    """What torch counted of a step: the parameters, and the FLOPs of each pass."""
+    """Torch's counts for a training step: the model's parameters, and the FLOPs of each pass."""
 
     parameters: int
     flops: Ledger
@@ -55,7 +57,7 @@ class Step:
 
 @cache
 def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
-    """Count a training step that recomputes so many of the first layers.
+    """Count a training step in which the first `recomputed` layers are recomputed.
 
     Attention is made of single products, so that a tensor on torch's "meta" device goes through the
     same operations as one on a CPU. Such tensors are four times as fast as the fake ones of
@@ -64,7 +66,7 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
     with torch.device("meta"):
         transformer = models.Transformer(m, recompute=recomputed)
         ids = torch.zeros(batch, sequence, dtype=torch.int64)
-    losses: list[torch.Tensor] = []
+    losses: list[torch.Tensor] = []  # `measure.flops` does not return the result of `forward`
 
     def forward() -> None:
         logits = transformer(ids)
@@ -80,7 +82,10 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
 
 @cache
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
-    """What autograd keeps of one layer: what it keeps of two layers, less what it keeps of one."""
+    """The bytes that autograd keeps for one layer.
+
+    They are those of a model with two layers, less those of a model with one.
+    """
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:
@@ -95,9 +100,10 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
 
 @cache
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> int:
-    """The most bytes that a step holds beside the parameters and an earlier batch's gradients.
+    """The most bytes that a training step holds beside the parameters and their gradients.
 
-    Its loss is computed in fp32.
+    The gradients are there from the start, because the step adds to those of an earlier batch. The
+    loss is computed in fp32.
     """
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(
@@ -109,15 +115,16 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
 
 
 def _mean_loss(logits: torch.Tensor) -> torch.Tensor:
-    """The loss if word 0 is right everywhere."""
+    """The mean cross-entropy if token 0 is the right one everywhere."""
     log_shares = logits.float().log_softmax(-1)
     return -log_shares[..., 0].mean()
 
 
 def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
-    """Parameters, and of a step that recomputes all layers the FLOPs and the most bytes.
+    """Return a model's parameters, and a training step's FLOPs and most bytes.
 
-    Two layers and three are counted; each further one adds the same.
+    The step recomputes all layers. To save time, models with two and with three layers are counted:
+    each further layer adds what the third one adds.
     """
     of_two_layers = _counted(replace(m, layers=2), batch, sequence, dtype)
     of_three_layers = _counted(replace(m, layers=3), batch, sequence, dtype)
@@ -129,7 +136,7 @@ def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
 
 
 def _counted(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, int, int]:
-    """Count parameters, FLOPs and most bytes of a model that is small enough for it."""
+    """Count a small model: its parameters, and a step's FLOPs and most bytes, as in `whole`."""
     counted = step(m, batch, sequence, m.layers)
     most_bytes = step_bytes(m, batch, sequence, dtype, m.layers)
     return counted.parameters, counted.flops.total, most_bytes

@@ -1,6 +1,6 @@
 """The figures of all chapters by name: each takes data and returns a closed matplotlib Figure.
 
-None of them computes what it draws. matplotlib is imported with the first figure that is asked for.
+No function here computes the data that it draws. matplotlib is imported with the first figure.
 """
 
 import importlib
@@ -22,7 +22,7 @@ __all__ = list(_CHAPTER_OF)
 
 
 def __getattr__(name: str) -> Callable[..., object]:
-    """Import the figure's function from its chapter."""
+    """Import the function that draws the figure `name` from its chapter."""
     if name not in _CHAPTER_OF:
         raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(__all__)}.")
     module = importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures")

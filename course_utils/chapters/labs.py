@@ -1,4 +1,4 @@
-"""The labs of all chapters by name. Each is a class in a folder of its chapter."""
+"""The labs of all chapters by name. Each lab is a class in a folder of its chapter."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,10 @@ __all__ = [f"{name}_lab" for name in NAMES]
 
 
 def lab_named(name: str) -> object:
-    """Make a lab, which needs no Jupyter. "roof" is the class RoofLab in the folder `roof_lab`."""
+    """Make a lab, which needs no Jupyter: for "roof" a RoofLab from the folder `roof_lab`.
+
+    ValueError, with the labs there are, if there is none of that name.
+    """
     if name not in NAMES:
         raise ValueError(f"There is no lab {name!s:.40}. There are: {', '.join(NAMES)}.")
     folder = import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.{name}_lab")
@@ -32,9 +35,10 @@ def lab_named(name: str) -> object:
 
 
 def figure(name: str, *controls: str, **answers: object) -> object:
-    """Return the lab of that name as a figure: with those controls alone, and these first answers.
+    """Return a lab as a figure. If `controls` are named, it shows no others.
 
-    Controls are named as in the lab's class: its fields, presets, jobs and actions.
+    Controls are named as in the lab's class: its fields, presets, jobs and actions. `answers` are
+    the values with which the fields begin.
     """
     from course_utils.engine.labs.panel import Panel
 
@@ -42,7 +46,7 @@ def figure(name: str, *controls: str, **answers: object) -> object:
 
 
 def __getattr__(name: str) -> Callable[[], object]:
-    """Return `float_lab` or its like, a function that makes the whole lab, live."""
+    """Return the function that a notebook imports, such as `float_lab`: it makes the whole lab."""
     if name not in __all__:
         raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")
     return partial(figure, name.removesuffix("_lab"))
