@@ -28,6 +28,7 @@ ONE_LAYER = [
 def _drawn(
     shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int
 ) -> list[tuple[Tensor, ...]]:
+    """Draw random tensors of these shapes: a tuple of tensors for each case."""
     draw = torch.Generator().manual_seed(seed)
     cases = []
     for shapes in shapes_by_case:
@@ -38,7 +39,7 @@ def _drawn(
 
 @function(lambda: _drawn(ONE_LAYER, seed=4), tolerance=1e-5)
 def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
-    """(gradient of w, gradient of x) of a layer x w, where g is the gradient of its result."""
+    """The check of a reader's layer_backward(x, w, g): (gradient of w, gradient of x) of x w."""
     of_w = einsum(x, g, "i j, i k -> j k")
     of_x = einsum(w, g, "j k, i k -> i j")
     yield (
@@ -47,21 +48,25 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     )
     yield (of_x, of_w), "The gradient of w comes first."
     yield (of_w / len(x), of_x), "The gradient of w is a sum over the rows, not a mean."
-    no_transpose = outcome(lambda: (x @ g, g @ w))
+    # Where the shapes do not fit, the outcome is an error, and so is the reader's.
+    neither_transposed = outcome(lambda: (x @ g, g @ w))
     yield (
-        no_transpose,
+        neither_transposed,
         "Check which index is summed: in w.grad the rows i, in x.grad the outputs k.",
     )
-    first_alone = outcome(lambda: (of_w, g @ w))
-    yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: it is g times w transposed."
-    over_i = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
+    w_not_transposed = outcome(lambda: (of_w, g @ w))
     yield (
-        over_i,
+        w_not_transposed,
+        "x.grad[i, j] sums w[j, k] · g[i, k] over k: it is g times w transposed.",
+    )
+    rows_of_w = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
+    yield (
+        rows_of_w,
         "i counts the rows of the data, and w has none: "
         "x.grad[i, j] sums w[j, k] · g[i, k] over k.",
     )
-    w_transposed = einsum(g, x, "i k, i j -> k j")
-    yield (w_transposed, of_x), "w.grad has the shape of w: transpose it."
+    of_w_transposed = einsum(g, x, "i k, i j -> k j")
+    yield (of_w_transposed, of_x), "w.grad has the shape of w: transpose it."
     yield of_w, "Two gradients are wanted: of w and of x."
     yield (
         (of_w.T, of_x.T),
@@ -79,7 +84,7 @@ STEPS = [
 
 @function(STEPS)
 def step_flops(batch: int, widths: Sequence[int]) -> Answers:
-    """FLOPs of one training step, forward and backward, of a deep linear model on plain data."""
+    """The check of a reader's step_flops(batch, widths): forward and backward, on plain data."""
     right = predict.mlp_flops(batch, widths).total
     yield right, "Three products in each layer, without the first layer's gradient of the data."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
@@ -99,11 +104,13 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     yield right // batch, "That is for one row; there are `batch` of them."
 
 
-# A batch in parts. The reader's function is judged by its gradients, and by how much of the batch
-# waits for its backward pass at one time.
+# A batch in parts. The reader's function is judged by the gradients that it leaves, and by the
+# activations that it keeps at one time.
 
 ROWS = 24
-MORE_THAN_A_PART = 1.8  # times: a copy of a part's rows is 1.6 of what it keeps, two parts are 2
+# Times the bytes that one part keeps. With a copy of the part's rows they are 1.6 times as many,
+# which is allowed, and with two parts twice as many.
+MORE_THAN_A_PART = 1.8
 ONLY_LAST = (
     "only the last part's gradients are left. "
     "backward() adds: set nothing to zero between the parts."
@@ -113,7 +120,7 @@ Accumulate = Callable[[nn.Module, LossOf, Tensor, int], object]
 
 
 def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
-    """Forward and backward for one part after the other, each loss divided by their number."""
+    """Go forward and backward with each part in turn, its loss divided by the number of parts."""
     for part in batch.chunk(parts):
         loss = loss_of(model(part)) / parts
         loss.backward()
@@ -124,7 +131,7 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
     ours=ours,
 )
 def accumulated(answer: Accumulate) -> None:
-    """Leave the gradient of the whole batch's mean loss in `.grad`, and keep one part at a time."""
+    """The check of a reader's my_accumulate(…): the whole batch's gradients, part by part."""
     for parts in (4, 1, 2, 8):
         complaint = _complaint(answer, parts)
         if complaint:
@@ -137,12 +144,12 @@ class Attempt:
     """What happened while a reader's function ran."""
 
     error: BaseException | None
-    most_rows: int  # whose backward pass was still to come, at one time
-    most_bytes: int  # that autograd kept at one time
+    most_rows: int  # the most that had gone forward and not yet backward, at one time
+    most_bytes: int  # the most that autograd kept at one time
 
 
 def _complaint(answer: Accumulate, parts: int) -> str:
-    """What is wrong with the gradients, or with what is kept meanwhile; empty if nothing is."""
+    """Return the first thing that is wrong with gradients or memory, or an empty string."""
     model, batch = _model_and_batch()
     weights = list(model.parameters())
     weights_before = [weight.detach().clone() for weight in weights]
@@ -169,6 +176,7 @@ def _complaint(answer: Accumulate, parts: int) -> str:
 
 
 def _gradients(model: nn.Module, rows: Tensor) -> list[Tensor]:
+    """Return the right gradients for these rows, and leave `.grad` as it is."""
     loss = _loss(model(rows))
     return list(torch.autograd.grad(loss, list(model.parameters())))
 
@@ -176,7 +184,7 @@ def _gradients(model: nn.Module, rows: Tensor) -> list[Tensor]:
 def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) -> Attempt:
     """Run the reader's function, and watch how many rows go forward before others go backward."""
     error: BaseException | None = None
-    passes: list[int] = []  # rows that go forward are above 0, and rows that go backward below
+    passes: list[int] = []  # the rows of each pass: above 0 if forward, below 0 if backward
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
         rows = len(result)
@@ -198,22 +206,22 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
 def _how_they_differ(
     found: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
 ) -> str:
-    """What explains gradients that are not those of the whole batch."""
+    """Explain gradients that are not those of the whole batch."""
 
-    def are(factor: Number, expected: list[Tensor]) -> bool:
+    def found_are(factor: Number, expected: list[Tensor]) -> bool:
         return agree(found, [factor * gradient for gradient in expected], 1e-4)
 
-    if are(parts, of_whole):
+    if found_are(parts, of_whole):
         return f"the gradients are {parts} times too large: divide each part's loss by that."
-    if are(1 / parts, of_whole):
+    if found_are(1 / parts, of_whole):
         return f"the gradients are {parts} times too small: divide by {parts} once."
-    if are(1, of_last) or are(1 / parts, of_last):
+    if found_are(1, of_last) or found_are(1 / parts, of_last):
         return ONLY_LAST
     return "the gradients differ from those of the whole batch."
 
 
 def _kept_too_long(attempt: Attempt, parts: int) -> str:
-    """What is wrong if the activations of more than one part were kept; empty if they were not."""
+    """Return what is wrong if more than one part was kept at one time, else an empty string."""
     if attempt.most_rows > ROWS // parts:
         return (
             f"the activations of {attempt.most_rows} rows are kept at one time. "
@@ -228,7 +236,7 @@ def _kept_too_long(attempt: Attempt, parts: int) -> str:
 
 
 def _bytes_of_a_part(parts: int) -> int:
-    """What autograd keeps at most if one part is forgotten before the next."""
+    """The most bytes that autograd keeps if each part is freed before the next goes forward."""
     model, batch = _model_and_batch()
     attempt = _attempt(ours, model, batch, parts)
     return attempt.most_bytes
@@ -256,10 +264,11 @@ LAYERS = [
 ]
 
 
-# LayerNorm keeps two numbers a token for its statistics: 0.09 % of a layer, at a width of 256.
+# The tolerance is for LayerNorm's statistics, which the term leaves out: two numbers a token, or
+# 0.09 % of a layer, at a width of 256.
 @function(LAYERS, tolerance=0.001)
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
-    """The bytes that autograd keeps of one layer, whose attention is fused."""
+    """The check of a reader's layer_bytes(m, batch, sequence, dtype): bytes that autograd keeps."""
     right = by_torch.layer_bytes(m, batch, sequence, dtype)
     yield (
         right,
@@ -277,21 +286,21 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         without_row_sums + row_sums * bytes_each,
         "The row sums are in fp32 whatever the dtype: 4 bytes each.",
     )
-    width = m.width * column
+    of_width = m.width * column
     yield (
-        right - 2 * width,
+        right - 2 * of_width,
         "A normalisation keeps its input, and the next product its result: 4 of the width.",
     )
     yield (
-        right - width,
+        right - of_width,
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
     yield from _of_queries_and_keys(m, right, column)
     gate = 2 * m.inner * column if m.gated else 0
-    of_feed_forward = (
-        "A gated feed-forward keeps four tensors of its inner width, the other one two."
+    yield (
+        right - gate,
+        "A gated feed-forward keeps four tensors of its inner width, the other one two.",
     )
-    yield right - gate, of_feed_forward
     yield right // bytes_each, "That is how many numbers are kept. Their bytes are wanted."
     scores = row_sums * sequence * bytes_each
     yield (
@@ -301,17 +310,17 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
 
 
 def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
-    """Wrong counts of what attention keeps: queries, keys, values, and its result."""
+    """Yield wrong counts of what attention keeps: queries, keys, values, and its result."""
     queries = m.heads * m.head_width * column
     keys = m.kv_heads * m.head_width * column
     yield right - queries, "Of attention are kept: queries, keys, values, and its result."
     norm_inputs = 0
-    tensors_of_that_width = 2  # keys and values
+    tensors_like_keys = 2  # keys and values
     if m.head_norms:
         norm_inputs = queries + keys
-        tensors_of_that_width = 3  # and the keys before they are normalised
+        tensors_like_keys = 3  # also the keys before they are normalised
     yield (
-        right + tensors_of_that_width * (queries - keys),
+        right + tensors_like_keys * (queries - keys),
         "Keys and values have kv_heads heads, and not all.",
     )
     yield right - norm_inputs, "If m.head_norms, their inputs are kept, too."

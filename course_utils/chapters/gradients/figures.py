@@ -25,10 +25,11 @@ def gradient_chain(
     weights: Mapping[str, Shape],
     missing: Collection[str] = (),
 ) -> Figure:
-    """A chain of layers, with each matrix above its gradient.
+    """Draw a chain of layers, with each matrix above its gradient.
 
-    A matrix that a product makes has a colour, and one that is `missing` has a dashed edge. Dashed
-    arrows lead from what is read again on the way back to the gradient that is made of it.
+    A matrix that a product computes is coloured. A gradient that is named in `missing` has a dashed
+    edge. Dashed arrows lead from a matrix that the backward pass reads again to the gradient that
+    is computed from it.
     """
     back = 2 * len(weights) - len(missing)
     title = (
@@ -42,23 +43,23 @@ def gradient_chain(
         for x, (name, shape) in zip(even_places, activations.items(), strict=True):
             is_data = x == 0
             is_result = x == end  # whose gradient comes from the loss, and from no product
-            made = None if is_data else "forward"
-            gradient_made = None if is_result else "input_gradient"
-            _matrix(axes, (x, ACTIVATIONS), name, shape, made)
-            _gradient(axes, (x, INPUT_GRADIENTS), name, shape, gradient_made, missing)
+            made_by = None if is_data else "forward"
+            gradient_made_by = None if is_result else "input_gradient"
+            _matrix(axes, (x, ACTIVATIONS), name, shape, made_by)
+            _gradient(axes, (x, INPUT_GRADIENTS), name, shape, gradient_made_by, missing)
         inputs = list(activations)[:-1]
         odd_places = range(1, end, 2)
-        for x, (name, shape), of_layer in zip(odd_places, weights.items(), inputs, strict=True):
+        for x, (name, shape), input_name in zip(odd_places, weights.items(), inputs, strict=True):
             _matrix(axes, (x, WEIGHTS), name, shape)
             _gradient(axes, (x, WEIGHT_GRADIENTS), name, shape, "weight_gradient", missing)
-            _arrows_of_a_layer(axes, x, has_input_gradient=f"{of_layer}.grad" not in missing)
+            _arrows_of_a_layer(axes, x, has_input_gradient=f"{input_name}.grad" not in missing)
         _loss(axes, end)
         axes.set(xlim=(-0.6, end + 1.7), ylim=(-0.45, 3.45), xticks=[], yticks=[])
     return axes.figure
 
 
 def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
-    """What flows through the layer whose weights stand at x, forward and backward."""
+    """Draw the arrows of the layer whose weights stand at x, forward and backward."""
     before = x - 1
     after = x + 1
     _arrow(axes, (before, ACTIVATIONS), (after, ACTIVATIONS))
@@ -71,7 +72,7 @@ def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
 
 
 def _loss(axes: Axes, end: int) -> None:
-    """The loss, behind the last activation and before its gradient."""
+    """Draw the loss, between the last activation and the gradient of this activation."""
     place = (end + 1.2, 1.5)
     _arrow(axes, (end, ACTIVATIONS), place, start_gap=44, end_gap=22)
     _arrow(axes, place, (end, INPUT_GRADIENTS), start_gap=22, end_gap=44)
@@ -81,13 +82,14 @@ def _loss(axes: Axes, end: int) -> None:
 def _gradient(
     axes: Axes,
     place: Place,
-    of: str,
+    matrix_name: str,
     shape: Shape,
-    made: str | None,
+    made_by: str | None,
     missing: Collection[str],
 ) -> None:
-    name = f"{of}.grad"
-    _matrix(axes, place, name, shape, made, dashed=name in missing)
+    """Draw the gradient of a matrix, with a dashed edge if it is `missing`."""
+    name = f"{matrix_name}.grad"
+    _matrix(axes, place, name, shape, made_by, dashed=name in missing)
 
 
 def _matrix(
@@ -95,20 +97,21 @@ def _matrix(
     place: Place,
     name: str,
     shape: Shape,
-    made: str | None = None,
+    made_by: str | None = None,
     dashed: bool = False,
 ) -> None:
-    """A matrix as a box with its name and shape, in the colour of the product that makes it."""
+    """Draw a matrix as a box with its name and shape. `made_by` is the product that computes it."""
     rows, columns = shape
-    _box(axes, place, f"{name}\n{rows:,} × {columns:,}", made, dashed)
+    _box(axes, place, f"{name}\n{rows:,} × {columns:,}", made_by, dashed)
 
 
 def _box(
-    axes: Axes, place: Place, words: str, made: str | None = None, dashed: bool = False
+    axes: Axes, place: Place, words: str, made_by: str | None = None, dashed: bool = False
 ) -> None:
+    """Draw a box, in the colour of the product `made_by`; white without one, or if dashed."""
     fill = "white"
-    if made and not dashed:
-        fill = COLOURS[made]
+    if made_by and not dashed:
+        fill = COLOURS[made_by]
     box = {
         "boxstyle": "round,pad=0.4",
         "facecolor": fill,
@@ -122,7 +125,7 @@ def _box(
 def _arrow(
     axes: Axes, begin: Place, tip: Place, *, start_gap: int = 44, end_gap: int = 44, **look: object
 ) -> None:
-    """An arrow between two places. At each end it leaves a gap of so many points."""
+    """Draw an arrow between two places, with a gap at each end, in points."""
     look = {"linewidth": 1.5, "linestyle": "-", **look}
     arrow = FancyArrowPatch(
         begin,
@@ -139,4 +142,5 @@ def _arrow(
 
 
 def _arrow_of_reading_again(axes: Axes, begin: Place, tip: Place) -> None:
+    """Draw a dashed arrow from a matrix that the backward pass reads again."""
     _arrow(axes, begin, tip, start_gap=30, end_gap=30, linewidth=1, linestyle="--")

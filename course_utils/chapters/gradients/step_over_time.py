@@ -19,12 +19,12 @@ COLUMNS = 200
 
 @dataclass(frozen=True)
 class Moment:
-    """An operation, and what is held while it runs. It begins at that share of the step's time."""
+    """An operation of a step, and the bytes that are held while it runs."""
 
     where: str
     phase: str
     layer: int | None
-    share: Number
+    share: Number  # of the step's time, after which the operation begins
     held: Held
 
 
@@ -38,23 +38,23 @@ class Step:
 
     @cached_property
     def fullest(self) -> Moment:
-        """The moment at which most is held."""
+        """The moment at which the most bytes are held."""
         return max(self.columns, key=lambda moment: moment.held.total)
 
     @property
     def most(self) -> int:
-        """The bytes that are held then."""
+        """The bytes that are held at the fullest moment."""
         return self.fullest.held.total
 
     def at(self, share: Number) -> Moment:
-        """The fullest moment of the column in which this share of the step is over."""
+        """The fullest moment of the column that lies at this share of the step's time."""
         column = int(COLUMNS * share)
         return self.columns[min(column, COLUMNS - 1)]
 
 
 @lru_cache(8)
 def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
-    """The step on a machine, by the rates of its data sheet."""
+    """Return the step on a machine, at the rates of the machine's data sheet."""
     # Thousands of tuples come and go here. Each search for garbage among them goes through all of
     # torch's objects as well, and takes longer than a frame of the picture may.
     collects = gc.isenabled()
@@ -67,15 +67,17 @@ def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
 
 
 def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
+    """Find the fullest moment of each column, and the time at which each phase begins."""
     stretches = timeline.stretches
+    # For each stretch, the seconds of its operations. A stretch runs `times` times.
     seconds = [seconds_of(stretch.rows, machine, dtype) for stretch in stretches]
-    repeated = zip(stretches, seconds, strict=True)
-    whole_s = sum(stretch.times * sum(once) for stretch, once in repeated)
+    pairs = zip(stretches, seconds, strict=True)
+    whole_s = sum(stretch.times * sum(row_seconds) for stretch, row_seconds in pairs)
 
     columns: list[Moment | None] = [None] * COLUMNS
     phases: dict[str, Number] = {}
     for column, moment in _moments(timeline, stretches, seconds, whole_s):
-        phases.setdefault(moment.phase, moment.share)
+        phases.setdefault(moment.phase, moment.share)  # the phase's first moment counts
         fullest = columns[column]
         if fullest is None or fullest.held.total < moment.held.total:
             columns[column] = moment
@@ -83,15 +85,16 @@ def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
 
 
 def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[float]:
-    """Each operation takes as long as its FLOPs or its bytes, whichever takes longer."""
+    """The seconds of each operation: those of its FLOPs or of its bytes, whichever are more."""
     peak = machine.peak(rate_for(machine, dtype))
     return [max(row.flops / peak, row.moved / machine.bytes_per_sec) for row in rows]
 
 
 def rate_for(machine: Machine, dtype: str) -> str:
-    """The dtype whose rate counts.
+    """The dtype whose peak rate is used for `dtype`.
 
-    It is the dtype itself, if the data sheet has it; else fp32, or tf32 where fp32 is missing, too.
+    It is `dtype` itself, if the data sheet has a rate for it; else fp32, or tf32 if fp32 is missing
+    there, too.
     """
     return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
@@ -99,7 +102,7 @@ def rate_for(machine: Machine, dtype: str) -> str:
 def highest(
     measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline
 ) -> list[int]:
-    """The most bytes that were measured in each column.
+    """The most bytes that were measured in each column; `measured` has those of each operation.
 
     If torch ran another number of operations than predicted, they are spread evenly over the step.
     """
@@ -123,10 +126,10 @@ def _moments(
     seconds: Sequence[Sequence[float]],
     whole_s: float,
 ) -> Iterator[tuple[int, Moment]]:
-    """In each column that a stretch of operations runs in, the fullest of these operations.
+    """Yield pairs (column, moment): the fullest operation of each repetition in each column.
 
-    Layers that are alike repeat one stretch. So the bytes of its operations are compared as they
-    are the first time, because each repetition adds the same number to all of them.
+    Layers that are alike are repetitions of one stretch. Its operations are compared by their bytes
+    in the first repetition, because a later one adds the same number to all of them.
     """
     begin = 0.0  # of this repetition, as a share of the step's time
     for stretch, row_seconds in zip(stretches, seconds, strict=True):
@@ -138,18 +141,19 @@ def _moments(
             first_column = int(COLUMNS * begin)
             end_column = min(COLUMNS, math.ceil(COLUMNS * end))
             for column in range(first_column, end_column):
+                # The operations that end after the column begins, and start before it ends.
                 first = bisect_right(ends, column / COLUMNS - begin)
-                last = bisect_left(starts, (column + 1) / COLUMNS - begin)
-                if first < last:
-                    fullest = max(range(first, last), key=totals.__getitem__)
+                stop = bisect_left(starts, (column + 1) / COLUMNS - begin)
+                if first < stop:
+                    fullest = max(range(first, stop), key=totals.__getitem__)
                     share = begin + starts[fullest]
                     yield column, _moment(timeline, stretch, fullest, turn, share)
             begin = end
 
 
 def _moment(timeline: Timeline, stretch: Stretch, row: int, turn: int, share: Number) -> Moment:
-    """The moment of one operation in one repetition of its stretch."""
-    alone = stretch._replace(rows=[stretch.rows[row]])
+    """The moment of the operation in a row of the stretch, in repetition number `turn`."""
+    alone = stretch._replace(rows=[stretch.rows[row]])  # so that no other row is computed
     (operation,) = alone.at(turn)
     held = timeline.held_by(operation, operation.during)
     return Moment(operation.where, operation.phase, operation.layer, share, held)

@@ -1,8 +1,8 @@
 """The memory of a training step is a landscape, and its highest place is known beforehand.
 
-After two minutes the reader has seen what autograd keeps grow and go, at which moment most is held,
-and what fused attention, recomputing, sharding and a loss in pieces take off there, and what they
-leave.
+After two minutes the reader has seen the activations grow and shrink, and at which moment most
+bytes are held. They know how many of these bytes are saved by fused attention, recomputing,
+sharding and a loss in pieces, and how many are left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ from course_utils.chapters.gradients.timeline_lab.picture import guessed, view
 from course_utils.core.say import Guess, bytes_text
 from course_utils.engine.labs.lab import Change, Lab, Progress
 
-LONGEST_S = 120.0  # of a step that is measured
-MOST_BYTES = 2**60  # of a step that is measured
+LONGEST_S = 120.0  # the time in which a measured step has to end
+MOST_BYTES = 2**60  # the largest peak of a step that is measured
 MOST_FLOPS = 1e12  # of a step on real tensors: about a minute on a small processor
 
 
@@ -33,13 +33,13 @@ class TimelineLab(Lab):
     view = staticmethod(view)
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
-        """What the reader's marks say."""
+        """Each mark that the reader has set, beside the prediction."""
         return guessed(asked)
 
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:
-        """Run the step in a process that can be killed.
+        """Run the step in a process of its own, which can be killed.
 
-        A step that is too large to be run on real tensors runs on tensors without memory.
+        A step that is too large for real tensors runs on tensors without memory.
         """
         _refuse_what_cannot_run(asked)
         from course_utils.core.measure import free_bytes
@@ -49,13 +49,13 @@ class TimelineLab(Lab):
         timeline = asked.timeline
         flops = sum(operation.flops for operation in timeline.operations)
         real = flops <= MOST_FLOPS and timeline.peak <= free_bytes("cpu") / 2
-        context = max(asked.shape.context, asked.tokens)
+        context = max(asked.shape.context, asked.tokens)  # it has to hold the whole sequence
         order = {
             "shape": replace(asked.shape, context=context),
             "recipe": asked.recipe,
             "batch": asked.batch,
             "sequence": asked.tokens,
-            **asked.ways,
+            **asked.options,
             "real": real,
         }
         steps = process.steps_of(transformers.step_moments, order)
@@ -69,6 +69,7 @@ class TimelineLab(Lab):
 
 
 def _refuse_what_cannot_run(asked: Asked) -> None:
+    """Raise ValueError, with the reason, if the step cannot be measured."""
     if asked.machines > 1:
         raise ValueError("A step is measured on one machine, yours. Set machines to 1.")
     if asked.timeline.peak > MOST_BYTES:
@@ -79,10 +80,10 @@ def _refuse_what_cannot_run(asked: Asked) -> None:
 
 
 def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
-    """Compare what was measured with the prediction, operation by operation.
+    """Say for how many operations the measured bytes differ from the predicted ones.
 
-    The comparison ends before the optimizer's step, because what an optimizer holds for itself
-    meanwhile is not predicted.
+    The comparison ends before the optimizer's step, because the temporary tensors of an optimizer
+    are not predicted.
     """
     operations = asked.timeline.operations
     predicted = [one.during.total for one in operations if one.phase != "optimizer"]

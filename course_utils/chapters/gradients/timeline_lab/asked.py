@@ -1,4 +1,4 @@
-"""What is trained and how, which moment of a step is looked at, and what a reader guesses of it."""
+"""What is trained and how, which moment of a step is looked at, and what the reader guesses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ STAGES = {"0": 0, "1": 1, "2": 2, "3": 3}
 HELD = "held"
 FULLEST = "fullest"
 GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
-MOMENTS = 100  # of a step, all of the same length
+MOMENTS = 100  # the equal parts of a step's time from which the reader chooses a moment
 EIGHTHS = [f"after {n}/8 of the step" for n in range(9)]  # where a reader draws marks
-PIECES = 16  # of the loss
-LONGEST_SEGMENT = 8  # layers that are recomputed together
+PIECES = 16  # those of a loss in pieces
+LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
 
@@ -97,7 +97,7 @@ class Asked:
 
     @property
     def hides(self) -> bool:
-        """Whether a guess is asked for, and not yet answered."""
+        """Whether the memory is hidden, because the reader is asked to guess it first."""
         return self.ask != "" and not self.shown
 
     @property
@@ -107,14 +107,14 @@ class Asked:
 
     @property
     def tokens(self) -> int:
-        """The length of a sequence. A GPT reads no more than it has positions for."""
+        """The length of a sequence, which for a GPT is at most the number of its positions."""
         if self.shape.learned_positions:
             return min(self.sequence, self.shape.context)
         return self.sequence
 
     @property
-    def ways(self) -> dict[str, bool | int]:
-        """How the step computes."""
+    def options(self) -> dict[str, bool | int]:
+        """The step's options, such as fused attention, as arguments for `predict.timeline`."""
         return {
             "fused": self.fused,
             "accumulate": self.accumulate,
@@ -125,17 +125,17 @@ class Asked:
 
     @property
     def step(self) -> Step:
-        """The step over the seconds that it takes on this machine."""
+        """The step's moments over the time that the step takes on the chosen machine."""
         return step_on(self.machine, self.dtype, self.timeline)
 
     @property
     def dtype(self) -> str:
-        """The activations' dtype, which is that of the parameters in the matrix products."""
+        """The dtype of the activations: that of the parameters in the matrix products."""
         return predict.RECIPES[self.recipe].parameters
 
     @cached_property
     def timeline(self) -> Timeline:
-        """A step on each machine, operation by operation."""
+        """What one of the machines does in a step, operation by operation."""
         return predict.timeline(
             self.shape,
             self.batch,
@@ -144,5 +144,5 @@ class Asked:
             machines=self.machines,
             stage=self.stage,
             gathered=True,
-            **self.ways,
+            **self.options,
         )

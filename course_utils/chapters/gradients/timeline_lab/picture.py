@@ -22,22 +22,25 @@ from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
 HEIGHT = 334
-PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of the way back
-# The edges of the step, whose time goes to the right.
+PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of "backward"
+# The edges of the plot: bytes over the time of the step.
 LEFT = 62
 RIGHT = 716
 TOP = 50
 BOTTOM = 306
-# Beside it, the list of what is held at the moment.
+# Beside the plot, the list of the parts that are held at the chosen moment.
 SIDE = 742
 ROW = 20
-ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # what the upper edge may be, times a power of ten
-HEADROOM = 1.02  # over the fullest moment, so that its ring is in the picture
-MOST_MEMORY = 1.5  # times the fullest moment: a memory that ends higher up is not drawn
+ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # the upper edge is one of these times a power of ten
+HEADROOM = 1.02  # times what is drawn highest: the upper edge leaves space for a ring there
+MOST_MEMORY = 1.5  # if the memory ends above this many times the fullest moment, it is not drawn
 
 
 def view(asked: Asked, found: Found) -> View:
-    """The step with its moment; before a guess is revealed, only its phases and the marks."""
+    """Draw the step's memory and the chosen moment.
+
+    As long as the reader has to guess, only the step's phases and the marks are drawn.
+    """
     step = asked.step
     measured = found.get(asked.timeline)
     memory = machine_named(asked.machine).bytes
@@ -59,10 +62,10 @@ def view(asked: Asked, found: Found) -> View:
 def _revealed(
     asked: Asked, step: Step, scale: "Scale", measured: Sequence[int] | None
 ) -> Iterator[str]:
-    """Everything that would answer the guess."""
+    """Yield the parts of the picture that would give away the answer to the guess."""
     yield _stacked(step, scale)
     yield from _numbers(scale)
-    yield from _limits(scale)
+    yield from _end_of_memory(scale)
     if measured:
         yield _measured(asked, measured, scale)
     yield from _now(step, asked)
@@ -70,7 +73,7 @@ def _revealed(
 
 
 def guessed(asked: Asked) -> list[Guess]:
-    """Each mark that is set, beside what the timeline says there."""
+    """Each mark that the reader has set, beside the percentage that is predicted."""
     if not asked.ask:
         return []
     step = asked.step
@@ -93,10 +96,10 @@ def guessed(asked: Asked) -> list[Guess]:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where bytes lie in the picture, from the fullest moment and the end of the memory."""
+    """The vertical scale: at which height so many bytes are drawn."""
 
-    most: int
-    memory: int
+    most: int  # bytes at the fullest moment
+    memory: int  # bytes of the machine
 
     @property
     def has_memory(self) -> bool:
@@ -104,7 +107,7 @@ class Scale:
         return self.memory <= MOST_MEMORY * self.most
 
     def y(self, nbytes: Number) -> Number:
-        """The height of so many bytes."""
+        """The vertical place of so many bytes in the picture."""
         return BOTTOM - (BOTTOM - TOP) * nbytes / self.full
 
     @cached_property
@@ -138,16 +141,16 @@ def _column_x(column: Number) -> Number:
     return _x(column / COLUMNS)
 
 
-def _level(left: Number, right: Number, y: Number, class_: str) -> str:
+def _horizontal(left: Number, right: Number, y: Number, class_: str) -> str:
     return polyline([(left, y), (right, y)], class_=class_)
 
 
-def _upright(x: Number, top: Number, bottom: Number, class_: str) -> str:
+def _vertical(x: Number, top: Number, bottom: Number, class_: str) -> str:
     return polyline([(x, top), (x, bottom)], class_=class_)
 
 
 def _stacked(step: Step, scale: Scale) -> str:
-    """The parts, one over the other, in steps from column to column."""
+    """Draw the parts of the memory as areas, one on top of the other, from column to column."""
     areas = []
     below = [0] * COLUMNS
     for place, part in enumerate(Held._fields):
@@ -160,7 +163,7 @@ def _stacked(step: Step, scale: Scale) -> str:
 
 
 def _outline(below: Sequence[int], above: Sequence[int], scale: Scale) -> list[Point]:
-    """An area's corners: along its upper edge to the right, and back along its lower one."""
+    """The corners of an area: to the right along the upper edge, and back along the lower one."""
     lower_edge = _edge(below, scale)
     return [*_edge(above, scale), *reversed(lower_edge)]
 
@@ -179,32 +182,32 @@ def _edge(heights: Sequence[int], scale: Scale) -> list[Point]:
 
 
 def _numbers(scale: Scale) -> Iterator[str]:
-    """The axis of bytes. The number at the end of the memory takes the place of those near it."""
+    """Draw the axis of bytes. A number is left out where the end of the memory has its own."""
     for nbytes in scale.ticks:
         y = scale.y(nbytes)
-        yield _level(LEFT - 4, LEFT, y, "axis")
+        yield _horizontal(LEFT - 4, LEFT, y, "axis")
         if not scale.has_memory or abs(y - scale.y(scale.memory)) > 13:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
-def _limits(scale: Scale) -> Iterator[str]:
-    """Where the memory ends, if that is in the picture."""
+def _end_of_memory(scale: Scale) -> Iterator[str]:
+    """Draw a line where the memory ends, if this lies inside the picture."""
     if scale.has_memory:
         y = scale.y(scale.memory)
-        for class_ in ("cut", "line"):
-            yield _level(LEFT, RIGHT, y, class_)
+        for class_ in ("cut", "line"):  # a wide line in the page's colour, and a thin one on it
+            yield _horizontal(LEFT, RIGHT, y, class_)
         yield fitted(0, y + 4, short(scale.memory), LEFT - 4, "small strong")
 
 
 def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> str:
-    """A line over the prediction: the most that a real step held in each column."""
+    """Draw the most bytes that a real step held in each column, as a line."""
     heights = highest(measured, asked.machine, asked.dtype, asked.timeline)
     points = [(_column_x(n + 0.5), scale.y(nbytes)) for n, nbytes in enumerate(heights)]
     return polyline(points, class_="line measured")
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
-    """A ring on the fullest moment, and its name above."""
+    """Draw a ring on the fullest moment, and name this moment above the plot."""
     x = _x(step.fullest.share)
     yield dot(x, scale.y(step.most), 6, class_="start")
     name = f"fullest: {short(step.most)}, {words.when(step.fullest)}"
@@ -214,27 +217,30 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
 
 
 def _phases(step: Step) -> Iterator[str]:
-    """The axes, where each phase begins, and its name if there is space for it."""
+    """Draw the axes and the start of each phase, with the phase's name if there is space."""
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
     yield polyline([(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM)], class_="axis")
     begun = [(name, step.phases[name]) for name in PHASES if name in step.phases]
     for (name, begin), (_, end) in pairwise([*begun, ("", 1)]):
         x = _x(begin)
-        yield _upright(x, TOP, BOTTOM + 22, "grid")
+        yield _vertical(x, TOP, BOTTOM + 22, "grid")
         if width_of(name, "small") + 8 <= _x(end) - x:
             yield text(x + 4, BOTTOM + 18, name, class_="small faint")
 
 
 def _now(step: Step, asked: Asked) -> Iterator[str]:
-    """The moment: a line through the step, and its operation."""
+    """Draw the chosen moment: a line through the plot, and the operation that runs then."""
     share = asked.moment / MOMENTS
-    yield _upright(_x(share), TOP, BOTTOM, "moment")
+    yield _vertical(_x(share), TOP, BOTTOM, "moment")
     yield fitted(SIDE, TOP, f"at {asked.moment} % of the step", WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(step.at(share)), WIDTH, "faint")
 
 
 def _listed(held: Held | None, memory: int) -> Iterator[str]:
-    """The parts with their colours; and the bytes of each, unless they are still to be guessed."""
+    """List the parts of the memory with their colours and bytes.
+
+    While the bytes are still to be guessed, `held` is None, and they are left out.
+    """
     x = SIDE + 22
     y = TOP + 45
     for row, part in enumerate(Held._fields):
@@ -247,17 +253,17 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
         y += ROW
 
     y += 8 - ROW
-    yield _level(SIDE, WIDTH, y, "axis")
+    yield _horizontal(SIDE, WIDTH, y, "axis")
     if held is not None:
-        together = "end alarm" if held.total > memory else "end strong"
+        total_class = "end alarm" if held.total > memory else "end strong"
         yield text(x, y + ROW, "together", class_="strong")
-        yield text(WIDTH, y + ROW, short(held.total), class_=together)
+        yield text(WIDTH, y + ROW, short(held.total), class_=total_class)
     yield text(x, y + 2 * ROW, "the machine's memory")
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
 
 
 def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
-    """The marks of the guess that is asked for."""
+    """Draw the marks that the reader sets, if a guess is asked for."""
     if not asked.ask:
         return
     if asked.ask == HELD:

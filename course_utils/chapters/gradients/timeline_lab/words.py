@@ -10,7 +10,7 @@ from course_utils.core.say import Guess, seconds_text
 from course_utils.core.say import decimal_bytes_text as short
 from course_utils.engine.labs.draw import marks
 
-PARTS = {"passing": "in passing"}  # whose name for a reader is not that of the field
+PARTS = {"passing": "in passing"}  # the parts whose name for a reader differs from the field's
 ASKS = {
     HELD: "How full is the memory? Set a mark at each eighth of the step: "
     "100 is as full as it ever gets. Then press Show.",
@@ -19,7 +19,7 @@ ASKS = {
 
 
 def title(asked: Asked, step: Step) -> str:
-    """What is trained on what, and how long a step takes at the speed of the data sheet."""
+    """The model, its tokens and machines, and the seconds of a step by the data sheet."""
     tokens = f"{asked.batch:,} × {asked.tokens:,} tokens"
     machines = f"one {asked.machine}"
     if asked.machines > 1:
@@ -41,7 +41,11 @@ def when(moment: Moment) -> str:
 
 
 def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
-    """What to draw; or whether the step fits, when it is fullest, and how far off the marks are."""
+    """The sentence below the picture.
+
+    Before the reveal it asks for a guess. Then it tells whether the step fits, when the memory is
+    fullest, and how far off the marks are.
+    """
     if asked.hides:
         return ASKS[asked.ask]
     memory = machine_named(asked.machine).bytes
@@ -54,7 +58,7 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
 
 
 def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
-    """How far off the farthest mark was, or where the fullest moment is; empty without a mark."""
+    """How far off the farthest mark was, or when the fullest moment is; empty without a mark."""
     if asked.ask != FULLEST:
         return marks.farthest(guesses)
     if not guesses:
@@ -64,7 +68,7 @@ def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
 
 
 def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list[str]]:
-    """Every byte at the chosen moment and at the fullest; and the most that was measured."""
+    """The bytes of each part at the chosen and at the fullest moment, and the most measured."""
     now = step.at(asked.moment / MOMENTS).held
     most = step.fullest.held
     rows = [["bytes on each machine", "at this moment", "at the fullest"]]
