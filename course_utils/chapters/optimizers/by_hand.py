@@ -1,4 +1,4 @@
-"""An optimizer whose step is a function of the reader's, and a small run to try it on."""
+"""An optimizer that steps by the reader's function, and a small run to try the optimizer on."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,12 +12,12 @@ from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
 SEQUENCE = 32
-# Large enough to see which optimizer is ahead, and nine such runs take two seconds.
+# Such a run shows which optimizer is ahead, and nine of them take two seconds.
 TINY = {"layers": 1, "batch": 8}
 
 
 class ByHand(torch.optim.Optimizer):
-    """The optimizer of that name, whose step is the function `step`, as notebook 6 writes it."""
+    """One of the optimizers in RULES, which steps by the function `step` that a reader wrote."""
 
     def __init__(self, parameters: Iterable[Tensor], name: str, step: Callable, lr: Number) -> None:
         if name not in RULES:
@@ -34,19 +34,24 @@ class ByHand(torch.optim.Optimizer):
             self._step_group(group)
 
     def _step_group(self, group: dict) -> None:
+        """Step one group of parameters, and keep the rule's numbers in the group's dict."""
         parameters = group["params"]
         p = torch.cat([parameter.detach().flatten() for parameter in parameters])
         g = torch.cat([parameter.grad.flatten() for parameter in parameters])
-        zeros = [torch.zeros_like(p)] * self.rule.kept
+        zeros = [torch.zeros_like(p)] * self.rule.kept_count
         kept = group.get("kept", zeros)
-        new_p, *group["kept"] = self.rule.after(self.steps, p, g, kept, group["lr"])
+        new_p, *new_kept = self.rule.after(self.steps, p, g, kept, group["lr"])
+        group["kept"] = new_kept
         parts = new_p.split([parameter.numel() for parameter in parameters])
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.copy_(part.view_as(parameter))
 
 
 def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Sequence[Point]:
-    """The points that the optimizer comes to on that ground. Autograd computes the gradients."""
+    """The start, and the optimizer's point after each step down the ravine `ground`.
+
+    Autograd computes the gradients.
+    """
     p = torch.tensor(ground.start, dtype=torch.float64, requires_grad=True)
     optimizer = ByHand([p], name, step, lr)
     points = [tuple(p.tolist())]
@@ -66,7 +71,10 @@ def small_run(
     batch: int = 16,
     **options: object,
 ) -> training.Run:
-    """A transformer, 64 wide, that learns sums of digits with the optimizer that `make` returns."""
+    """Return a run of a transformer, 64 wide, that learns sums of digits.
+
+    `make` returns the optimizer of the parameters. `options` are those of `training.Run`.
+    """
     shape = predict.Transformer(
         layers=layers,
         width=64,
@@ -88,7 +96,7 @@ def small_run(
 
 
 def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int = 1) -> Number:
-    """The mean loss of the last ten of these steps."""
+    """Train a tiny model for so many steps, and return the mean loss of the last ten."""
     run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed, **TINY)
     losses = list(run.losses(steps))
     return sum(losses[-10:]) / 10

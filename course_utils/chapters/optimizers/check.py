@@ -14,7 +14,7 @@ from course_utils.engine.judging import Answers, function
 
 @function([(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)], tolerance=1e-6)
 def initial_std(inputs: int, kept_share: Number) -> Answers:
-    """The standard deviation that keeps E[x²] through layers that zero a share of their outputs."""
+    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
     variance = 1 / (inputs * kept_share)
     right = math.sqrt(variance)
     yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
@@ -28,12 +28,13 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
 
 
 def _momentum_states() -> list[tuple]:
-    """A middle step, a first one, and one without a gradient."""
+    """The cases of `momentum`: a middle step, a first one, and one without a gradient."""
 
     def tensors(*scales: Number, seed: int) -> list[torch.Tensor]:
         draw = torch.Generator().manual_seed(seed)
         return [scale * torch.randn(4, generator=draw, dtype=torch.float64) for scale in scales]
 
+    # Before a first step the buffer is 0, and without a gradient g is 0.
     return [
         (*tensors(1, 1, 1, seed=1), 0.1, 0.9),
         (*tensors(1, 1, 0, seed=2), 0.5, 0.8),
@@ -45,7 +46,7 @@ def _momentum_states() -> list[tuple]:
 def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
-    """(parameter, buffer) after one step of SGD with momentum."""
+    """The check of a reader's momentum(p, g, buffer, lr, mu): (p, buffer) after a step."""
     b = mu * buffer + g
     yield (
         (p - lr * b, b),
@@ -74,6 +75,7 @@ def momentum(
 def _wrong_buffers(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
+    """Yield steps whose new buffer is wrong."""
     average = mu * buffer + (1 - mu) * g
     yield (
         (p - lr * average, average),
@@ -109,10 +111,10 @@ def _adamw(
     *,
     b1: Number = 0.9,
     b2: Number = 0.999,
-    weight: Number = 0.1,
+    weight: Number = 0.1,  # of the gradient in its average
     divisor: Divisor = _root_and_epsilon,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A step of AdamW; each option does one thing wrongly."""
+    """Return (p, m, v) after a step of AdamW. Other options than the defaults are mistakes."""
     p, g, m, v, t, lr, decay = state
     m = b1 * m + weight * g
     v = b2 * v + (1 - b2) * g * g
@@ -123,7 +125,10 @@ def _adamw(
 
 
 def _adamw_states() -> list[tuple]:
-    """A first and a later step, a tiny gradient, a step with decay, and one with decay alone."""
+    """The cases of `adamw_step`.
+
+    They are a first and a later step, a tiny gradient, a step with decay, and one with decay alone.
+    """
     draw = torch.Generator().manual_seed(6)
 
     def numbers(scale: Number = 1.0) -> torch.Tensor:
@@ -149,7 +154,7 @@ def adamw_step(
     lr: Number,
     decay: Number,
 ) -> Answers:
-    """(parameter, average, average of squares) after one step of AdamW."""
+    """The check of a reader's my_adamw(p, g, m, v, t, lr, decay): (p, m, v) after a step."""
     state = (p, g, m, v, t, lr, decay)
     new_p, new_m, new_v = _adamw(state)
     yield (
@@ -161,6 +166,7 @@ def adamw_step(
 
 
 def _wrong_formulas(state: tuple) -> Answers:
+    """Yield steps by AdamW's formulas with one mistake in them."""
     p, g, m, v, t, lr, decay = state
     uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # dividing by 1 - beta^∞ = 1
     yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
@@ -179,10 +185,11 @@ def _wrong_formulas(state: tuple) -> Answers:
 
 
 def _wrong_results(state: tuple) -> Answers:
+    """Yield steps with a wrong sign, decay or order, and averages that must not be kept."""
     p, g, m, v, t, lr, decay = state
     new_p, new_m, new_v = _adamw(state)
     shrunk_p = p * (1 - lr * decay)
-    uphill_p = 2 * p * (1 - lr * decay) - new_p
+    uphill_p = 2 * shrunk_p - new_p
     yield (uphill_p, new_m, new_v), "That goes up the slope: subtract the step."
     corrected_m = new_m / (1 - 0.9**t)
     corrected_v = new_v / (1 - 0.999**t)
@@ -191,7 +198,7 @@ def _wrong_results(state: tuple) -> Answers:
         "Return the averages as they are kept. The corrected ones are for this step alone.",
     )
     yield (new_p, new_v, new_m), "The order is (p, m, v)."
-    without_rate = _adamw((p, g, m, v, t, lr, decay / lr))
+    without_rate = _adamw((p, g, m, v, t, lr, decay / lr))  # so that lr × decay is decay alone
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by lr × decay."
@@ -206,7 +213,7 @@ def _wrong_results(state: tuple) -> Answers:
 # The accountant's term.
 
 Recipe = Mapping[str, tuple[str, ...]]
-STATES = [
+STATES = [  # numbers, recipe, GPUs, stage
     (1003, recipe_of("bf16+master adamw"), 8, 3),
     (1003, recipe_of("bf16+master adamw"), 8, 2),
     (1003, recipe_of("bf16+master adamw"), 8, 1),
@@ -228,7 +235,10 @@ STATES = [
 def _held(
     numbers: int, recipe: Recipe, share: Number, sharded: Collection[str]
 ) -> dict[str, Number]:
-    """The bytes of each part, if a GPU holds `share` of the numbers of each sharded part."""
+    """The bytes of each part on a GPU that holds `share` numbers of each sharded part.
+
+    Of a part that is not sharded, the GPU holds all numbers.
+    """
     held = {}
     for part, dtypes in recipe.items():
         bytes_each = sum(measure.DTYPES[dtype].itemsize for dtype in dtypes)
@@ -238,10 +248,10 @@ def _held(
 
 @function(STATES)
 def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
-    """A reader's state_bytes(numbers, recipe, gpus, stage): each part's bytes on each GPU."""
+    """The check of a reader's state_bytes(numbers, recipe, gpus, stage): bytes by part, per GPU."""
     share = numbers // gpus
     while share * gpus < numbers:
-        share += 1
+        share += 1  # round up
     sharded = predict.training.split_in(stage)
 
     right = _held(numbers, recipe, share, sharded)
@@ -272,6 +282,7 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
     lacking = [part for part in SHARDED_FROM if part not in recipe]
+    # A function that looks for every part is right until a recipe lacks one.
     stops = KeyError(lacking[-1]) if lacking else right
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)

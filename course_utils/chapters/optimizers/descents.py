@@ -20,7 +20,7 @@ from course_utils.core.say import Number
 
 T = TypeVar("T")  # numbers go in and numbers come out, tensors go in and tensors come out
 Point = tuple[Number, Number]
-LOST = 1e4  # an optimizer that is so far from the minimum does not come back
+LOST = 1e4  # an optimizer this far from the minimum is lost: it does not come back
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Rule:
     """
 
     step: Callable[..., Sequence]
-    kept: int  # how many numbers it keeps for each parameter; all are 0 at first
+    kept_count: int  # how many numbers it keeps for each parameter; all are 0 at first
     option: Number = 0.0  # μ, α or the decay
     counts: bool = False
 
@@ -163,8 +163,8 @@ LATE = 10  # a run is judged by its last tenth
 def walk(rule: Rule, ground: Ravine, lr: Number) -> Iterator[Point]:
     """Yield the start, and then the point after each step, until the rule is lost."""
     x, y = ground.start
-    kept_x = (0.0,) * rule.kept
-    kept_y = (0.0,) * rule.kept
+    kept_x = (0.0,) * rule.kept_count
+    kept_y = (0.0,) * rule.kept_count
     for t in count(1):
         yield x, y
         gradient_x, gradient_y = ground.gradient(x, y)
@@ -182,11 +182,12 @@ def descent(rule: Rule, ground: Ravine, lr: Number, steps: int) -> Sequence[Poin
 
 
 # The same paths as `walk` has. They are written out for two numbers, because runs of thousands of
-# steps then take a tenth of the time.
+# steps then take a tenth of the time. Only `_walk_momentum` can be lost: the steps of the others
+# are at most some ten times lr long.
 
 
 def _walk_momentum(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """Yield the points after each step of SGD or of momentum, until the rule is lost."""
+    """Yield the point after each step of SGD or of momentum, until the rule is lost."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     mu = rule.option
@@ -205,7 +206,7 @@ def _walk_momentum(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Itera
 
 
 def _walk_rmsprop(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """Yield the points after each step of RMSProp."""
+    """Yield the point after each step of RMSProp."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     alpha = rule.option
@@ -223,7 +224,7 @@ def _walk_rmsprop(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterat
 
 
 def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """Yield the points after each step of AdamW."""
+    """Yield the point after each step of AdamW."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     mean_x = 0.0
@@ -257,12 +258,12 @@ _FAST_WALKS = {
 }
 
 
-def late_places(
+def late_points(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> list[Point]:
-    """The points after each step of the last tenth; an empty list if the rule was lost.
+    """The points after each step of the run's last tenth; an empty list if the rule was lost.
 
-    A falling lr comes down to 0 on a straight line.
+    If `falling`, lr falls to 0 in a straight line.
     """
     rates: Iterable[Number] = repeat(lr, steps)
     if falling:
@@ -279,7 +280,7 @@ def end_loss(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> Number:
     """The largest loss of the last tenth of so many steps; infinite if the rule was lost."""
-    points = late_places(rule, ground, lr, steps, falling=falling)
+    points = late_points(rule, ground, lr, steps, falling=falling)
     by_x, mixed, by_y = ground.curvatures
     # `ground.loss` would take several times as long, and these can be a thousand points.
     doubled = [by_x * x * x + 2 * mixed * x * y + by_y * y * y for x, y in points]
@@ -287,9 +288,11 @@ def end_loss(
 
 
 def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -> Number:
-    """The learning rate beyond which the loss ends above where it began, found by bisection.
+    """The learning rate beyond which a run ends with a higher loss than it began with.
 
-    `ends_with` walks with a learning rate, and returns the loss at the end.
+    It is found by bisection.
+
+    `ends_with` walks with a learning rate, and returns the loss at the run's end.
     """
     began_with = ground.loss(*ground.start)
     least = 0.0
@@ -309,7 +312,7 @@ def steps_to_come_near(
 ) -> Number:
     """The number of steps after which the loss stays below that share of the first loss.
 
-    It is infinite if the loss is above at the last of `steps`, or if the rule was lost before.
+    It is infinite if the loss is above that share at the last step, or if the rule was lost before.
     """
     near = share * ground.loss(*ground.start)
     points = _FAST_WALKS[rule.step](rule, ground, repeat(lr, steps))

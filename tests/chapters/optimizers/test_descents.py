@@ -15,7 +15,7 @@ from course_utils.chapters.optimizers.descents import (
     Ravine,
     descent,
     end_loss,
-    late_places,
+    late_points,
     measured_largest_lr,
     steps_to_come_near,
 )
@@ -54,7 +54,7 @@ def torchs_path(name, lr, option, gradients):
 
 def our_path(rule, lr, gradients, p=1.0, zero=0.0):
     """The parameter after each step of our rule. Tensors can be given in place of floats."""
-    kept = [zero] * rule.kept
+    kept = [zero] * rule.kept_count
     path = []
     for t, g in enumerate(gradients, 1):
         p, *kept = rule.after(t, p, g, kept, lr)
@@ -215,8 +215,8 @@ def test_a_long_way_is_the_rules_own_step_by_step(name, degrees, falling):
     lr = 0.01
     steps = 400
     x, y = ground.start
-    kept_x = [0.0] * rule.kept
-    kept_y = [0.0] * rule.kept
+    kept_x = [0.0] * rule.kept_count
+    kept_y = [0.0] * rule.kept_count
     walked = []
     for t in range(1, steps + 1):
         rate = lr * (steps + 1 - t) / steps if falling else lr
@@ -225,7 +225,7 @@ def test_a_long_way_is_the_rules_own_step_by_step(name, degrees, falling):
         y, *kept_y = rule.after(t, y, gradient_y, kept_y, rate)
         walked.append((x, y))
     last_tenth = walked[-40:]
-    late = late_places(rule, ground, lr, steps, falling=falling)
+    late = late_points(rule, ground, lr, steps, falling=falling)
     assert np.array(late) == pytest.approx(np.array(last_tenth), abs=1e-9)
     largest = max(ground.loss(*point) for point in last_tenth)
     assert end_loss(rule, ground, lr, steps, falling=falling) == pytest.approx(largest, abs=1e-9)

@@ -1,9 +1,9 @@
 """The steepest direction limits the lr of SGD and of momentum; RMSProp's lr is a length.
 
 After two minutes the reader has seen SGD diverge beyond 2/λ, as predicted, and momentum move that
-limit and come lower. RMSProp comes down at every rate in 100 steps, whatever the steepness. But in
-the long run its loss stays as high as its last steps are long, unless lr falls. What it wins, it
-loses where the ravine is turned against the parameters.
+limit and come lower. In 100 steps, RMSProp comes down at every lr, whatever the steepness. But in
+the long run its loss stays the higher, the longer its last steps are, unless lr falls. RMSProp
+loses its advantage where the ravine is turned against the parameters.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from course_utils.engine.labs.lab import Lab
 
 
 class OptimizerLab(Lab):
-    """A race down a ravine, and how low each optimizer comes by its learning rate."""
+    """A race down a ravine, and the loss that each optimizer comes down to by learning rate."""
 
     name = "Optimizer lab"
     asks = Race
@@ -28,5 +28,5 @@ class OptimizerLab(Lab):
     view = staticmethod(view)
 
     def guesses(self, asked: Race, found: object) -> Sequence[Guess]:
-        """The learning rate that is marked, beside the one that was found by walking."""
+        """The learning rate that the reader has marked, beside the one found by walking."""
         return asked.guesses

@@ -1,4 +1,4 @@
-"""A race of optimizers down a ravine as it is asked for, and what can be guessed of it."""
+"""A race of optimizers down a ravine: the settings, the computed runs, and the reader's guess."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from course_utils.chapters.optimizers.descents import (
     Rule,
     descent,
     end_loss,
-    late_places,
+    late_points,
     measured_largest_lr,
     steps_to_come_near,
 )
@@ -21,10 +21,8 @@ from course_utils.core import predict
 from course_utils.core.say import Guess, Number
 from course_utils.engine.labs.fields import Said, among, choice, drawn, reveal, several, whole
 
-LINEAR = (
-    "SGD",
-    "momentum",
-)  # their steps are linear in the gradient, so a formula gives their limit
+# The steps of these are linear in the gradient, so a formula gives the limit of their lr.
+LINEAR = ("SGD", "momentum")
 STEPS = 100
 LONG_STEPS = 10_000
 NOBODY = "nobody"
@@ -48,7 +46,7 @@ def _offered_rates() -> list[float]:
 
 RATES = _offered_rates()
 DRAWN_RATES = RATES[::4]  # the rates at which curves of short runs are computed
-FEWER_RATES = RATES[::14]  # and of long runs, which take thousands of steps each
+FEWER_RATES = RATES[::14]  # those of long runs, which take thousands of steps each
 SHORT = "100 steps"
 LONG = "10,000 steps"
 FALLING = "10,000 steps, lr falling to 0"
@@ -63,7 +61,7 @@ PRESETS: dict[str, Said] = {
 
 
 def _is_free(said: Said) -> bool:
-    """Whether the reader may try other settings: not between a guess and its answer."""
+    """Whether the reader may try other settings: not while a guess waits for its answer."""
     return said["guessed"] == NOBODY or bool(said["shown"])
 
 
@@ -71,8 +69,8 @@ def _is_free(said: Said) -> bool:
 class Race:
     """The ravine, the optimizers that race, and the step to look at.
 
-    The reader may guess the largest learning rate of one of them. Its curve, which would give that
-    away, is drawn only when the answer is shown.
+    The reader may guess the largest learning rate of one optimizer. The curve of this optimizer,
+    which would give the answer away, is drawn only when the answer is shown.
     """
 
     racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
@@ -82,6 +80,7 @@ class Race:
         "steepness", (1, 3, 10, 30, 100, 300, 1000), 100, width_px=190, when=_is_free
     )
     degrees: int = whole("turned by", 0, 0, 45, step=5, width_px=220, play=True, when=_is_free)
+    # Which run is judged: SHORT, LONG or FALLING.
     run: str = choice("after", (SHORT, LONG, FALLING), SHORT)
     step: int = whole("step", STEPS, 0, STEPS, width_px=220, play=True)
     guessed: str = choice("guess for", (NOBODY, *RULES), NOBODY)
@@ -100,7 +99,7 @@ class Race:
 
     @property
     def ground(self) -> Ravine:
-        """The ravine."""
+        """The ravine with the chosen steepness and turn."""
         return Ravine(self.steepness, self.degrees)
 
     @property
@@ -111,7 +110,7 @@ class Race:
         return self.guessed
 
     def rule(self, name: str) -> Rule:
-        """The rule of that optimizer, with the momentum that is asked for."""
+        """The rule of that optimizer, with the chosen μ."""
         if name == "momentum":
             return replace(RULES[name], option=self.momentum)
         return RULES[name]
@@ -128,7 +127,7 @@ class Race:
 
     @property
     def last_steps(self) -> int:
-        """How many steps there are at the run's end by which it is judged."""
+        """How many steps the last tenth of the run has, by which the run is judged."""
         return self.steps // LATE
 
     @property
@@ -152,13 +151,13 @@ class Race:
         return end_loss(self.rule(name), self.ground, lr, self.steps, falling=self.is_falling)
 
     def lowest(self, name: str) -> tuple[Number, Number]:
-        """The lowest `end_loss` over all learning rates that are drawn, and that learning rate."""
+        """The lowest `end_loss` over all drawn learning rates, and the lr that it was found at."""
         return min((self.end_loss(name, lr), lr) for lr in self.drawn_rates)
 
     def steps_to_come_near(self, name: str) -> tuple[Number, Number]:
-        """The fewest steps to come near over all learning rates, and that learning rate.
+        """The fewest steps to come near the minimum, over all learning rates, and their lr.
 
-        After them the loss stays below a thousandth of the first one, up to step 1,000.
+        Near means that up to step 1,000 the loss stays below a thousandth of the first one.
         """
         rule = self.rule(name)
         found = []
@@ -168,9 +167,9 @@ class Race:
         return min(found)
 
     def limit(self, name: str) -> Number:
-        """The learning rate beyond which the optimizer ends higher than it began, by the formula.
+        """The learning rate beyond which the optimizer ends with a higher loss than at the start.
 
-        It is infinite where there is no formula.
+        A formula gives it. Where there is none, the limit is infinite.
         """
         if name == "RMSProp" and self.run == LONG:
             return predict.largest_settled_lr(self.first_loss, self.steepness, self.degrees)
@@ -190,12 +189,12 @@ class Race:
         return predict.settled_loss(lr, self.steepness, self.degrees)
 
     def measured_limit(self, name: str) -> Number:
-        """The same as `limit`, by walking; at most the largest learning rate that is drawn."""
+        """The same limit, found by walking down the ravine; at most the last of RATES."""
         return min(_measured_limit(self.rule(name), self.ground, self.run), RATES[-1])
 
     @property
     def guesses(self) -> Sequence[Guess]:
-        """The mark, if there is one, beside the limit that was found by walking."""
+        """The reader's mark, if there is one, beside the limit that is found by walking."""
         (level,) = self.guess
         if level is None or self.guessed == NOBODY:
             return ()
@@ -209,8 +208,8 @@ def _steps_of(run: str) -> int:
 
 @lru_cache(maxsize=64)
 def _last_points(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Sequence[Point]:
-    late = late_places(rule, ground, lr, LONG_STEPS, falling=falling)
-    return late[-STEPS - 1 :]
+    late = late_points(rule, ground, lr, LONG_STEPS, falling=falling)
+    return late[-STEPS - 1 :]  # the point before the last steps is the first
 
 
 @lru_cache(maxsize=256)

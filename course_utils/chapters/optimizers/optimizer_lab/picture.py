@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from course_utils.chapters.optimizers.descents import Point, Ravine
 from course_utils.chapters.optimizers.optimizer_lab.asked import (
-    FALLING,
     LINEAR,
     LONG,
     NOBODY,
@@ -27,8 +26,8 @@ WIDTH = 1000
 HEIGHT = 342
 TOP = 26
 SIDE = 312
-EDGE = 2.0  # the paths are drawn from -2 to 2 in both parameters
-LOWEST = 1e-9  # the losses that are drawn; one that lies beyond is drawn at the edge
+EDGE = 2.0  # the paths are drawn from -EDGE to EDGE in both parameters
+LOWEST = 1e-9  # the losses that are drawn; one that lies beyond them is drawn at the edge
 HIGHEST = 100.0
 PARAMETER = Axis(-EDGE, EDGE, linear=True)
 PATHS = Plot(2, TOP, SIDE, SIDE, PARAMETER, PARAMETER)
@@ -42,7 +41,7 @@ TRACK = marks.Track((BY_RATE.left, TRACK_Y), (BY_RATE.right, TRACK_Y))
 
 
 def view(race: Race, found: object) -> View:
-    """Both plots, the table of the lowest losses, and perhaps a mark for a guess."""
+    """Draw both plots, the table of the lowest losses, and the mark if the reader guesses."""
     parts = [*_paths(race), *_losses(race), *_table(race)]
     if race.guessed != NOBODY:
         parts.append(marks.drawn("guess", race, [TRACK]))
@@ -57,7 +56,10 @@ def view(race: Race, found: object) -> View:
 
 
 def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterator[str]:
-    """A line through points, cut at the frame; points nearer than `least` are left out."""
+    """Draw a line through the points, cut at the frame.
+
+    A point nearer than `least` pixels to the one before is left out.
+    """
     places = []
     for x, y in points:
         right = SIDE * (x + EDGE) / (2 * EDGE)
@@ -69,7 +71,7 @@ def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterato
 
 @lru_cache(maxsize=64)
 def _ground(ravine: Ravine) -> str:
-    """The frame with lines of equal loss, each of a loss four times as high as the last one's."""
+    """Draw the frame with lines of equal loss: from line to line the loss is four times as high."""
     first_loss = ravine.loss(*ravine.start)
     drawn = [rect(PATHS.left, TOP, SIDE, SIDE, class_="contour")]
     for power in range(-6, 3):
@@ -79,12 +81,13 @@ def _ground(ravine: Ravine) -> str:
 
 
 def _paths(race: Race) -> Iterator[str]:
-    yield fitted(PATHS.left, TOP - 8, _which_steps(race), PATHS.right, "strong")
+    """Draw each optimizer's path down the ravine, up to the present step."""
+    yield fitted(PATHS.left, TOP - 8, _title_of_paths(race), PATHS.right, "strong")
     yield _ground(race.ground)
     yield cross(*PATHS.at(0, 0), 7, class_="start")
     for name in race.racing:
         points = race.descent(name)[: race.step + 1]
-        if points:  # there are none if it was lost long before the last steps
+        if points:  # there are none if the optimizer was lost long before the last steps
             yield from _lines(points, f"line {name.lower()}")
             yield _end(points[-1], name)
     x, y = PATHS.at(*race.ground.start)
@@ -93,7 +96,7 @@ def _paths(race: Race) -> Iterator[str]:
 
 
 def _end(point: Point, name: str) -> str:
-    """A dot where a path ends, or a cross at the frame where it has left the picture."""
+    """Draw a dot where a path ends, or a cross at the frame if the path has left the picture."""
     x, y = PATHS.at(*point)
     is_inside = max(map(abs, point)) <= EDGE
     if is_inside:
@@ -101,12 +104,13 @@ def _end(point: Point, name: str) -> str:
     return cross(x, y, class_="pointed")
 
 
-def _which_steps(race: Race) -> str:
+def _title_of_paths(race: Race) -> str:
+    """The title of the paths: which steps are drawn, and the learning rate."""
     if race.run == SHORT:
         return f"{race.step} steps at lr = {race.lr:g}"
     before = race.steps - STEPS
     rate = f"lr = {race.lr:g}"
-    if race.run == FALLING:
+    if race.is_falling:
         rate = f"an lr that began at {race.lr:g}"
     return f"Steps {before:,} to {before + race.step:,} at {rate}"
 
@@ -115,15 +119,16 @@ def _which_steps(race: Race) -> str:
 
 
 def _losses(race: Race) -> Iterator[str]:
-    """Each optimizer's loss by learning rate, with a dot at the present one; and predictions."""
-    yield BY_RATE.frame(_which_loss(race))
+    """Draw each optimizer's loss by learning rate, and mark the present learning rate."""
+    yield BY_RATE.frame(_title_of_curves(race))
     for name in race.racing:
         if name != race.hidden:
             yield from _loss_by_rate(race, name)
-    yield _across(race.lr, "leader")
+    yield _vertical(race.lr, "leader")
 
 
 def _loss_by_rate(race: Race, name: str) -> Iterator[str]:
+    """Draw an optimizer's curve, the formula's prediction, and a dot at the present lr."""
     limit = race.limit(name)
     rates = race.drawn_rates
     if name in LINEAR:
@@ -132,38 +137,38 @@ def _loss_by_rate(race: Race, name: str) -> Iterator[str]:
         rates = sorted([*below, 0.99 * limit, 1.05 * limit])
     curve = [(lr, race.end_loss(name, lr)) for lr in rates]
     yield BY_RATE.line(curve, f"line {name.lower()}")
-    if name in LINEAR and race.run != FALLING:
-        yield _across(limit, "line predicted dashed")
+    if name in LINEAR and not race.is_falling:
+        yield _vertical(limit, "line predicted dashed")
     elif name == "RMSProp" and race.run == LONG:
         yield BY_RATE.line(_settled(race), "line predicted dashed")
     x, y = BY_RATE.at(race.lr, race.end_loss(name, race.lr))
     yield dot(x, y, 5, class_=name.lower())
 
 
-def _across(lr: Number, class_: str) -> str:
-    """A vertical line at that learning rate."""
+def _vertical(lr: Number, class_: str) -> str:
+    """Draw a vertical line at that learning rate."""
     return BY_RATE.line([(lr, LOWEST), (lr, HIGHEST)], class_)
 
 
-def _which_loss(race: Race) -> str:
-    """The title of the curves: the largest of several losses, as the last may be low by chance."""
+def _title_of_curves(race: Race) -> str:
+    """The title of the curves: the largest of several losses, as one may be low by chance."""
     more = " steps"
-    if race.run == FALLING:
+    if race.is_falling:
         more = ", lr falling"
     return f"Largest loss of the last {race.last_steps:,}{more}"
 
 
 def _settled(race: Race) -> Sequence[Point]:
-    """RMSProp's loss by the formula, from the smallest learning rate to where the picture ends."""
+    """RMSProp's loss by the formula, from the smallest learning rate to the picture's edge."""
     highest_drawn = math.sqrt(HIGHEST / race.settled_loss(1.0))  # the loss grows as lr²
     rates = (RATES[0], min(RATES[-1], highest_drawn))
     return [(lr, race.settled_loss(lr)) for lr in rates]
 
 
 def _table(race: Race) -> Iterator[str]:
-    """Each optimizer's colour, the limit of its lr, its lowest loss, and the lr of that.
+    """Draw a row for each optimizer: colour, limit of lr, lowest loss, and the lr of this loss.
 
-    Of the one whose curve is hidden, the numbers are hidden, too.
+    As long as an optimizer's curve is hidden, its numbers are hidden, too.
     """
     rows = [("", "limit", "lowest", "at lr")]
     for row, name in enumerate(race.racing, 1):
@@ -185,8 +190,11 @@ def _table(race: Race) -> Iterator[str]:
 
 
 def _limit_text(race: Race, name: str) -> str:
-    """The limit by its formula; a dash where we know none: a falling rate, and AdamW's long run."""
-    if race.run == FALLING or (race.run == LONG and name == "AdamW"):
+    """The limit by the formula.
+
+    It is a dash where no formula is known: for a falling lr, and for AdamW's long run.
+    """
+    if race.is_falling or (race.run == LONG and name == "AdamW"):
         return "–"
     limit = race.limit(name)
     if limit == math.inf:
@@ -194,7 +202,7 @@ def _limit_text(race: Race, name: str) -> str:
     return f"{limit:.2g}"
 
 
-# What there is to say.
+# The sentences.
 
 
 def _question(race: Race) -> Iterator[str]:
@@ -209,6 +217,7 @@ def _question(race: Race) -> Iterator[str]:
 
 
 def _meaning(race: Race) -> str:
+    """The text below the picture: who diverges and who leads, or the answer to the guess."""
     diverging = [why_it_diverges(race, name) for name in race.racing if name != race.hidden]
     if race.shown and race.guessed != NOBODY:
         sentences = [_found(race, race.guessed), marks.farthest(race.guesses), *diverging]
@@ -218,7 +227,7 @@ def _meaning(race: Race) -> str:
 
 
 def _found(race: Race, name: str) -> str:
-    """The largest learning rate with which it comes down, as predicted and as measured."""
+    """The largest lr with which the optimizer comes down, as predicted and as measured."""
     subject = _subject(name)
     measured = race.measured_limit(name)
     if measured == RATES[-1]:
@@ -227,13 +236,13 @@ def _found(race: Race, name: str) -> str:
             "where this axis ends."
         )
     if race.run == LONG and name == "RMSProp":
-        eightfold = race.settled_loss(1.0) * 8
+        eightfold = race.settled_loss(1.0) * 8  # the loss at lr = 1 is the factor of lr²
         return (
             f"In the long run {subject}'s loss is {eightfold:.4g} × lr²/8. "
             f"That is the {race.first_loss:.3g} of the start "
             f"at lr = {race.limit(name):.3g}; measured: {measured:#.3g}."
         )
-    if name not in LINEAR or race.run == FALLING:
+    if name not in LINEAR or race.is_falling:
         return (
             f"After {race.run}, {subject} ends lower than it began "
             f"up to lr = {measured:#.2g} or so."
@@ -244,19 +253,19 @@ def _found(race: Race, name: str) -> str:
 
 
 def _subject(name: str) -> str:
-    """The name as a sentence begins with it."""
+    """The name as the first word of a sentence: with a capital letter."""
     return f"{name[0].upper()}{name[1:]}"
 
 
 def why_it_diverges(race: Race, name: str) -> str:
-    """The reason why it diverges, in numbers; an empty string if it does not."""
+    """The reason why an optimizer diverges, in numbers; an empty string if it does not."""
     # Exactly at the limit the error neither grows nor shrinks.
     if race.lr <= race.limit(name) * (1 + 1e-9):
         return ""
     if name not in LINEAR:
         return f"{name} ends higher than it began: it goes to and fro by lr/2 = {race.lr / 2:g}."
-    if race.run == FALLING and race.end_loss(name, race.lr) < math.inf:
-        return ""  # its error grew at first, but shrank once lr was below the limit
+    if race.is_falling and race.end_loss(name, race.lr) < math.inf:
+        return ""  # the error grew at first, but shrank once lr was below the limit
     mu = race.momentum if name == "momentum" else 0.0
     product = race.lr * race.steepness
     most = 2 * (1 + mu)
@@ -267,13 +276,14 @@ def why_it_diverges(race: Race, name: str) -> str:
 
 
 def _leading(race: Race) -> str:
-    """The optimizer that is lowest at the present step; at the run's end, as the curves count."""
+    """The sentence on who is lowest: at the present step, or at the end as the curves show it."""
     if race.step == STEPS:
         return _ending_lowest(race)
     return _lowest_so_far(race)
 
 
 def _ending_lowest(race: Race) -> str:
+    """The sentence on the optimizers whose largest loss of the last steps is the lowest."""
     losses = {name: race.end_loss(name, race.lr) for name in race.racing}
     least = min(losses.values())
     if least == math.inf:
@@ -288,6 +298,7 @@ def _ending_lowest(race: Race) -> str:
 
 
 def _lowest_so_far(race: Race) -> str:
+    """The sentence on the optimizers whose loss after the present step is the lowest."""
     losses = {}
     for name in race.racing:
         points = race.descent(name)
