@@ -24,14 +24,14 @@ MASTERS_AND_UPDATES = [
 def _stored_as(
     numbers: list[Number], fmt: str, dtype: torch.dtype, shape: torch.Size
 ) -> torch.Tensor:
-    """The numbers as that format stores them, by our own rounding and not by torch's cast."""
+    """A tensor of the numbers, rounded to the format by our own code and not by torch's cast."""
     stored = [floats.stored(number, fmt) for number in numbers]
     return torch.tensor(stored, dtype=dtype).reshape(shape)
 
 
 @function(MASTERS_AND_UPDATES)
 def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
-    """(the fp32 master after the update, its bf16 copy), number by number."""
+    """The check of a reader's master_step(master, update): (the new fp32 master, its bf16 copy)."""
     pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
     sums = [weight + change for weight, change in pairs]
     new = _stored_as(sums, "fp32", torch.float32, master.shape)
@@ -71,7 +71,7 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
-SCALES_AND_STEPS = [
+SCALES_AND_STEPS = [  # scale, good steps before, whether all gradients are finite, interval
     (65_536.0, 3, True, 5),
     (65_536.0, 3, False, 5),
     (1024.0, 4, True, 5),
@@ -83,7 +83,7 @@ SCALES_AND_STEPS = [
 
 @function(SCALES_AND_STEPS)
 def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -> Answers:
-    """(scale, good steps) after a step, as torch's GradScaler has them."""
+    """The check of a reader's my_rule(scale, good_steps, finite, interval), as in GradScaler."""
 
     def after(*, doubles: bool) -> tuple[Number, int]:
         if not finite:
@@ -128,13 +128,13 @@ TRAINS = (
 
 
 def _mended(letter: str) -> Check:
-    """The check of one of the repair shop's loops; the record of answers knows it by its name."""
+    """Make the check of the repair shop's loop with this letter."""
 
     def mended(loop: repair.Loop) -> None:
-        """A mended loop of the repair shop: it trains as in fp32, with products in 16 bits."""
+        """The check of a mended loop: it has to train as in fp32, with products in 16 bits."""
         _judge(loop)
 
-    mended.__name__ = f"mended_{letter}"
+    mended.__name__ = f"mended_{letter}"  # the name under which answers are recorded
     return objection(TRAINS, ours=repair.loop())(mended)
 
 
@@ -147,10 +147,12 @@ mended_e = _mended("e")
 
 @cache
 def _right() -> repair.Seen:
+    """What is seen of the loop without a fault."""
     return repair.seen(repair.loop())
 
 
 def _judge(loop: repair.Loop) -> None:
+    """Raise NotAttemptedError or NotYetError, with a sentence, if the loop is not mended."""
     if repair.is_untouched(loop):
         raise NotAttemptedError("Change the loop above, and run both cells again.")
     seen, error = call(lambda: repair.seen(loop))
@@ -163,15 +165,15 @@ def _judge(loop: repair.Loop) -> None:
             f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: "
             "keep the last line, yield."
         )
-    objected = next(_objections(seen, _right()), "")
-    if objected:
-        raise NotYetError(objected)
+    complaint = next(_objections(seen, _right()), "")
+    if complaint:
+        raise NotYetError(complaint)
 
 
 def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
-    """What is wrong with a loop that ran to its end; only the first of them is said.
+    """Yield what is wrong with a loop that ran to its end. Only the first sentence is shown.
 
-    The margins are far wider than what one processor rounds otherwise than another.
+    The margins are far wider than the differences in rounding between processors.
     """
     if not seen.norms:
         yield ("The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?")
@@ -196,6 +198,7 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
 
 
 def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
+    """Yield what is wrong with the gradients that the optimizer got."""
     first = seen.norms[0]
     largest = max(seen.norms)
     if seen.zeros[0] > 0:
@@ -220,7 +223,7 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
 
 
 def _why_far_too_small(norm: Number, wanted: Number) -> str:
-    """Why a gradient's norm is thousands of times too small, if the norm tells; else nothing."""
+    """Why a norm is over a thousand times too small; an empty string if the reason is unknown."""
     if norm > wanted / 1000:
         return ""
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
@@ -236,7 +239,8 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
 
 # The accountant's term.
 
-# By name: the parameters' dtype, the gradients', the optimizer's numbers, the master's.
+# By the recipe's name: the dtype of the parameters, that of the gradients, those of the optimizer's
+# numbers, and that of the master, if there is one.
 RECIPES = {
     "fp32 adamw": ("fp32", "fp32", ("fp32", "fp32"), ()),
     "fp32 sgd": ("fp32", "fp32", (), ()),
@@ -252,10 +256,10 @@ RECIPES = {
 
 @function([(name,) for name in RECIPES])
 def recipe(name: str) -> Answers:
-    """A reader's recipe(name): the dtypes of each part."""
+    """The check of a reader's recipe(name): the dtypes of each part."""
     dtype, gradients, numbers, master = RECIPES[name]
     wide = "fp32" if master else dtype
-    kept = len(numbers)
+    kept_count = len(numbers)
     right = {
         "parameters": (dtype,),
         "gradients": (gradients,),
@@ -268,11 +272,11 @@ def recipe(name: str) -> Answers:
         "Other formats than bf16 and fp32 can stand in a name: take the one that stands there.",
     )
     yield (
-        right | {"optimizer": (dtype,) * kept},
+        right | {"optimizer": (dtype,) * kept_count},
         "With a master, the optimizer's numbers are in fp32, too.",
     )
     yield (
-        right | {"optimizer": ("fp32",) * kept},
+        right | {"optimizer": ("fp32",) * kept_count},
         "Without a master, the optimizer's are as the parameters.",
     )
     yield (

@@ -11,7 +11,7 @@ from course_utils.engine.figures.style import COLOURS, axes_with, key, label, me
 def weights_by_step(
     alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]
 ) -> Figure:
-    """A weight in bf16 alone, and an fp32 master with its bf16 copy, after the same updates."""
+    """Draw a weight in bf16 alone, and an fp32 master with its bf16 copy, over the same updates."""
     title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
     orange = COLOURS["measured"]
     with axes_with(title, "step", "weight") as axes:
@@ -32,7 +32,7 @@ def weights_by_step(
 def scales_by_step(
     scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]
 ) -> Figure:
-    """The loss scale by a rule and by torch's own, and the limits from which gradients overflow."""
+    """Draw the loss scale by a rule and by torch, and the scales from which gradients overflow."""
     title = "Halved at once, doubled after patience: the scale finds its limit"
     with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:
         axes.plot(limits, color=COLOURS["limit"], linestyle=":")

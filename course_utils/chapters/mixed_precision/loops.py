@@ -1,7 +1,8 @@
 """The loops of the repair shop as notebook 7 shows them: the right one, and five with a fault.
 
-Each trains on a batch of 16,384 micro-batches, which are all the same 100 pairs of digits. So one
-micro-batch is computed, and `repair.add_up` adds its gradient that many times.
+`repair.FAULTS` names the fault of each loop. A loop trains on a batch of 16,384 micro-batches, all
+of which are the same 100 pairs of digits. So one micro-batch is computed, and `repair.add_up` adds
+up its gradient 16,384 times.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The repair shop of notebook 7: what its loops call, and what can be seen of them from outside."""
+"""The repair shop of notebook 7: what the loops call, and what can be seen of a loop that runs."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -37,21 +37,22 @@ NAMES = list(FAULTS.values())
 
 
 def loop(letter: str = "") -> Loop:
-    """The loop with that fault, or without a letter the right one."""
-    # Imported late, because the loops call this module.
+    """The loop with the fault of this letter in FAULTS; without a letter, the right loop."""
+    # Imported late, because that module imports this one.
     from course_utils.chapters.mixed_precision import loops
 
     return loops.BY_LETTER[letter]
 
 
 def is_untouched(answer: Loop) -> bool:
-    """Whether it is one of the broken loops, as the notebook shows them."""
+    """Whether the answer is still one of the broken loops, as the notebook shows them."""
     code = getattr(answer, "__code__", None)
     return code is not None and _essence(code) in _broken_ones()
 
 
 @cache
 def _broken_ones() -> list[tuple]:
+    """The essence of each broken loop's code."""
     essences = []
     for letter in FAULTS:
         # Each loop is compiled alone, as a cell is. Python compiles the same text to other code
@@ -68,9 +69,10 @@ def _essence(code: CodeType) -> tuple:
 
 
 def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
-    """Turn each gradient into the sum of `parts` equal ones, added one by one in that format.
+    """Turn each gradient into the sum of `parts` equal ones, added one by one in that dtype.
 
-    In fp32 and fp64 it is multiplied, because so many additions lose next to nothing there.
+    In fp32 and fp64 the gradient is multiplied, because so many additions lose next to nothing
+    there. ValueError for any other dtype but fp16 and bf16.
     """
     for parameter in model.parameters():
         gradient = parameter.grad
@@ -98,7 +100,7 @@ def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
     for n in range(1, parts + 1):
         before = total
         total = total + numbers
-        # Equal bits, because NaN is not equal to itself.
+        # Bits are compared, because NaN is not equal to itself.
         if n % 64 == 0 and total.view(torch.int16).equal(before.view(torch.int16)):
             break  # from here on, no addition changes anything
     return total
@@ -106,30 +108,33 @@ def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
 
 @dataclass
 class Seen:
-    """What was seen of a loop: its losses, and what each step of its optimizer got and lost."""
+    """What was seen of a loop: its losses, and the gradients and updates of its optimizer."""
 
     losses: list[Number] = field(default_factory=list)
-    zeros: list[Number] = field(default_factory=list)  # shares of the gradients that are 0
-    norms: list[Number] = field(default_factory=list)  # of the gradients
-    # Shares of the weights that did not move, though their gradient is not 0.
+    # Three lists with a number for each step of the optimizer: the share of the gradients that are
+    # 0, the norm of the gradients, and the share of the weights that did not move, though their
+    # gradient is not 0.
+    zeros: list[Number] = field(default_factory=list)
+    norms: list[Number] = field(default_factory=list)
     lost: list[Number] = field(default_factory=list)
-    products: set[torch.dtype] = field(default_factory=set)
-    # Each scaler that made a step, once.
+    products: set[torch.dtype] = field(default_factory=set)  # the dtypes of their results
+    # Each enabled scaler that made a step, once.
     scalers: list[torch.amp.GradScaler] = field(default_factory=list)
     error: RuntimeError | None = None
 
     @property
     def symptoms(self) -> dict[str, str]:
-        """Four lines for a table."""
+        """The name and value of four symptoms, as the lines of a table."""
         return {
-            f"loss after {STEPS} steps": self._ended,
+            f"loss after {STEPS} steps": self._how_it_ended,
             "gradients that are 0, first step": percent(self.zeros[0]),
             "norm of the gradients, first step": f"{self.norms[0]:.2g}",
             "updates lost, last step": percent(self.lost[-1]),
         }
 
     @property
-    def _ended(self) -> str:
+    def _how_it_ended(self) -> str:
+        """The last loss, or the step in which the loop stopped with an error."""
         if self.error:
             return f"stopped in step {len(self.losses) + 1}"
         last_loss = self.losses[-1]
@@ -139,7 +144,7 @@ class Seen:
 
 
 def percent(share: Number) -> str:
-    """A share in whole percent. A share below 1 % has two digits, so that it differs from none.
+    """A share in whole percent. A share below 1 % has two digits, so that it differs from 0 %.
 
     >>> percent(0.34), percent(0.0015), percent(0)
     ('34 %', '0.15 %', '0 %')
@@ -149,13 +154,16 @@ def percent(share: Number) -> str:
     return f"{100 * share:.0f} %"
 
 
-def seen(run: Loop) -> Seen:
-    """Run the loop on a new model, and watch every optimizer and every product from outside."""
+def seen(answer: Loop) -> Seen:
+    """Run a loop on a new model, and watch every optimizer and every product from outside.
+
+    ValueError if calling it gives no iterator of losses.
+    """
     found = Seen()
     weights = generator_for("weights", seed=0)
     model = models.MLP(precision.WIDTHS, nonlinearity="gelu", generator=weights)
     with cpu_threads(1), _watched(found):
-        losses = run(model, *precision.digit_pairs())
+        losses = answer(model, *precision.digit_pairs())
         if not isinstance(losses, Iterator):
             raise ValueError("It is no loop that yields its losses. Keep its last line.")
         try:
@@ -167,7 +175,7 @@ def seen(run: Loop) -> Seen:
 
 
 class _Watch:
-    """Hooks that note what every optimizer gets and loses, and in which format products are."""
+    """Hooks that note each optimizer's gradients and lost updates, and the format of products."""
 
     def __init__(self, found: Seen) -> None:
         self.found = found
@@ -194,16 +202,18 @@ def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
 
 
 def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    """A copy of all their numbers in one vector."""
+    """A copy of the tensors' numbers, all in one vector."""
     return torch.cat([tensor.detach().flatten().clone() for tensor in tensors])
 
 
 def _share(chosen: torch.Tensor) -> Number:
+    """The share of True in a tensor of booleans."""
     return chosen.double().mean().item()
 
 
 @contextmanager
 def _watched(found: Seen) -> Iterator[None]:
+    """Note in `found` what happens inside the `with` block."""
     watch = _Watch(found)
     with ExitStack() as hooks:
         for hook in (
@@ -218,7 +228,7 @@ def _watched(found: Seen) -> Iterator[None]:
 
 @contextmanager
 def _scalers_noted(found: Seen) -> Iterator[None]:
-    """Note every enabled scaler that makes a step. The method is patched, since it has no hooks."""
+    """Note every enabled scaler that makes a step. Scalers have no hooks, so `step` is patched."""
     scaler_step = torch.amp.GradScaler.step
 
     def noting_step(scaler: torch.amp.GradScaler, *given: object, **options: object) -> object:

@@ -1,4 +1,4 @@
-"""A format, a loss scale and the gradients of a batch, as they are asked for; and the cliffs."""
+"""The lab's settings: a format, a loss scale, and gradients; and where these have their cliffs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ AFTER = (0, 50, 100, 200)
 MICRO_BATCH = 100  # pairs of digits
 BATCHES = (MICRO_BATCH, 102_400, 1_638_400, 6_553_600)  # pairs of digits
 MOST = 56  # the loss scales of the lab are 2^0 to 2^56
-# The largest batch is 2^16 micro-batches, and a gradient of a mean over them is smaller by that.
+# Gradients are counted at scales from 2^LEAST on: the largest batch has 2^16 micro-batches, and the
+# gradients of its mean are those of a micro-batch at the scale 2^-16.
 LEAST = -16
 BIN = 1 / 4  # the width of a histogram's bin, in powers of two
 CLIFFS = ("lowest scale with no zero", "highest scale with none too large")
@@ -47,7 +48,7 @@ class Scaling:
 
     @property
     def drawn_power(self) -> int:
-        """The power of two by which gradients are multiplied in the picture: none before Show."""
+        """The power of two by which the picture multiplies the gradients: 0 before Show."""
         return self.power if self.shown else 0
 
 
@@ -55,22 +56,23 @@ class Scaling:
 class Gradients:
     """The unscaled gradients of a micro-batch, and how many of them a cast loses at each scale.
 
-    A gradient of 0 is left out.
+    Gradients that are 0 are left out.
     """
 
-    bins: Sequence[tuple[Number, int]]  # the power of two at which a bin begins, and its gradients
+    bins: Sequence[tuple[Number, int]]  # the power of two at which a bin begins, and its count
     ends: tuple[Number, Number]  # log2 of the smallest and of the largest
-    # By format, one pair for each scale from 2^LEAST on: how many become zero, and infinite.
+    # By format, a pair for each scale from 2^LEAST on: how many gradients become zero, and how many
+    # infinite.
     lost: Mapping[str, Sequence[tuple[int, int]]]
 
     def over(self, mean_over: int) -> "Gradients":
         """The same gradients for a loss that is a mean over so many pairs of digits.
 
-        Each gradient is smaller by the number of micro-batches, which is a power of two. Of the
-        scales those from 2^0 to 2^MOST are left.
+        Each gradient is divided by the number of micro-batches, which is a power of two. In `lost`
+        the scales from 2^0 to 2^MOST are left.
         """
         halvings = round(math.log2(mean_over / MICRO_BATCH))
-        first = -halvings - LEAST
+        first = -halvings - LEAST  # the place of the scale 2^-halvings, which is 2^0 from now on
         end = first + MOST + 1
         smallest, largest = self.ends
         return replace(
@@ -81,15 +83,19 @@ class Gradients:
         )
 
     def shares(self, fmt: str) -> list[tuple[Number, Number]]:
-        """The shares that become zero and infinite, at each scale; for gradients of `over`."""
+        """The shares that become zero and infinite, at each scale from 2^0 on.
+
+        Only the gradients that `over` returns have these scales.
+        """
         total = sum(count for _, count in self.bins)
         return [(zero / total, beyond / total) for zero, beyond in self.lost[fmt]]
 
     def cliffs(self, fmt: str) -> tuple[int, int]:
         """The smallest power of two without a zero, and the largest without an infinity.
 
-        Both are from 0 to MOST; for gradients of `over`.
+        Both are from 0 to MOST. Only the gradients that `over` returns have these scales.
         """
+        # The scales with a zero are the smallest ones, and those with an infinity the largest.
         scales_with_zeros = 0
         scales_with_infinities = 0
         for zero, beyond in self.lost[fmt]:
@@ -104,6 +110,6 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Found:
-    """The gradients of a micro-batch of 100 pairs."""
+    """The gradients of a micro-batch of 100 pairs; None until they are computed."""
 
     gradients: Gradients | None = None

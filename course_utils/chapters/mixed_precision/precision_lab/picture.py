@@ -24,16 +24,19 @@ HIGHEST = 28
 HISTOGRAM = (64, 44, 920, 116)  # left, top, width, height
 # A power of two is as wide as in the histogram.
 SHARES = (64, 228, 920 * MOST / (HIGHEST - LOWEST), 96)
-# The end of the axis is above every bin of every state. An axis of its own for each state would
-# move without a word.
+# The upper end of the axis, above every bin of every state. If each state had an end of its own,
+# the axis would change unnoticed.
 MANY = 1000
-NO_GRADIENTS = 0.5  # the lower end of a logarithmic axis
+NO_GRADIENTS = 0.5  # the lower end of the axis: it is logarithmic, so it cannot begin at 0
 CLASSES = ("fate-lost", "fate-subnormal", "fate-normal", "fate-lost")  # of the zones in `words`
 Bins = Sequence[tuple[Number, int]]
 
 
 def view(asked: Scaling, found: Found, guesses: Sequence[Guess]) -> View:
-    """The unscaled gradients and the marks; after Show the scaled ones, and what scales lose."""
+    """Draw the unscaled gradients and the marks.
+
+    After Show the gradients are scaled, and the share that is lost at each scale is drawn, too.
+    """
     gradients = found.gradients.over(asked.mean_over)
     drawn = [*_gradients(asked, gradients), *_shares(asked, gradients, guesses)]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, gradients, guesses))
@@ -41,14 +44,14 @@ def view(asked: Scaling, found: Found, guesses: Sequence[Guess]) -> View:
 
 def _meaning(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> str:
     if not asked.shown:
-        return words.question(asked, gradients)
+        return words.question(asked)
     if not guesses:
         return words.meaning(asked, gradients)
     return f"{marks.farthest(guesses)} {words.meaning(asked, gradients)}"
 
 
 def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
-    """The gradients in the colours of their fates, below the zones of the format."""
+    """Draw the gradients in the colours of what becomes of them, below the format's zones."""
     powers = Axis(
         LOWEST,
         HIGHEST,
@@ -76,7 +79,7 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
 
 
 def _zone(plot: Plot, name: str, begin: Number, end: Number, class_: str) -> Iterator[str]:
-    """A bar above the plot, with its name if there is space for it, and a line where it ends."""
+    """Draw a zone: a bar above the plot, with the name if it fits, and a line at the zone's end."""
     left = plot.x(max(begin, LOWEST))
     right = plot.x(min(end, HIGHEST))
     if right > left:
@@ -90,7 +93,7 @@ def _zone(plot: Plot, name: str, begin: Number, end: Number, class_: str) -> Ite
 
 
 def _outline(bins: Bins) -> list[Point]:
-    """A line that goes up and down again at each bin, because there may be gaps between bins."""
+    """The points of a line that goes up and down at each bin, because there may be gaps."""
     points = []
     for begin, count in bins:
         end = begin + BIN
@@ -103,7 +106,7 @@ def _outline(bins: Bins) -> list[Point]:
 
 
 def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> Iterator[str]:
-    """The marks for the two cliffs, and after Show the share that is lost at each scale."""
+    """Draw the marks for the two cliffs, and after Show the share that is lost at each scale."""
     scales = Axis(0, MOST, "loss scale", "2^{:g}".format, linear=True, marks=range(0, MOST + 1, 8))
     percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=2)
     plot = Plot(*SHARES, scales, percent)
@@ -129,7 +132,7 @@ def _beside(plot: Plot, track: marks.Track, name: str) -> str:
 
 
 def _lost(plot: Plot, asked: Scaling, gradients: Gradients) -> Iterator[str]:
-    """The curve of the share that is lost, both cliffs, and a dot at the present scale."""
+    """Draw the share that is lost by scale, a line at each cliff, and a dot at this scale."""
     curve = []
     for power, (zero, beyond) in enumerate(gradients.shares(asked.fmt)):
         curve.append((power, 100 * (zero + beyond)))

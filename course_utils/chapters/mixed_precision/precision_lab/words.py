@@ -1,4 +1,4 @@
-"""What the precision lab says of a format's zones, and of the loss scales that lose nothing."""
+"""The precision lab's sentences on a format's zones, and on the loss scales that lose nothing."""
 
 import math
 
@@ -10,7 +10,7 @@ from course_utils.core.say import Number, listed
 def share_text(share: Number) -> str:
     """A share in percent.
 
-    Two decimals tell one gradient of a few thousand from none, and all but one from all.
+    With two decimals, one gradient of a few thousand differs from none, and all but one from all.
 
     >>> [share_text(share) for share in (0, 0.4706, 0.0002, 0.9997, 1)]
     ['0 %', '47.06 %', '0.02 %', '99.97 %', '100 %']
@@ -32,7 +32,10 @@ def size_text(size: Number) -> str:
 
 
 def zones(fmt: str) -> list[tuple[str, Number, Number]]:
-    """What becomes of numbers by their size: words, and the powers of two from and up to which."""
+    """The zones of a format by the size of a number.
+
+    Each has a text on what becomes of the number, and the powers of two where it begins and ends.
+    """
     f = floats.FORMATS[fmt]
     edges = predict.rounding_edges(fmt)
     zero, normal, beyond = map(math.log2, edges)
@@ -47,8 +50,8 @@ def zones(fmt: str) -> list[tuple[str, Number, Number]]:
     ]
 
 
-def question(asked: Scaling, gradients: Gradients) -> str:
-    """What is to be guessed; it tells nothing that was measured."""
+def question(asked: Scaling) -> str:
+    """The question that the reader guesses at. It gives nothing away that was measured."""
     label = floats.FORMATS[asked.fmt].label
     return (
         "A loss scale moves all gradients to the right. "

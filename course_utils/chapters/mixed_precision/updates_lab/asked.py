@@ -1,4 +1,4 @@
-"""What the updates lab is asked: a step of the training, its learning rate, and a guess."""
+"""The updates lab's settings: a step of the training, its learning rate, and a guess."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ class Asked:
 class UpdateHistogram:
     """The sizes of one step's updates, in halves of their weights' gaps, and how many are lost."""
 
-    bins: Sequence[tuple[int, int]]  # the power of two at which a bin begins, and its updates
+    bins: Sequence[tuple[int, int]]  # the power of two at which a bin begins, and its count
     below: Number  # the share of the updates that are smaller than half a gap
     still: Number  # the share of the updates whose weight stayed as it was
 
 
 @dataclass(frozen=True)
 class Found:
-    """Each step of the training."""
+    """The updates of each step of the training; empty until they are computed."""
 
     steps: Sequence[UpdateHistogram] = ()

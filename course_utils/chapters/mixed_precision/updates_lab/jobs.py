@@ -11,7 +11,7 @@ from course_utils.subjects.training import precision
 
 @lru_cache(maxsize=2)
 def steps(rate: str) -> tuple[UpdateHistogram, ...]:
-    """Each step of the training with that learning rate."""
+    """The updates of each step of a training whose learning rate is "constant" or "falling"."""
     is_falling = rate == "falling"
     with cpu_threads(1):  # these counts are so small that a second thread would slow them down
         updates = precision.updates(STEPS, falling=is_falling)
@@ -19,6 +19,7 @@ def steps(rate: str) -> tuple[UpdateHistogram, ...]:
 
 
 def _histogram(half_gaps: Tensor, moved: Tensor) -> UpdateHistogram:
+    """Count a step's updates, from their sizes in half gaps and whether their weights moved."""
     powers, counts = half_gaps.log2().floor().unique(return_counts=True)
     return UpdateHistogram(
         bins=tuple(zip(powers.int().tolist(), counts.tolist(), strict=True)),

@@ -18,7 +18,7 @@ MOST = 3500  # the end of the axis; no bin has so many updates
 
 
 def view(asked: Asked, found: Found, guesses: Sequence[Guess]) -> View:
-    """Two frames and the marks, and after Show what was measured."""
+    """Draw two frames and the reader's marks, and after Show also what was measured."""
     drawn = [*_shares(asked, found, guesses), *_updates(asked, found)]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, found, guesses))
 
@@ -35,7 +35,10 @@ def _meaning(asked: Asked, found: Found, guesses: Sequence[Guess]) -> str:
 
 
 def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[str]:
-    """The curves and the marks of the guesses, for each of which there is a vertical track."""
+    """Draw the marks of the guesses, each on a vertical track.
+
+    After Show the curves are drawn, too, and how far off each guess was.
+    """
     steps = Axis(0, STEPS, "step", linear=True, marks=range(0, STEPS + 1, 50))
     percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=4)
     plot = Plot(*SHARES, steps, percent)
@@ -48,7 +51,7 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
 
 
 def _curves(plot: Plot, asked: Asked, found: Found) -> Iterator[str]:
-    """The predicted and the measured share over all steps, with a dot at the present one."""
+    """Draw the predicted and the measured share over all steps, and a dot at the present step."""
     predicted = []
     measured = []
     for number, step in enumerate(found.steps, 1):
@@ -61,7 +64,7 @@ def _curves(plot: Plot, asked: Asked, found: Found) -> Iterator[str]:
 
 
 def _updates(asked: Asked, found: Found) -> Iterator[str]:
-    """How many updates of that step there are of each size: lost ones in one colour, others not."""
+    """Draw how many updates of the step have each size. Lost ones have a colour of their own."""
     sizes = Axis(
         LOWEST,
         HIGHEST,
@@ -84,6 +87,7 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
 
 
 def _bar(plot: Plot, begin: int, count: int) -> str:
+    """Draw one bin of the histogram, which begins at this power of two."""
     left = plot.x(begin)
     top = plot.y(count)
     right = plot.x(begin + 1)
