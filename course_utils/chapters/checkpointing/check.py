@@ -10,9 +10,9 @@ from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
-# Of these, the loss is the fullest moment, and so the most that torch holds. GPT's own vocabulary
-# is too small for that: one layer holds more than its loss.
-STEPS = [
+# In these steps the loss is the fullest moment, so the most bytes that torch holds are those at the
+# loss. GPT's own vocabulary is too small for that: one layer holds more than the loss.
+STEPS = [  # model, batch, sequence, dtype, recomputed layers
     (replace(GPT, vocabulary=2600), 2, 64, "bf16", 0),
     (LLAMA, 1, 96, "bf16", 1),
     (LLAMA, 1, 96, "fp32", 3),
@@ -23,7 +23,7 @@ STEPS = [
 # The tolerance is for the angles of rotary positions, which the term leaves out.
 @function(STEPS, tolerance=0.01)
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what it adds at the loss."""
+    """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
     inputs = batch * sequence * m.width * BYTES[dtype]
@@ -37,8 +37,8 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     yield two_tensors, "The loss holds three tensors of the logits' shape, and not two."
     logits_alone = without_loss + BYTES[dtype] * logits
     yield logits_alone, "The loss holds 12 bytes a logit: LOGIT_BYTES."
-    all_whole = right + recomputed * (layer - inputs)
-    yield all_whole, "A recomputed layer keeps its input alone."
+    nothing_recomputed = right + recomputed * (layer - inputs)
+    yield nothing_recomputed, "A recomputed layer keeps its input alone."
     without_inputs = right - recomputed * inputs
     yield without_inputs, "A recomputed layer still keeps its input."
     without_last_norm = right - 2 * inputs
@@ -49,7 +49,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
 
 @function([(GPT, 3, 32, 0), (GPT, 3, 32, 2), (LLAMA, 1, 64, 1), (QWEN, 3, 16, 2)])
 def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
-    """A reader's step_flops(m, batch, sequence, recomputed): forward, backward, and recomputing."""
+    """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers."""
     plain = by_torch.step(m, batch, sequence, 0).flops
     right = by_torch.step(m, batch, sequence, recomputed).flops.total
     forward = plain["forward"]
@@ -74,7 +74,7 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
 
 @function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3)
 def interval(save_s: Number, failure_s: Number) -> Answers:
-    """A reader's interval(save_s, failure_s): the time between two saves that loses least time."""
+    """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
     # Intervals from 10 seconds on, each 0.02 % longer than the one before.
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
@@ -90,7 +90,7 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
     tolerance=1e-9,
 )
 def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
-    """A reader's lost_share(interval_s, save_s, failure_s, restart_s): the share of lost time."""
+    """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s)."""
     saves = save_s / interval_s
     failures = interval_s / 2 / failure_s
     restarts = restart_s / failure_s

@@ -14,7 +14,7 @@ def wasted_shares(
     simulated: Mapping[Number, Number],
     best_s: Number,
 ) -> Figure:
-    """The share of a run's time that saving and lost work take, by the time between two saves."""
+    """Draw the share of a run's time that is lost, by the time between two saves."""
     title = "Save too often or too rarely, and the run pays; in between there is room"
     x_name = "time between two saves"
     y_name = "share of the time that is lost"

@@ -1,11 +1,11 @@
-"""The exercise on atomic writing: judged by what the folder shows while a file is written."""
+"""The exercise on atomic writing, judged by what the folder holds while a file is written."""
 
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from os import fsync, replace
+from os import fsync, replace  # these stay the real ones while those of `os` are patched
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +15,8 @@ from course_utils.engine.judging.sentences import name_of, stopped
 OLD = b"the old contents"
 PIECES = [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
-CASES = [  # the old contents, if there are any, and the piece at which the disk is full
+# The old contents, or None without a file; and the piece at which the disk is full, or None.
+CASES = [
     (OLD, None),
     (None, None),
     (OLD, 2),
@@ -25,7 +26,7 @@ CASES = [  # the old contents, if there are any, and the piece at which the disk
 ]
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
 ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
-HIDDEN = (
+NOT_RAISED = (
     "raise the error again: the caller must not believe that all is saved. "
     "Let no second error hide it: use unlink(missing_ok=True)."
 )
@@ -40,7 +41,7 @@ Answer = Callable[[Path, Iterator[bytes]], object]
 
 
 def ours(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write another file, flush it, and rename it; after an error, remove it."""
+    """Write another file, flush it, and rename it to `path`; after an error, remove it."""
     beside = path.with_name(path.name + ".tmp")
     try:
         with open(beside, "wb") as file:
@@ -59,7 +60,7 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
     ours=ours,
 )
 def write_whole(answer: Answer) -> None:
-    """Write the pieces to another file and rename it; after an error only the old contents stay."""
+    """The check of a reader's write_whole(path, pieces): the file is old or new, never torn."""
     for old, fails_at in CASES:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "run.bin"
@@ -70,42 +71,50 @@ def write_whole(answer: Answer) -> None:
 
 @dataclass
 class _Save:
-    """A save by the reader's function, and what its folder shows meanwhile."""
+    """A save by the reader's function, and what its folder holds meanwhile.
+
+    The methods `rename` and `flush` stand in for the functions of `os`.
+    """
 
     path: Path
-    old: bytes | None
-    fails_at: int | None
-    full: OSError | None = None
-    seen: list[str] = field(default_factory=list)  # complaints
-    flushed_bytes: list[int] = field(default_factory=list)  # while the old contents stood
+    old: bytes | None  # contents of the file before the save; None without a file
+    fails_at: int | None  # number of the piece at which the disk is full
+    disk_full: OSError | None = None  # the error that is raised then
+    complaints: list[str] = field(default_factory=list)
+    # The size of the new file at each flush, as long as the old contents stand.
+    flushed_bytes: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.fails_at is not None:
-            self.full = OSError(28, "No space left on device")
+            self.disk_full = OSError(28, "No space left on device")
 
     @property
     def contents(self) -> bytes | None:
         return self.path.read_bytes() if self.path.exists() else None
 
     def pieces(self) -> Iterator[bytes]:
-        """Hand over the pieces, and look at the file each time; fail where the disk is full."""
-        for number, piece in enumerate([*PIECES, b""]):
+        """Yield the pieces, and look at the file before each; raise where the disk is full."""
+        after_the_last = b""  # so that the disk may be full after the last piece, too
+        for number, piece in enumerate([*PIECES, after_the_last]):
             self.look()
             if number == self.fails_at:
-                raise self.full
+                raise self.disk_full
             yield piece
 
     def look(self) -> None:
+        """Complain if the file no longer holds its old contents, and is not yet replaced."""
         if self.contents != self.old:
-            self.seen.append(TORN)
+            self.complaints.append(TORN)
 
     def rename(self, source: Path, *arguments: object, **options: object) -> None:
+        """Rename as os.replace does, but look at the file and at the source's folder first."""
         self.look()
         if Path(source).resolve().parent != self.path.parent.resolve():
-            self.seen.append(ELSEWHERE)
+            self.complaints.append(ELSEWHERE)
         replace(source, *arguments, **options)
 
     def flush(self, handle: object) -> None:
+        """Flush as os.fsync does, and note the size of the flushed file."""
         if self.contents == self.old:
             descriptor = handle if isinstance(handle, int) else handle.fileno()
             self.flushed_bytes.append(os.stat(descriptor).st_size)
@@ -115,7 +124,7 @@ class _Save:
 def _complaints(
     answer: Answer, path: Path, old: bytes | None, fails_at: int | None
 ) -> Iterator[str]:
-    """What is wrong, by what the folder shows before, while and after the function writes."""
+    """Yield what is wrong, by what the folder holds before, while and after the function writes."""
     inode = None
     if old is not None:
         path.write_bytes(old)
@@ -123,10 +132,10 @@ def _complaints(
     save = _Save(path, old, fails_at)
     with _watched(save):
         _, error = call(lambda: answer(path, save.pieces()))
-    if error and not save.full:
+    if error and not save.disk_full:
         yield f"it {stopped(answer, error)}"
-    yield from save.seen
-    if save.full:
+    yield from save.complaints
+    if save.disk_full:
         yield from _after_an_error(save, error)
         yield from _left_beside(path, "after an error ")
     else:
@@ -135,16 +144,18 @@ def _complaints(
 
 
 def _after_an_error(save: _Save, error: BaseException | None) -> Iterator[str]:
+    """Yield what is wrong after the disk was full; `error` is what the function raised."""
     if save.contents != save.old:
         yield f"after an error the file holds {save.contents!r}, and should hold {save.old!r}."
-    if error is not save.full:
-        yield HIDDEN
+    if error is not save.disk_full:
+        yield NOT_RAISED
 
 
 def _after_a_save(save: _Save, inode: int | None) -> Iterator[str]:
+    """Yield what is wrong after a save on a disk with space; the old file had this inode."""
     if save.contents != NEW:
         yield f"the file holds {save.contents!r}, and should hold {NEW!r}."
-    if save.path.stat().st_ino == inode:
+    if save.path.stat().st_ino == inode:  # it is still the old file
         yield IN_PLACE
     if len(NEW) not in save.flushed_bytes:
         yield NOT_FLUSHED
@@ -158,9 +169,9 @@ def _left_beside(path: Path, when: str) -> Iterator[str]:
 
 @contextmanager
 def _watched(save: _Save) -> Iterator[None]:
-    """Note how each rename and each flush goes.
+    """Let `save` see each rename and each flush inside the `with` block.
 
-    `os` is patched for that. An audit hook would be plainer, but Python has no event for os.fsync,
+    For this, `os` is patched. An audit hook would be plainer, but Python has no event for os.fsync,
     and a hook cannot be taken off again.
     """
     watched = {

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_SAVES = 100
+_SAVES = 100  # of a process, if the kill does not come before
 _LOOK_S = 0.0005  # between two looks at the folder
 # A forked process begins at once, with the state and the reader's functions in its memory. Until it
-# is killed it does nothing but save.
+# is killed, it only saves.
 _FORKING = multiprocessing.get_context("fork")
 
 
@@ -21,11 +21,12 @@ def left_by_a_kill(
     *,
     attempts: int = 9,
 ) -> object | None:
-    """What `load` returns after a process was killed while `save` overwrote a good file.
+    """Return what `load` finds after a process was killed while `save` overwrote a good file.
 
-    It is None if `load` fails. The process saves again and again, and it is killed with SIGKILL as
-    soon as its folder no longer holds that file alone and at its full length. If the kill came too
-    late, so that the file is whole again, all of it is tried once more.
+    The result is None if `load` fails. The process saves again and again, and is killed with
+    SIGKILL as soon as its folder holds anything else than this file at its full length. If the kill
+    comes too late, so that the file is whole again, all of this is done once more, up to `attempts`
+    times in all.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.pt"
@@ -43,6 +44,7 @@ def left_by_a_kill(
 def _kill_in_a_save(
     save: Callable[[object, Path], object], state: object, path: Path, size: int
 ) -> None:
+    """Start a process that saves, and kill it as soon as the file is not whole."""
     saver = _FORKING.Process(target=_save_again_and_again, args=(save, state, path))
     saver.start()
     try:
@@ -61,7 +63,8 @@ def _save_again_and_again(
 
 
 def _is_whole(path: Path, size: int) -> bool:
+    """Whether the file is alone in its folder and has that size."""
     try:
         return os.listdir(path.parent) == [path.name] and path.stat().st_size == size
-    except FileNotFoundError:  # removed between the two looks
+    except FileNotFoundError:  # removed after listdir had listed it
         return False

@@ -8,8 +8,8 @@ from course_utils.core import predict
 from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
-# With these numbers, every part of the state that is forgotten shows in the losses.
-STEPS = 300  # of the whole run, at whose end the learning rate is lowest
+# These numbers are chosen so that every forgotten part of the state shows in the losses.
+STEPS = 300  # of the whole run; at its end the learning rate is lowest
 WARMUP = 20
 PEAK_RATE = 0.02
 FLOOR_RATE = 0.005
@@ -27,19 +27,25 @@ class PositionDropout(nn.Module):
         self.share = share
 
     def forward(self, x: Float[Tensor, "b s h"], _turn: Tensor | None) -> Float[Tensor, "b s h"]:
-        """Drop positions, and scale up the rest, so that the mean stays the same."""
+        """Drop positions, and scale up the others, so that the mean stays the same."""
         one_each = torch.ones_like(x[..., :1])
         kept = nn.functional.dropout(one_each, self.share, self.training)
         return x * kept
 
 
 def learning_rate(step: int) -> Number:
-    """A line up, then half a cosine down; a run that has forgotten its step warms up again."""
+    """The learning rate at a step: a line up, then half a cosine down.
+
+    So a run that has forgotten its step warms up again, which shows in the losses.
+    """
     return training.warmup_cosine(step, PEAK_RATE, WARMUP, STEPS, floor=FLOOR_RATE)
 
 
 def new_run(seed: int = 0, dropout: Number = DROPOUT) -> training.Run:
-    """A GPT of one layer with dropout, before its first step. Seeds the shared generators, too."""
+    """Return a run of a one-layer GPT with dropout, before its first step.
+
+    The shared generators of Python, NumPy and torch are seeded, too.
+    """
     training.seed_all(seed)
     generator = training.generator_for("model", seed)
     shape = predict.Transformer(

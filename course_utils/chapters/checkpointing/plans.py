@@ -1,8 +1,8 @@
-"""What a plan of training takes on many GPUs, by the accountant's terms, and the best plan.
+"""The bytes and days of a training plan on many GPUs, by the accountant's terms, and the best plan.
 
-It is a bound and no forecast. Of each pass, only the longer counts: its products, or what it sends
-meanwhile. Nothing is said of tensor and pipeline parallelism, fp8, stragglers, saves that go on
-beside the run, and the allocator's gaps.
+The days are a lower bound and no forecast: a pass takes as long as its products, or as what it
+sends meanwhile, whichever is longer. Left out are tensor and pipeline parallelism, fp8, stragglers,
+saves that go on beside the run, and the allocator's gaps.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from course_utils.core.say import Number
 NODE = 8  # GPUs that NVLink connects
 # Each way, which is half of what the data sheets print.
 NVLINK_BYTES_PER_SEC = {"A100 SXM": 300e9, "H100 SXM": 450e9}
-SHARE = 0.5  # of the peak, while a GPU multiplies: assumed
+SHARE = 0.5  # the share of the peak that products reach: assumed
 RECIPES = ("fp32 adamw", "bf16+master adamw", "bf16+master adamw, fp32 gradients")
 BATCHES = (1, 2, 4, 8, 16, 32)
 BEFORE_GRADIENTS = (ours.AT_LOSS, ours.AT_OUTPUT)  # moments before which a step makes no gradient
@@ -32,10 +32,10 @@ class Task:
     model: ours.Model
     sequence: int
     tokens: Number
-    sequences: int  # of a step, on each GPU
+    sequences: int  # that each GPU trains on in a step
     gpus: int
     machine: str
-    gbit_per_sec: Number  # that a node sends, and as many that it receives
+    gbit_per_sec: Number  # of a node's network, in each direction
 
     def micro_batches(self, batch: int) -> int:
         """How many micro-batches of that size a step has on each GPU."""
@@ -47,7 +47,7 @@ class Task:
 
     @property
     def memory(self) -> int:
-        """Bytes of a GPU."""
+        """The bytes of a GPU's memory."""
         return MACHINES[self.machine].bytes
 
 
@@ -57,9 +57,9 @@ class Plan:
 
     recipe: str
     stage: int  # of ZeRO
-    over_node: bool  # each node has everything, split over its GPUs; else it is split over all
+    over_node: bool  # whether the state is split over a node's GPUs, or else over all GPUs
     batch: int  # sequences on a GPU at a time
-    recomputed: int  # layers
+    recomputed: int  # how many layers are recomputed
     minutes: int  # between two saves
 
 
@@ -74,18 +74,18 @@ class Pass:
 
     @property
     def overlapping_s(self) -> Number:
-        """The seconds of all of them, if they send while they multiply."""
+        """The seconds of all these passes, if they send while they multiply."""
         return self.count * max(self.compute_s, self.sent_s)
 
     @property
     def in_turn_s(self) -> Number:
-        """The seconds of all of them, if they do one after the other."""
+        """The seconds of all these passes, if they first multiply and then send."""
         return self.count * (self.compute_s + self.sent_s)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a plan takes."""
+    """The bytes that a plan takes on each GPU, and its time."""
 
     held: dict[str, int]  # bytes of each part on each GPU, at the fullest moment
     fits: bool
@@ -94,23 +94,23 @@ class Cost:
     step_s: Number  # if all sending overlaps with products
     lost: Number  # the share of the time that saves and failures take
     days: Number  # if all sending overlaps with products
-    most_days: Number  # if none does
+    most_days: Number  # if no sending overlaps with products
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan takes; the best plan, and what that takes."""
+    """The cost of a plan, beside the best plan and the cost of the best plan."""
 
     cost: Cost
     best: Plan
-    least: Cost
+    best_cost: Cost
 
     @property
     def score(self) -> Number:
-        """The best plan's days over this one's; 0 if it does not fit, or loses gradients."""
+        """The best plan's days over this plan's; 0 if this plan does not fit or loses gradients."""
         if not self.cost.fits or self.cost.loses_gradients:
             return 0
-        return self.least.days / self.cost.days
+        return self.best_cost.days / self.cost.days
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Planner:
     terms: object = ours
 
     def check(self, plan: Plan) -> None:
-        """Raise a sentence if the task has no such plan."""
+        """Raise ValueError, with the most that is possible, if the plan does not suit the task."""
         layers = self.task.model.layers
         if plan.recomputed > layers:
             raise ValueError(f"{self.task.name} has {layers} layers: recompute at most that many.")
@@ -132,7 +132,7 @@ class Planner:
             )
 
     def cost(self, plan: Plan) -> Cost:
-        """What the plan takes; raises a sentence if the task has no such plan."""
+        """Compute what the plan takes. ValueError if the plan does not suit the task."""
         self.check(plan)
         held = self._held(plan)
         passes = self._passes(plan)
@@ -151,20 +151,20 @@ class Planner:
         )
 
     def outcome(self, plan: Plan) -> Outcome:
-        """The plan beside the best one."""
-        return Outcome(self.cost(plan), self.best, self.least)
+        """The plan's cost beside that of the best plan."""
+        return Outcome(self.cost(plan), self.best, self.best_cost)
 
     @cached_property
-    def least(self) -> Cost:
-        """What the best plan takes."""
+    def best_cost(self) -> Cost:
+        """The cost of the best plan."""
         return self.cost(self.best)
 
     @cached_property
     def best(self) -> Plan:
-        """The plan that fits with the fewest days.
+        """The plan with the fewest days among those that fit.
 
-        A layer that is recomputed takes time and gives back memory. So the fewest layers with
-        which a plan fits are best. How often to save depends on nothing else.
+        Recomputing a layer takes time and saves memory. So it is best to recompute the fewest
+        layers with which a plan fits. The best interval between saves is the same for all plans.
         """
         minutes = min(MINUTES, key=self._lost)
         fitting = []
@@ -175,16 +175,17 @@ class Planner:
         return min(fitting, key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
-        """Every plan of the task that loses no gradients; none recomputes anything."""
+        """Yield every plan that loses no gradients, without recomputing."""
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
             plan = Plan(recipe, stage, over_node, batch, recomputed=0, minutes=MINUTES[0])
             has_sequences = batch <= self.task.sequences
-            splits_something = stage > 0 or not over_node
-            if has_sequences and splits_something and not self._loses_gradients(plan):
+            # Stage 0 splits nothing, so there is only one plan and not two.
+            is_no_repetition = stage > 0 or not over_node
+            if has_sequences and is_no_repetition and not self._loses_gradients(plan):
                 yield plan
 
     def _fewest_recomputed(self, plan: Plan) -> Plan | None:
-        """The plan with the fewest recomputed layers that fits, by bisection; None if none fits."""
+        """The plan with the fewest recomputed layers that still fits; None if it never fits."""
         fewest = 0
         enough = self.task.model.layers
         if not self._fits(replace(plan, recomputed=enough)):
@@ -201,18 +202,20 @@ class Planner:
         return sum(self._held(plan).values()) <= self.task.memory
 
     def _accumulates(self, plan: Plan) -> bool:
+        """Whether a step has several micro-batches, whose gradients are added up."""
         return self.task.micro_batches(plan.batch) > 1
 
     def _loses_gradients(self, plan: Plan) -> bool:
+        """Whether gradients are added up in bf16, where a long sum stops."""
         return self._accumulates(plan) and self._dtype(plan, "gradients") == "bf16"
 
     def _dtype(self, plan: Plan, part: str) -> str:
-        """The dtype of the parameters, or of the gradients."""
+        """The dtype of a part of the recipe: "parameters" or "gradients"."""
         (dtype,) = self.terms.recipe(plan.recipe)[part]
         return dtype
 
     def _held(self, plan: Plan) -> dict[str, int]:
-        """Bytes of each part at the fullest moment of a step."""
+        """The bytes of each part on a GPU, at the fullest moment of a step."""
         m = self.task.model
         terms = self.terms
         sequence = self.task.sequence
@@ -228,7 +231,7 @@ class Planner:
         for moment, added_bytes in added.items():
             held = dict(state)
             if moment in BEFORE_GRADIENTS and not self._accumulates(plan):
-                held["gradients"] = 0
+                held["gradients"] = 0  # no earlier micro-batch has left any
             held["activations"] = added_bytes + rest
             held["gathered"] = terms.gathered_bytes(m, dtype, sharers, plan.stage, moment)
             if sum(held.values()) > sum(fullest.values()):
@@ -236,11 +239,12 @@ class Planner:
         return fullest
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
-        """A step's passes. ZeRO's stage decides which of them send what."""
+        """The passes of a step. ZeRO's stage decides what each pass sends."""
         forward_s, backward_s = self._compute_s(plan)
         gather_s = self._collective_s(self._part_bytes(plan, "parameters"), plan)
         reduce_s = self._collective_s(self._part_bytes(plan, "gradients"), plan)
 
+        # From stage 1 on, each GPU has updated only its share of the parameters.
         first_sent_s = gather_s if plan.stage >= 1 else 0.0
         forward_sent_s = gather_s if plan.stage == 3 else 0.0
         backward_sent_s = forward_sent_s
@@ -248,7 +252,7 @@ class Planner:
             backward_sent_s += reduce_s
         last_reduce_s = reduce_s
         if plan.stage == 0:
-            last_reduce_s = 2 * reduce_s  # reduced, and gathered again
+            last_reduce_s = 2 * reduce_s  # the sums are reduced, and gathered again
         if plan.over_node:
             last_reduce_s += self._between_nodes_s(self._part_bytes(plan, "gradients"))
         last_sent_s = forward_sent_s + last_reduce_s
@@ -262,28 +266,30 @@ class Planner:
         )
 
     def _compute_s(self, plan: Plan) -> tuple[Number, Number]:
-        """Seconds of the products of one forward, and of one backward pass."""
+        """The seconds of the products of one forward pass, and of one backward pass."""
         m = self.task.model
         sequence = self.task.sequence
         fmt = "tf32" if self._dtype(plan, "parameters") == "fp32" else "bf16"
         peak = MACHINES[self.task.machine].peak(fmt)
+        # The term `days` gives the days of one FLOP on one GPU.
         flop_s = self.terms.days(1, 1, peak, SHARE) * ours.SECONDS_PER_DAY
         forward = self.terms.forward_flops(m, plan.batch, sequence)
         step = self.terms.step_flops(m, plan.batch, sequence, plan.recomputed)
         return forward * flop_s, (step - forward) * flop_s
 
     def _part_bytes(self, plan: Plan, part: str) -> int:
+        """The bytes of the whole model's parameters or gradients, before they are split."""
         numbers = self.terms.parameters(self.task.model)
         return self.terms.tensor_bytes((numbers,), self._dtype(plan, part))
 
     def _sharers(self, plan: Plan) -> int:
-        """The GPUs over which the stage splits its parts."""
+        """Over how many GPUs the parts that the stage shards are split."""
         return NODE if plan.over_node else self.task.gpus
 
     def _collective_s(self, nbytes: int, plan: Plan) -> Number:
-        """Seconds to gather so many bytes, or to reduce and scatter them.
+        """The seconds in which the sharers gather so many bytes, or reduce and scatter them.
 
-        The GPUs form a ring, and everything but a GPU's own share passes each link.
+        The GPUs form a ring, and through each link goes everything but one GPU's share.
         """
         sharers = self._sharers(plan)
         speed = NVLINK_BYTES_PER_SEC[self.task.machine]
@@ -292,7 +298,7 @@ class Planner:
         return nbytes * (sharers - 1) / sharers / speed
 
     def _between_nodes_s(self, nbytes: int) -> Number:
-        """Seconds to add up the gradients of all nodes: each sends its own, and gets their sum."""
+        """The seconds in which nodes add up their gradients: each sends them, and gets the sum."""
         nodes = self.task.gpus // NODE
         return 2 * nbytes * (nodes - 1) / nodes / self._node_bytes_per_sec
 
@@ -301,6 +307,7 @@ class Planner:
         return self.task.gbit_per_sec * 1e9 / 8
 
     def _lost(self, minutes: int) -> Number:
+        """The share of the time that is lost, if a save is made every so many minutes."""
         failure_s = ours.GPU_DAYS_PER_FAILURE * ours.SECONDS_PER_DAY / self.task.gpus
         return self.terms.lost_share(60 * minutes, ours.SAVE_S, failure_s, ours.RESTART_S)
 

@@ -176,7 +176,7 @@ def test_the_best_plan_of_each_level_is_what_is_said_and_in_no_corner(level):
     best = planner.best
     *expected, days = BEST[level]
     assert [best.stage, best.over_node, best.batch, best.recomputed, best.minutes] == expected
-    assert planner.least.days == pytest.approx(days, abs=0.05)
+    assert planner.best_cost.days == pytest.approx(days, abs=0.05)
     assert 1 < best.batch < LEVELS[level].sequences
     assert 0 < best.recomputed < LEVELS[level].model.layers
     assert MINUTES[0] < best.minutes < MINUTES[-1]
@@ -192,7 +192,7 @@ def test_the_quick_search_finds_what_trying_all_plans_finds(level):
         plan = Plan(*values)
         if plan.stage > 0 or not plan.over_node:
             fewest = min(fewest, days_if_it_counts(planner, plan))
-    assert planner.least.days == fewest
+    assert planner.best_cost.days == fewest
 
 
 @pytest.mark.parametrize("level", BEST)
@@ -379,7 +379,7 @@ def test_bars_of_two_plans_of_a_level_can_be_compared_as_the_scale_is_the_best_p
     (this_step,) = widths_of_passes(picture, "part passing")
     (line_x,) = (x for (x, y), _ in lines(picture, "line") if y > PASSES)
     best_step = line_x - LEFT
-    expected = outcome.cost.step_s / outcome.least.step_s
+    expected = outcome.cost.step_s / outcome.best_cost.step_s
     assert this_step / best_step == pytest.approx(expected, rel=5e-3)
     doublings = math.log2(LENGTH / best_step)
     assert doublings == pytest.approx(round(doublings), abs=1e-2)

@@ -1,7 +1,7 @@
 """Which plan trains a model in the fewest days depends on memory, products and the network.
 
 After two minutes the reader has seen that a plan may fit and be slow, that larger micro-batches
-send less and that recomputing makes space for them, and how far their own plan is from the best.
+send less, that recomputing makes space for them, and how far their own plan is from the best one.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class PlanLab(Lab):
 
     @cached_property
     def planners(self) -> dict[str, Planner]:
-        """A planner for each level. A term is the reader's where it is right, and else ours."""
+        """A planner for each level. A term is the reader's if it is right, else the course's."""
         # Imported late, because a page without a kernel has no file of the reader's.
         from course_utils.chapters import accountant
 
@@ -48,40 +48,46 @@ class PlanLab(Lab):
         return {level: Planner(task, terms) for level, task in LEVELS.items()}
 
     def known(self, asked: Asked, found: Found) -> Found:
-        """What the reader's accountant says of the plan."""
+        """`found` with the plan's outcome by the reader's accountant."""
         outcome = self.planners[asked.level].outcome(asked.plan)
         return replace(found, outcomes={asked: outcome})
 
     def noted(self, asked: Asked, found: Found) -> Callable[[Found], Found] | None:
-        """That a level is solved, if the reader has found its best plan and was not shown it."""
+        """A function that marks the level as solved, or None.
+
+        The level is solved if the reader finds its best plan without having been shown it.
+        """
         if asked.level in found.shown or asked.level in found.solved:
             return None
         if not is_best(outcome_of(asked, found)):
             return None
 
-        def solved(known: Found) -> Found:
+        def with_solved(known: Found) -> Found:
             return replace(known, solved=known.solved | {asked.level})
 
-        return solved
+        return with_solved
 
     def show_the_best(self, asked: Asked, found: Found) -> Change:
         """Move the controls to the plan that takes the fewest days."""
         outcome = outcome_of(asked, found)
         own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 
-        def shown(known: Found) -> Found:
+        def with_shown(known: Found) -> Found:
             if is_best(outcome):
-                return known
+                return known  # nothing new was shown, so the level can still be solved
             return replace(
                 known,
                 shown=known.shown | {asked.level},
                 own={**known.own, asked.level: own_plan},
             )
 
-        return Change(vars(outcome.best), shown)
+        return Change(vars(outcome.best), with_shown)
 
     def back_to_mine(self, asked: Asked, found: Found) -> Change:
-        """Move the controls to the plan that was there before the best one was shown."""
+        """Move the controls back to the reader's plan, from before the best one was shown.
+
+        ValueError if the best plan of this level was not shown yet.
+        """
         if asked.level not in found.own:
             raise ValueError(
                 "There is no plan to go back to in this level: the best one was not shown yet."

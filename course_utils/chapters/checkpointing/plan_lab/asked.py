@@ -1,4 +1,4 @@
-"""A level, and a plan for it."""
+"""The levels, each a task to plan for, and the plan that the reader sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -72,7 +72,7 @@ _PLAN = {
 }
 _MOST_LAYERS = max(task.model.layers for task in LEVELS.values())
 _ALL_AGAIN = {"recomputed": _MOST_LAYERS}  # a level with fewer layers takes all of them
-PRESETS = {  # they say nothing of the level, so it stays
+PRESETS = {  # none of them sets the level, so the reader's level stays
     "one at a time?": _PLAN,
     "all layers again?": _PLAN | _ALL_AGAIN | {"batch": 8},
     "a node has it all?": _PLAN | _ALL_AGAIN | {"over_node": True, "batch": 2},
@@ -99,7 +99,10 @@ class Asked:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan that is asked for, with no larger a micro-batch than all sequences of a step."""
+        """The plan that the controls are set to, cut to what the level's task allows.
+
+        A micro-batch has at most all sequences of a step, and at most all layers are recomputed.
+        """
         task = LEVELS[self.level]
         values = {field.name: getattr(self, field.name) for field in fields(Plan)}
         values["batch"] = min(self.batch, task.sequences)
@@ -109,7 +112,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """What the reader's accountant says of a plan, and what the reader has done in each level."""
+    """The outcomes by the reader's accountant, and what the reader has done in each level."""
 
     outcomes: Mapping[Asked, Outcome] = field(default_factory=dict)
     solved: frozenset[str] = frozenset()  # levels
@@ -125,12 +128,15 @@ def planner(level: str) -> Planner:
 
 
 def outcome_of(asked: Asked, found: Found) -> Outcome:
-    """What the plan takes by the reader's accountant where it was asked, else by the course's."""
+    """The plan's outcome by the reader's accountant.
+
+    Where `found` does not have it, it is computed by the course's accountant.
+    """
     if asked in found.outcomes:
         return found.outcomes[asked]
     return planner(asked.level).outcome(asked.plan)
 
 
 def is_best(outcome: Outcome) -> bool:
-    """Whether no plan takes fewer days."""
+    """Whether no plan takes fewer days. The margin is for rounding."""
     return outcome.score > 0.9999

@@ -17,19 +17,19 @@ HEIGHT = 398
 LEFT = 150
 LENGTH = 500
 RIGHT = 666
-# How far down each begins.
+# How far down each part of the picture begins.
 BAR = 54
 NAMES = 104
 PASSES = 138
 FORMULAS = 312
 BAR_HEIGHT = 26
 SOLVED = 190  # the width at the right of the headline that is left for the solved levels
-STEP = 28  # from one pass to the next
-HALF = 9  # the height of each of its two bars
+STEP = 28  # from one pass down to the next
+HALF = 9  # the height of each of a pass's two bars
 
 
 def view(asked: Asked, found: Found) -> View:
-    """What the plan holds, where its time goes, and how far from the best it is."""
+    """Draw a GPU's memory under the plan, the passes of a step, and the formulas of the days."""
     task = LEVELS[asked.level]
     outcome = outcome_of(asked, found)
     drawn = [*_task(task, found), *_memory(task, outcome.cost), *_passes(outcome)]
@@ -50,7 +50,7 @@ def _task(task: Task, found: Found) -> Iterator[str]:
 
 
 def _memory(task: Task, cost: Cost) -> Iterator[str]:
-    """The parts side by side, where the memory ends, and what each colour means."""
+    """Draw the parts side by side, the end of the memory, and the meaning of each colour."""
     held = sum(cost.held.values())
     full = 1.04 * max(held, task.memory)  # the bytes that the whole length stands for
     yield text(0, BAR + 17, "each GPU holds", class_="faint")
@@ -79,10 +79,9 @@ def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Numb
 
 
 def _passes(outcome: Outcome) -> Iterator[str]:
-    """The seconds that each kind of pass takes in a step: products above, sending below.
+    """Draw the seconds that each kind of pass takes in a step: products above, sending below.
 
-    The longer one counts. The length of the bars stands for the best plan's step, doubled until
-    this step fits, so that two plans of a level can be compared.
+    The longer of both counts. A bar of the whole length stands for `full_scale` seconds.
     """
     passes = outcome.cost.passes
     full_s = full_scale(outcome)
@@ -101,6 +100,7 @@ def _passes(outcome: Outcome) -> Iterator[str]:
 
 
 def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
+    """Draw a row for one kind of pass: its name, its two bars, and its seconds."""
     class_ = "" if kind.count else "faint"
     yield text(0, top + 14, kind.name, class_=class_)
     if kind.count:
@@ -112,17 +112,21 @@ def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
 
 
 def _together(outcome: Outcome, top: Number, full_s: Number) -> Iterator[str]:
-    """The whole step, and a line where the best plan's step ends."""
+    """Draw the whole step, and a line where the best plan's step ends."""
     yield text(0, top + 14, "together", class_="strong")
     yield rect(LEFT, top + 5, LENGTH * outcome.cost.step_s / full_s, HALF, class_="part passing")
-    best = LEFT + LENGTH * outcome.least.step_s / full_s
+    best = LEFT + LENGTH * outcome.best_cost.step_s / full_s
     yield polyline([(best, top), (best, top + 20)], class_="line")
     yield fitted(RIGHT, top + 14, words.together(outcome), WIDTH, "strong")
 
 
 def full_scale(outcome: Outcome) -> Number:
-    """The seconds that a bar of the whole length stands for."""
-    full_s = 2 * outcome.least.step_s
+    """The seconds that a bar of the whole length stands for.
+
+    They are those of the best plan's step, doubled until this step fits. So plans of a level are
+    drawn to the same scale, unless they are much slower.
+    """
+    full_s = 2 * outcome.best_cost.step_s
     while full_s < outcome.cost.step_s:
         full_s *= 2
     return full_s

@@ -1,4 +1,4 @@
-"""What the plan lab says of the task, a step's seconds, the days, and the best plan."""
+"""The plan lab's sentences on the task, a step's seconds, the days, and the best plan."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ SENT = (
 
 
 def headline(task: Task) -> str:
-    """The model and the GPUs."""
+    """The model, the GPUs, and their network."""
     nodes = count_text(task.gpus // NODE, "node")
     network = f"{task.gbit_per_sec:g} Gb/s in and out of each"
     machine = task.machine.removesuffix(" SXM")
@@ -57,7 +57,7 @@ def a_step(task: Task) -> str:
 
 
 def a_pass(kind: Pass) -> str:
-    """How many such passes there are, and the seconds of one."""
+    """How many passes of this kind a step has, and the seconds of one."""
     if not kind.count:
         return "none"
     return f"{kind.count} × max({kind.compute_s:.3g} s, {kind.sent_s:.3g} s)"
@@ -65,20 +65,20 @@ def a_pass(kind: Pass) -> str:
 
 def together(outcome: Outcome) -> str:
     """The seconds of a step, beside those of the best plan's step."""
-    return f"{outcome.cost.step_s:.3g} s; line: {outcome.least.step_s:.3g} s, the best plan"
+    return f"{outcome.cost.step_s:.3g} s; line: {outcome.best_cost.step_s:.3g} s, the best plan"
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
-    """Lines with numbers filled in: a step, what is lost, the days, and the score.
+    """Yield formulas with their numbers: for a step, what is lost, the days, and the score.
 
-    Each has a name, the formula, and the class that it is drawn with.
+    Each comes as its name, its text, and the class that it is drawn with.
     """
     cost = outcome.cost
     yield "a step", _step_formula(cost), ""
     yield "lost", _lost_formula(asked, task, cost), ""
     yield "days", _days_formula(task, cost), "formula"
     if outcome.score:
-        days = f"{three_digits(outcome.least.days)} / {three_digits(cost.days)}"
+        days = f"{three_digits(outcome.best_cost.days)} / {three_digits(cost.days)}"
         score = f"{days} = {100 * outcome.score:.3g} %"
         yield "score", f"the best plan's days over yours: {score}", "strong"
     else:
@@ -108,7 +108,7 @@ def _days_formula(task: Task, cost: Cost) -> str:
     steps = task.tokens / task.step_tokens
     product = f"{steps:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
     most = f"{three_digits(cost.most_days)} if none does"
-    return f"{product} = {_days(cost)} if all sending overlaps; {most}"
+    return f"{product} = {_days_text(cost)} if all sending overlaps; {most}"
 
 
 def _why_no_score(cost: Cost) -> str:
@@ -121,7 +121,7 @@ def _why_no_score(cost: Cost) -> str:
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
-    """Whether it fits, how long it takes, and how far that is from the best."""
+    """Whether the plan fits, how long it takes, and how far from the best plan it is."""
     cost = outcome.cost
     if cost.loses_gradients:
         return (
@@ -139,9 +139,9 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     if not cost.fits:
         held = short(sum(cost.held.values()))
         return f"{capped}Does not fit: each GPU would hold {held}, and has {short(task.memory)}."
-    fits = f"{capped}Fits, and takes {_days(cost)} days with products at half of the peak."
+    fits = f"{capped}Fits, and takes {_days_text(cost)} days with products at half of the peak."
     if not is_best(outcome):
-        least = three_digits(outcome.least.days)
+        least = three_digits(outcome.best_cost.days)
         score = f"{100 * outcome.score:.3g} %"
         return f"{fits} The best plan takes {least}: your score is {score}."
     if asked.level in found.solved:
@@ -151,7 +151,7 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
 
 def table(outcome: Outcome) -> list[list[str]]:
     """The bytes, what each stage sends, and what is assumed."""
-    rows = [["", "", ""]]  # no head
+    rows = [["", "", ""]]  # a table's first row is its head, and this one has none
     for part, nbytes in outcome.cost.held.items():
         rows.append([f"bytes of {part}", f"{nbytes:,}", "on each GPU"])
     for stage, sent in SENT:
@@ -161,5 +161,5 @@ def table(outcome: Outcome) -> list[list[str]]:
     return rows
 
 
-def _days(cost: Cost) -> str:
+def _days_text(cost: Cost) -> str:
     return three_digits(cost.days)
