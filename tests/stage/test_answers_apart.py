@@ -22,8 +22,8 @@ from course_utils.engine.judging.agreement import same
 from course_utils.engine.judging.exercises import Check
 from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage.grading import answering, asking, flags, observing, seccomp, wire
+from course_utils.stage.grading.channel import Channel, ChannelError, TooSlowError
 from course_utils.stage.grading.slicing import statements
-from course_utils.stage.grading.talking import SilentError, Talk, TooSlowError
 from tests.engine.test_checks import TRIED
 from tests.helpers.notebooks import Exercise, exercises
 from tests.helpers.thorough import few
@@ -216,14 +216,14 @@ def test_noise_is_refused(data):
         wire.decoded(data, kinds={})
 
 
-def test_who_says_nothing_or_too_much_is_not_waited_for():
+def test_a_channel_does_not_wait_for_one_that_sends_nothing_or_too_much():
     mine, theirs = socket.socketpair()
     with mine, theirs:
         with pytest.raises(TooSlowError):
-            Talk(mine, 0.05).hear()
+            Channel(mine, 0.05).receive()
         theirs.send(b"\xff" * 8)
-        with pytest.raises(SilentError, match="more than anybody may"):
-            Talk(mine, 5).hear()
+        with pytest.raises(ChannelError, match="more than anybody may"):
+            Channel(mine, 5).receive()
 
 
 WITH_TRIED = [exercise for exercise in exercises() if exercise.judge in TRIED]
@@ -238,16 +238,16 @@ def live(name: str, is_right: bool, number: int, end: socket.socket) -> None:
     """What the process of a tried answer does, until nobody asks it any more."""
     (judge,) = [exercise.judge for exercise in WITH_TRIED if exercise.name == name]
     answer = tried_answers(judge, is_right=is_right)[number]
-    talk = Talk(end, LONGEST_S, {"Model": Model})
+    channel = Channel(end, LONGEST_S, {"Model": Model})
     try:
-        talk.say(answering._described(answer))
+        channel.send(answering._described(answer))
         while True:
-            case = talk.hear()
+            case = channel.receive()
             if isinstance(case, tuple):
-                answering._say_outcome(talk, answer, case)
+                answering._send_outcome(channel, answer, case)
             else:
-                observing.OBSERVE[case["do"]](talk, answer, case)
-    except SilentError:
+                observing.OBSERVE[case["do"]](channel, answer, case)
+    except ChannelError:
         return
 
 
@@ -264,25 +264,25 @@ def asked_apart(exercise: Exercise, number: int, *, is_right: bool) -> Verdict:
     process.start()
     theirs.close()
     with mine:
-        talk = Talk(mine, LONGEST_S)
-        verdict = exercise.judge(asking.value_of(talk.hear(), talk))
+        channel = Channel(mine, LONGEST_S)
+        verdict = exercise.judge(asking.value_of(channel.receive(), channel))
     process.join()
     assert process.exitcode == 0
     return verdict
 
 
 @pytest.fixture
-def from_afar():
-    """The checks judge from afar, and afterwards as they did before."""
+def remotely():
+    """The checks judge functions in another process, and afterwards as they did before."""
     kept = mock.patch.object(measure, "saved_bytes_over_time", measure.saved_bytes_over_time)
     loops = mock.patch.multiple(repair, seen=repair.seen, is_untouched=repair.is_untouched)
     with kept, loops:
-        asking.judge_from_afar()
+        asking.observe_remotely()
         yield
 
 
 @pytest.mark.parametrize("exercise", few(WITH_TRIED, AT_ONCE), ids=lambda e: e.name)
-def test_a_tried_answer_gets_from_afar_the_verdict_that_it_gets_here(exercise, from_afar):
+def test_a_tried_answer_gets_remotely_the_verdict_that_it_gets_here(exercise, remotely):
     tried = TRIED[exercise.judge]
     for number in range(len(tried.right)):
         assert asked_apart(exercise, number, is_right=True).right

@@ -44,7 +44,7 @@ from tests.stage.handed_in import (
 
 NO_POINTS = ("not yet", "stopped", "flagged", "not judged")
 NEEDS_SANDBOX = pytest.mark.skipif(
-    bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}"
+    bool(sandbox.why_no_bubblewrap()), reason=f"bubblewrap: {sandbox.why_no_bubblewrap()}"
 )
 EACH_NTH = 9  # attack is tried, where not all are
 

@@ -37,9 +37,9 @@ def main(settings: Mapping[str, str]) -> int:
     is_for_gradescope = settings["FORMAT"] != ""
     folder = Path(settings["FOLDER"])
     files = handed_in(folder, course, by_one=is_for_gradescope, only=count.notebooks)
-    told = whole_class.judged(files, course, seed)
+    results = whole_class.judged(files, course, seed)
     shows_cases = not seed or settings["DETAILS"] != ""
-    rows = list(lines.rows(files, course, told, count, shows_cases=shows_cases))
+    rows = list(lines.rows(files, course, results, count, shows_cases=shows_cases))
     if is_for_gradescope:
         rows += lines.missing(files, course, count)
     promise = sandbox.sentence()
@@ -62,7 +62,7 @@ def main(settings: Mapping[str, str]) -> int:
 
 
 def _refuse_unusable(folder: str, seed: str, form: str) -> None:
-    """Raise ValueError unless there is a folder, the seed is a number, and the format is known."""
+    """Raise ValueError unless the folder exists, the seed is a number, and the format is known."""
     is_folder = folder != "" and Path(folder).is_dir()
     is_seed = seed == "" or seed.isdecimal()
     is_format = form in ("", "gradescope")
@@ -79,7 +79,7 @@ def _write(target: Path, rows: Sequence[Row], most: float, how: str) -> None:
 
 
 def _how(seed: str, count: Counting) -> str:
-    """What was asked for, but not the seed, because this file may be handed on to students."""
+    """Sentences on the settings, without the seed, because students may get to see them."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
     which = ", ".join(count.notebooks) or "each notebook that was handed in"
     chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(count.chosen)]

@@ -1,9 +1,10 @@
 """The process that runs what students wrote. It never judges.
 
 It is started with nothing in it that an answer must not know. It imports torch and the course
-once, and then waits: for each answer it forks a child. The child hears the notebook's code over a
-socket of its own, runs what the answer needs, and tells in plain values what each call gives. The
-process itself never hears that code; it ends the child, and whatever the child has left behind.
+once, and then waits for the judge's commands: for each answer it forks a child. The child receives
+the notebook's code over a socket of its own, runs what the answer needs, and sends in plain values
+what each call returns. The parent never receives that code; it kills the child, and all processes
+that the child has left behind.
 """
 
 import ast
@@ -31,29 +32,32 @@ from course_utils.engine.judging.exercises import names_used
 from course_utils.engine.judging.limits import Clock, TooLongError
 from course_utils.engine.judging.sentences import said_by
 from course_utils.stage.grading import bounds, flags, noting, observing, wire
-from course_utils.stage.grading.slicing import needed, statements
-from course_utils.stage.grading.talking import (
-    FELL_SILENT,
-    HEARD_ENOUGH,
-    HOW_LONG,
-    SilentError,
-    Talk,
+from course_utils.stage.grading.channel import (
+    AWAIT_EXIT,
+    KILL,
+    PROCESSOR_TIME,
+    Channel,
+    ChannelError,
 )
+from course_utils.stage.grading.slicing import needed, statements
 
-CONTROL = 0  # the judge talks to this process through its standard input
-MEANT_TO_END_S = 1.0  # a child that has fallen silent gets so long to end by itself
+CONTROL = 0  # the judge's commands come through this process's standard input, which is a socket
+LONGEST_EXIT_S = 1.0  # after the command AWAIT_EXIT a child gets so long to exit by itself
 ANSWERS_SOCKET = 3  # the first number behind standard input, output and error
 MOST_OPEN_FILES = 4096
-ALL_THE_TIME_S = 1e6  # it is the judge who gives up waiting, not the child
+ALL_THE_TIME_S = 1e6  # the judge stops waiting for the child, never the child for the judge
 TERMS = dict(vars(course_terms))  # copied before `noting` wraps those functions
 RIGHT: set[str] = set()  # the checks whose answers in this notebook the judge has found right
+NO_COMMAND = b""
+BYTES_OF_A_REPLY = 4  # a reply to a command is a whole number: a time, or an exit status
 
 
-class Lent:
-    """What stands for a check's verdict in this process, which never judges.
+class VerdictStandIn:
+    """What `check.days(answer)` returns in this process, which never judges.
 
-    `or_ours` is the student's answer in any case. `kept` is the answer only if the judge has found
-    it right. Otherwise it is the accountant's function of that name, where there is one.
+    The notebook's later cells may use `.or_ours` or `.kept` of a verdict. Here, `or_ours` is always
+    the student's answer. `kept` is the answer only if the judge has found it right; otherwise it is
+    the accountant's function of that name, where there is one.
     """
 
     def __init__(self, name: str, answer: object) -> None:
@@ -67,52 +71,63 @@ class Lent:
         return TERMS.get(self.name, self.or_ours)
 
 
-class Stand(ModuleType):
-    """It stands for a module of checks. The module has the right answers, so it is not imported."""
+class ChecksStandIn(ModuleType):
+    """A module in place of a module of checks.
+
+    The real one has the right answers, so it is not imported in this process.
+    """
 
     def __getattr__(self, name: str) -> object:
+        """A stand-in for the check of that name."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return lambda answer: Lent(name, answer)
+        return lambda answer: VerdictStandIn(name, answer)
 
 
 def main(confined: bool, folder: str) -> None:
-    """Wait for the judge: first come the course's cells, then one answer after the other."""
+    """Receive the course's cells from the judge, and then run one answer after the other.
+
+    `confined` says whether this process is in a sandbox. `folder` is the one that answers write in.
+    """
     control = socket.socket(fileno=CONTROL)
     bounds.keep_memory_to_itself()
-    talk = Talk(control, bounds.LONGEST_START_S)
-    _prepare(talk.hear())
-    talk.say("ready")
+    channel = Channel(control, bounds.LONGEST_START_S)
+    _prepare(channel.receive())
+    channel.send("ready")
     control.setblocking(True)
     child_ended = _pipe_of_ended_children()
     while True:
-        begin, ends, _, _ = socket.recv_fds(control, 1, 1)
-        if not begin:
+        command, ends, _, _ = socket.recv_fds(control, 1, 1)
+        if not command:  # the judge has exited
             return
+        # `ends` has the child's end of a new socket, which came with the command.
         child = os.fork()
         if not child:
             _answer_and_end(ends[0], folder)
         os.close(ends[0])
-        status = _watched(child, control, child_ended)
-        _end_all(child, confined=confined)
+        status = _exit_status(child, control, child_ended)
+        _kill_all(child, confined=confined)
         _empty(folder)
-        control.sendall(status.to_bytes(4, "big", signed=True))
+        control.sendall(status.to_bytes(BYTES_OF_A_REPLY, "big", signed=True))
 
 
-def _prepare(told: Mapping[str, object]) -> None:
-    """Do once what each answer needs: import what the course's cells import, and parse these."""
+def _prepare(prepared: Mapping[str, object]) -> None:
+    """Do once what each answer needs: import what the course's cells import, and parse the cells.
+
+    The real modules of checks are replaced before anything can import them.
+    """
     for path in Path(chapters.__path__[0]).glob("*/*check.py"):
         chapter = f"{chapters.__name__}.{path.parent.name}"
-        stand = Stand(f"{chapter}.{path.stem}")
-        sys.modules[stand.__name__] = stand
-        setattr(import_module(chapter), path.stem, stand)
-    for name in told["modules"]:
+        stand_in = ChecksStandIn(f"{chapter}.{path.stem}")
+        sys.modules[stand_in.__name__] = stand_in
+        setattr(import_module(chapter), path.stem, stand_in)
+    for name in prepared["modules"]:
         import_module(name)
-    for text in told["imports"]:
+    for text in prepared["imports"]:
         exec(text, {})
-    for cells in told["cells"]:
+    for cells in prepared["cells"]:
         for cell, text in cells.items():
-            statements(cell, text)  # which remembers what it has parsed
+            statements(cell, text)  # which caches what it has parsed
     gc.freeze()  # so that the children share these pages instead of copying them
 
 
@@ -125,58 +140,58 @@ def _pipe_of_ended_children() -> int:
     return reading
 
 
-def _watched(child: int, control: socket.socket, child_ended: int) -> int:
-    """Return how the child ended: by itself, or because the judge has heard enough."""
-    told = b""
+def _exit_status(child: int, control: socket.socket, child_ended: int) -> int:
+    """Carry out the judge's commands until the child has ended, and return its exit status."""
+    command = NO_COMMAND
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            _hear_the_last_word(control, told)
+            _receive_last_command(control, command)
             return os.waitstatus_to_exitcode(status)
-        if told == HEARD_ENOUGH:
+        if command == KILL:
             break
-        ready = _with_news(control, child_ended, told)
-        if not ready:
+        readable = _wait(control, child_ended, command)
+        if not readable:
             break
-        if child_ended in ready:
-            os.read(child_ended, 100)
-        if control in ready:
-            told = _word_of_judge(control)
-        if told == HOW_LONG:
-            control.sendall(_spent_ms(child).to_bytes(4, "big"))
-            told = b""
+        if child_ended in readable:
+            os.read(child_ended, 100)  # empty the pipe, or it stays readable; `waitpid` tells who
+        if control in readable:
+            command = _receive_command(control)
+        if command == PROCESSOR_TIME:
+            control.sendall(_spent_ms(child).to_bytes(BYTES_OF_A_REPLY, "big"))
+            command = NO_COMMAND
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 
-def _with_news(control: socket.socket, child_ended: int, told: bytes) -> list:
-    """Wait until the judge says something or a child ends; return which of the two can be read.
+def _wait(control: socket.socket, child_ended: int, command: bytes) -> list:
+    """Wait until the judge sends a command or a child ends; return which of the two is readable.
 
-    A child that has fallen silent gets a moment to end; if it does not, the list is empty.
+    After AWAIT_EXIT a child gets a moment to exit; if it does not, the list is empty.
     """
-    if told == FELL_SILENT:
-        ready, _, _ = select.select([child_ended], [], [], MEANT_TO_END_S)
+    if command == AWAIT_EXIT:
+        readable, _, _ = select.select([child_ended], [], [], LONGEST_EXIT_S)
     else:
-        ready, _, _ = select.select([control, child_ended], [], [])
-    return ready
+        readable, _, _ = select.select([control, child_ended], [], [])
+    return readable
 
 
-def _word_of_judge(control: socket.socket) -> bytes:
-    """The judge's next word. If the judge has gone, it has heard enough."""
-    return control.recv(1) or HEARD_ENOUGH
+def _receive_command(control: socket.socket) -> bytes:
+    """The judge's next command. If the judge has exited, it is KILL."""
+    return control.recv(1) or KILL
 
 
-def _hear_the_last_word(control: socket.socket, told: bytes) -> None:
-    """Read the word by which the judge ends an answer: it comes even if the child has ended."""
-    while told in (b"", HOW_LONG):
-        told = _word_of_judge(control)
-        if told == HOW_LONG:
-            control.sendall(bytes(4))  # no time, because it no longer works
+def _receive_last_command(control: socket.socket, command: bytes) -> None:
+    """Read until KILL or AWAIT_EXIT: the judge sends one of them even if the child has ended."""
+    while command in (NO_COMMAND, PROCESSOR_TIME):
+        command = _receive_command(control)
+        if command == PROCESSOR_TIME:
+            control.sendall(bytes(BYTES_OF_A_REPLY))  # 0 ms, because the child no longer computes
 
 
 def _spent_ms(child: int) -> int:
-    """How much processor time that process has taken."""
+    """How much processor time the child has taken; 0 if the system does not say."""
     try:
         times = psutil.Process(child).cpu_times()
     except (psutil.Error, OSError):
@@ -184,24 +199,25 @@ def _spent_ms(child: int) -> int:
     return int(1000 * (times.user + times.system))
 
 
-def _end_all(child: int, *, confined: bool) -> None:
-    """End what the child has left behind.
+def _kill_all(child: int, *, confined: bool) -> None:
+    """Kill the processes that the child has left behind.
 
-    A sandbox has no other processes, so there we end all but this one. Elsewhere we end the
+    A sandbox has no other processes, so there we kill all but this one. Elsewhere we kill the
     child's process group.
     """
-    with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
+    # macOS raises PermissionError for a group that has ended.
+    with suppress(ProcessLookupError, PermissionError):
         if confined:
             os.kill(-1, signal.SIGKILL)
         else:
             os.killpg(child, signal.SIGKILL)
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
+        while os.waitpid(-1, os.WNOHANG)[0]:  # collect all that have ended
             pass
 
 
 def _empty(folder: str) -> None:
-    """Empty the answer's folder. If that fails, this process ends, and the judge starts another."""
+    """Empty the answer's folder. If that fails, this process exits; the judge starts another."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path)
@@ -210,7 +226,7 @@ def _empty(folder: str) -> None:
 
 
 def _answer_and_end(end: int, folder: str) -> NoReturn:
-    """All that the child does."""
+    """Answer the judge's question in the child process, and exit."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -223,61 +239,65 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         os.environ["HOME"] = here
         sys.dont_write_bytecode = True
         with socket.socket(fileno=ANSWERS_SOCKET) as own:
-            talk = Talk(own, ALL_THE_TIME_S, {Model.__name__: Model})
-            asked = talk.hear()
+            channel = Channel(own, ALL_THE_TIME_S, {Model.__name__: Model})
+            question = channel.receive()
             bounds.bound(os.getcwd())
-            _answer(talk, asked)
+            _answer(channel, question)
         status = 0
-    except SilentError:
-        status = 0  # the judge has heard enough
+    except ChannelError:
+        status = 0  # the judge has closed its end, because it needs no more
     finally:
         os._exit(status)
 
 
 def _keep_only(end: int) -> None:
-    """Close all open files but that socket, which gets the number ANSWERS_SOCKET."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    """Close all open files but the socket `end`, which gets the number ANSWERS_SOCKET.
+
+    Standard input, output and error lead nowhere afterwards.
+    """
+    devnull = os.open(os.devnull, os.O_RDWR)
     for standard in range(ANSWERS_SOCKET):
-        os.dup2(nothing, standard)
+        os.dup2(devnull, standard)
     os.dup2(end, ANSWERS_SOCKET)
     os.closerange(ANSWERS_SOCKET + 1, MOST_OPEN_FILES)
 
 
-def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
-    """Say what the answer is, and then what each call of it gives."""
-    RIGHT.update(asked["right"])
-    check = asked["check"].partition(".")[2]
-    found, answer = needed(asked["code"], check, asked["cell"], asked["asked"])
+def _answer(channel: Channel, question: Mapping[str, object]) -> None:
+    """Send the flags on the answer's text, what the answer is, and then each call's outcome."""
+    RIGHT.update(question["right_so_far"])
+    check = question["check"].partition(".")[2]
+    found, answer = needed(question["code"], check, question["cell"], question["cell_text"])
     cells = {statement.cell for statement in found}
-    students = []  # the statements of these cells that are the student's
+    students = []  # the statements of these cells that the student wrote
     courses = []
-    for cell, text in asked["code"].items():
+    for cell, text in question["code"].items():
         if cell not in cells:
             continue
         for statement in statements(cell, text):
-            if statement.text in asked["course"]:
+            if statement.text in question["courses_statements"]:
                 courses.append(statement)
             else:
                 students.append(statement.code)
-    talk.say(flags.found([*students, answer], found, asked["allowed"]))
-    noting.watch(asked["allowed"], courses)
-    value, problem = _value(found, answer, asked["cell"])
+    channel.send(flags.found([*students, answer], found, question["allowed"]))
+    noting.watch(question["allowed"], courses)
+    value, problem = _value(found, answer, question["cell"])
     if problem is not None:
-        talk.say({"is": "stopped", "attempted": bool(found), **problem})
+        channel.send({"is": "stopped", "attempted": bool(found), **problem})
         return
-    talk.say(_described(value))
+    channel.send(_described(value))
     while True:
-        case = talk.hear()
+        case = channel.receive()
         if isinstance(case, tuple):
-            _say_outcome(talk, value, case)
+            _send_outcome(channel, value, case)
         else:
-            observing.OBSERVE[case["do"]](talk, value, case)
+            observing.OBSERVE[case["do"]](channel, value, case)
 
 
 def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
     """The answer's value and None; or None and the error that stopped the cells."""
     space: dict[str, object] = {"__name__": "__main__"}
-    stopped: dict[str, BaseException] = {}  # by cell: the rest of a cell that stopped does not run
+    # By cell, the error that stopped it. As in a notebook, the rest of that cell does not run.
+    stopped: dict[str, BaseException] = {}
     for statement in found:
         try:
             if statement.cell not in stopped:
@@ -288,34 +308,36 @@ def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, 
         expression = compile(ast.Expression(answer), cell, "eval")
         return eval(expression, space), None
     except BaseException as error:
+        # An earlier cell's error explains more than the missing name that follows from it.
         error = next(reversed(stopped.values()), error)
-        return None, {"error": type(error).__name__, "said": said_by(error)}
+        return None, {"type": type(error).__name__, "message": said_by(error)}
 
 
 def _described(value: object) -> dict[str, object]:
-    """A function by its name and by what it takes; any other value as it is."""
+    """What the judge receives of an answer: a function's name and parameters, or the value."""
     if not callable(value):
-        return {"is": "value", "value": observing.sayable(value), "noted": noting.NOTED}
-    name = getattr(value, "__name__", "<")
+        return {"is": "value", "value": observing.sendable(value), "noted": noting.NOTED}
+    name = getattr(value, "__name__", "<")  # the judge replaces what is no identifier
     return {
         "is": "function",
         "name": str(name),
-        "takes": observing.taken_by(value),
-        "uses": sorted(names_used(value)),
+        "parameters": observing.parameters_of(value),
+        "names_used": sorted(names_used(value)),
     }
 
 
-def _say_outcome(talk: Talk, function: object, case: tuple) -> None:
-    """Say what one call gave, or how it stopped; and whether it changed what it was given."""
+def _send_outcome(channel: Channel, function: object, case: tuple) -> None:
+    """Call the answer; send its result or its error, and whether it changed its arguments."""
     given = wire.encoded(case)
     try:
         with Clock():
-            came = observing.sayable(function(*case))
+            result = observing.sendable(function(*case))
     except (Exception, SystemExit, KeyboardInterrupt, TooLongError) as error:
-        talk.say({"error": observing.told(function, error), "noted": noting.NOTED})
+        described = observing.described_error(function, error)
+        channel.send({"error": described, "noted": noting.NOTED})
         return
-    changed = wire.encoded(observing.sayable(case)) != given
-    talk.say({"came": came, "changed": changed, "noted": noting.NOTED})
+    changed = wire.encoded(observing.sendable(case)) != given
+    channel.send({"result": result, "changed": changed, "noted": noting.NOTED})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""The judge's side: a function that lies in the answer's process, as one that a check can call.
+"""The judge's side: lets a check call a function that lies in the answer's process.
 
-Only plain values come from there. A call returns one, or raises an error of the same type and with
-the same words. Where an exercise is about a model, a training loop or a file, the answer's process
-tells what the answer did to its own, and the judge does the same to the one that the check watches.
-So no check needs to know that the answer is elsewhere.
+That process sends only plain values. So a call in the judge returns such a value, or raises an
+error of the same type and with the same message. Where an exercise is about a model, a training
+loop or a file, the answer works on one in its own process, which sends what happened to it; the
+judge does the same to the model or file that the check watches. So no check needs to know that the
+answer lies in another process.
 """
 
 import builtins
@@ -21,53 +22,55 @@ from course_utils.core import measure
 from course_utils.engine.judging.limits import TooLongError
 from course_utils.engine.judging.sentences import InPlaceError
 from course_utils.stage.grading import wire
+from course_utils.stage.grading.channel import AnswerProcessError, Channel, ChannelError
 from course_utils.stage.grading.replaying import flush, hold, rename
-from course_utils.stage.grading.talking import SilentError, StoppedError, Talk
 
 LONGEST_WORDS = 400  # characters of a message
 MOST_ROWS = 1000
 MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
 NOTHING_IN_IT = b""
-# The most bytes that autograd kept in the other process, in the training that was asked for last.
+# The most bytes that autograd kept in the answer's process, in the training that it ran last.
 KEPT_BYTES: list[int] = []
-RENAME = os.replace  # taken before a check puts a function that watches in its place
-KINDS = (
+RENAME = os.replace  # the real one: a check replaces os.replace by a function that watches it
+KINDS = (  # of parameters, by the number that stands for each in a message
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.VAR_POSITIONAL,
     inspect.Parameter.KEYWORD_ONLY,
     inspect.Parameter.VAR_KEYWORD,
 )
-# Only the answer's own process can tell how answers to these checks work; the table says so.
-AS_ITS_PROCESS_SAYS = ("accumulated", "write_whole", "mended_")
+# The verdicts of these checks rest on what the answer's own process has reported, and the table
+# says so. A check belongs to them if its name begins with one of these.
+REPORTED_BY_ITS_PROCESS = ("accumulated", "write_whole", "mended_")
 
 
 class AnswerError(Exception):
     """An error of a type that Python does not have."""
 
 
-class Words(str):
+class Message(str):
     """A message whose repr is the message, because a KeyError shows the repr of its argument."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def nonsense() -> NoReturn:
-    """Stop judging an answer whose process says something impossible."""
-    raise StoppedError("It says nonsense.")
+def refuse_message() -> NoReturn:
+    """Stop judging an answer whose process has sent something impossible."""
+    raise AnswerProcessError("It says nonsense.")
 
 
-def error_of(told: object) -> BaseException:
-    """The error that the other process tells of."""
-    name = entry(told, "error", str)
-    said = entry(told, "said", str)[:LONGEST_WORDS]
+def error_of(described: object) -> BaseException:
+    """The error that the answer's process describes."""
+    name = entry(described, "type", str)
+    message = entry(described, "message", str)[:LONGEST_WORDS]
     kind = _kind_of_error(name)
     try:
-        error = kind(Words(said)) if said else kind()
-    except TypeError:  # some types want more than a message: UnicodeDecodeError wants five things
-        error = AnswerError(said)
-    error.told = entry(told, "told", str)[:LONGEST_WORDS]
+        error = kind(Message(message)) if message else kind()
+    except TypeError:  # some types take more than a message: UnicodeDecodeError takes five
+        error = AnswerError(message)
+    # The engine says this sentence of the error, because it has the line of the answer in it.
+    error.told = entry(described, "sentence", str)[:LONGEST_WORDS]
     return error
 
 
@@ -82,21 +85,25 @@ def _kind_of_error(name: str) -> type[BaseException]:
     return kind
 
 
-class Answer:
-    """A function in the other process."""
+class RemoteFunction:
+    """A student's function in the answer's process, which this object calls over the channel."""
 
-    def __init__(self, talk: Talk, name: str, takes: object) -> None:
-        self.talk = talk
+    def __init__(self, channel: Channel, name: str, parameters: object) -> None:
+        self.channel = channel
         is_name = name.isidentifier() and len(name) <= wire.LONGEST_NAME
         self.__name__ = name if is_name else "<answer>"
-        signature = _signature(takes)
+        signature = _signature(parameters)
         if signature is not None:
             self.__signature__ = signature
         self.names_told: set[str] = set()  # the names that its code uses
         self.noted: list[str] = []  # what has no place in an answer, as its process noted it
-        self.loop_told: dict[str, object] | None = None
+        self._loop_report: dict[str, object] | None = None
 
     def __call__(self, *case: object) -> object:
+        """Call the student's function with this case.
+
+        Its arguments tell the two kinds of exercise about a model and about a file from all others.
+        """
         if len(case) == 4 and isinstance(case[0], nn.Module):
             return self._accumulate(*case)
         if len(case) == 2 and isinstance(case[0], Path):
@@ -107,22 +114,23 @@ class Answer:
             raise error_of(outcome["error"])
         if entry(outcome, "changed", bool):
             raise InPlaceError
-        if "came" not in outcome:
-            nonsense()
-        return outcome["came"]
+        if "result" not in outcome:
+            refuse_message()
+        return outcome["result"]
 
     def _ask(self, question: object) -> dict[str, object]:
+        """Send the question, and return the reply."""
         try:
-            self.talk.say(question)
-        except SilentError as error:
-            raise StoppedError(str(error)) from None
-        return self._hear()
+            self.channel.send(question)
+        except ChannelError as error:
+            raise AnswerProcessError(str(error)) from None
+        return self._receive()
 
-    def _hear(self) -> dict[str, object]:
+    def _receive(self) -> dict[str, object]:
         try:
-            return entries(self.talk.hear())
-        except SilentError as error:
-            raise StoppedError(str(error)) from None
+            return entries(self.channel.receive())
+        except ChannelError as error:
+            raise AnswerProcessError(str(error)) from None
 
     def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
         """Have the answer train a copy of the model, and bring the judge's own to the same state.
@@ -143,25 +151,25 @@ class Answer:
             "batch": batch,
             "parts": parts,
         }
-        came = self._ask(question)
-        KEPT_BYTES.append(entry(came, "kept", int))
-        _go_through(model, batch, entry(came, "rows", list))
+        reply = self._ask(question)
+        KEPT_BYTES.append(entry(reply, "kept_bytes", int))
+        _go_through(model, batch, entry(reply, "rows", list))
         with torch.no_grad():
-            new_weights = _tensors(came, "weights", weights)
+            new_weights = _tensors(reply, "weights", weights)
             for parameter, new in zip(weights, new_weights, strict=True):
                 parameter.copy_(new)
-        gradients = _tensors(came, "gradients", weights)
+        gradients = _tensors(reply, "gradients", weights)
         for parameter, gradient in zip(weights, gradients, strict=True):
             parameter.grad = gradient
-        if came["error"] is not None:
-            raise error_of(came["error"])
+        if reply["error"] is not None:
+            raise error_of(reply["error"])
 
     def loop_seen(self) -> repair.Seen:
-        """What was seen of a training loop."""
-        came = self._loop()
-        if came["error"] is not None:
-            raise error_of(came["error"])
-        fields = entries(came["seen"])
+        """What the answer's process saw of a training loop that it ran."""
+        report = self._report_on_loop()
+        if report["error"] is not None:
+            raise error_of(report["error"])
+        fields = entries(report["seen"])
         seen = repair.Seen(
             losses=_floats(fields["losses"]),
             zeros=_floats(fields["zeros"]),
@@ -171,94 +179,103 @@ class Answer:
         )
         scalers = entry(fields, "scalers", int)
         seen.scalers = [None] * min(scalers, MOST_ROWS)  # only their number matters
-        if came["stopped"] is not None:
-            seen.error = error_of(came["stopped"])
+        if report["stopped"] is not None:
+            seen.error = error_of(report["stopped"])
         return seen
 
     def is_untouched_loop(self) -> bool:
-        return entry(self._loop(), "untouched", bool)
+        """Whether the function is a broken loop as it was handed out."""
+        return entry(self._report_on_loop(), "untouched", bool)
 
-    def _loop(self) -> dict[str, object]:
-        if self.loop_told is None:
-            self.loop_told = self._ask({"do": "loop"})
-        return self.loop_told
+    def _report_on_loop(self) -> dict[str, object]:
+        """What the answer's process reports of its training loop, which it runs only once."""
+        if self._loop_report is None:
+            self._loop_report = self._ask({"do": "loop"})
+        return self._loop_report
 
     def _write(self, path: Path, pieces: Iterator[bytes]) -> object:
         """Have the answer write a file of its own, and do the same to the judge's file.
 
-        The answer tells what happens to its file, and gets a piece whenever it asks for one.
+        The answer's process sends what happens to its file, event by event. The event "piece" asks
+        for the next piece of the contents.
         """
         old = path.read_bytes() if path.exists() else None
         inode = path.stat().st_ino if path.exists() else None
-        full: OSError | None = None  # the error of a full disk, if a piece raised it
-        told = self._ask({"do": "write", "old": old})
+        full: OSError | None = None  # the error of a full disk, if fetching a piece raised it
+        event = self._ask({"do": "write", "old": old})
         for _ in range(MOST_EVENTS):
-            event = told["event"]
-            if event == "end":
-                return _ended(path, told, full, inode)
-            if event == "piece":
-                hold(path, told["contents"])
+            kind = event["event"]
+            if kind == "end":
+                return _ended(path, event, full, inode)
+            if kind == "piece":
+                hold(path, event["contents"])
                 try:
                     piece = next(pieces, None)
                 except OSError as error:
                     full = error
                     piece = "full"
-                told = self._ask(piece)
+                event = self._ask(piece)
                 continue
-            if event == "rename":
-                hold(path, told["before"])
-                rename(path, told["contents"], is_near=entry(told, "near", bool))
+            if kind == "rename":
+                hold(path, event["before"])
+                contents = event["contents"]
+                rename(path, contents, from_same_folder=entry(event, "same_folder", bool))
             else:
-                hold(path, told["contents"])
-                flush(entry(told, "nbytes", int))
-            told = self._hear()
-        raise StoppedError("It does too much.")
+                hold(path, event["contents"])
+                flush(entry(event, "nbytes", int))
+            event = self._receive()
+        raise AnswerProcessError("It does too much.")
 
 
-def value_of(told: object, talk: Talk) -> object:
+def value_of(message: object, channel: Channel) -> object:
     """The answer that the other process describes: a value, or a function that stays there."""
-    described = entries(told)
+    described = entries(message)
     if described.get("is") == "function":
-        answer = Answer(talk, entry(described, "name", str), described.get("takes"))
-        answer.names_told = {str(name) for name in entry(described, "uses", list)}
+        name = entry(described, "name", str)
+        answer = RemoteFunction(channel, name, described.get("parameters"))
+        answer.names_told = {str(name) for name in entry(described, "names_used", list)}
         return answer
     if "value" not in described:
-        nonsense()
+        refuse_message()
     return described["value"]
 
 
-def noted_in(told: dict[str, object]) -> list[str]:
-    noted = told.get("noted") or ()
+def noted_in(message: dict[str, object]) -> list[str]:
+    """What has no place in an answer, as a message of the answer's process notes it."""
+    noted = message.get("noted") or ()
     return [str(words)[:LONGEST_WORDS] for words in noted if type(words) is str]
 
 
-def entries(came: object) -> dict[str, object]:
-    """What was said, which has to be a dict."""
-    if type(came) is not dict:
-        nonsense()
-    return came
+def entries(message: object) -> dict[str, object]:
+    """The message, which has to be a dict; AnswerProcessError if it is not."""
+    if type(message) is not dict:
+        refuse_message()
+    return message
 
 
-def entry(told: object, name: str, kind: type) -> object:
-    """One part of what was said; StoppedError if it is not exactly of that type."""
-    part = entries(told).get(name)
+def entry(message: object, name: str, kind: type) -> object:
+    """The message's entry of that name; AnswerProcessError if it is not exactly of that type."""
+    part = entries(message).get(name)
     if type(part) is not kind:
-        nonsense()
+        refuse_message()
     return part
 
 
-def _tensors(came: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
-    """As many tensors as in `like`, and of the same shapes; only a gradient may be missing."""
-    tensors = entry(came, name, list)
+def _tensors(message: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
+    """The message's tensors of that name, of the number, shapes and dtypes of those in `like`.
+
+    A gradient may be None. If anything else differs, AnswerProcessError.
+    """
+    tensors = entry(message, name, list)
     if len(tensors) != len(like):
-        nonsense()
+        refuse_message()
     for tensor, wanted in zip(tensors, like, strict=True):
         if tensor is None and name == "gradients":
             continue
         if type(tensor) is not Tensor:
-            nonsense()
+            refuse_message()
         if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
-            nonsense()
+            refuse_message()
     return tensors
 
 
@@ -266,11 +283,11 @@ def _floats(numbers: object) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def _signature(takes: object) -> inspect.Signature | None:
-    """What the function takes; None if what the process says is no signature that Python allows."""
+def _signature(described: object) -> inspect.Signature | None:
+    """The signature with these parameters; None if Python allows no such signature."""
     parameters = []
     try:
-        for name, kind, has_default in takes:
+        for name, kind, has_default in described:
             default = None if has_default else inspect.Parameter.empty
             parameters.append(inspect.Parameter(name, KINDS[kind], default=default))
         return inspect.Signature(parameters)
@@ -279,17 +296,17 @@ def _signature(takes: object) -> inspect.Signature | None:
 
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
-    """Send batches through the model: n rows forward for n, and n of them backward for -n."""
+    """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n."""
     if len(rows) > MOST_ROWS or not all(_is_number_of_rows(n) for n in rows):
-        nonsense()
-    waiting: list[Tensor] = []  # results of the forward passes
+        refuse_message()
+    results: list[Tensor] = []  # of the forward passes
     for n in rows:
         if n > 0:
-            waiting.append(model(batch.new_zeros(n, batch.shape[1])))
+            results.append(model(batch.new_zeros(n, batch.shape[1])))
             continue
-        result = next((result for result in waiting if len(result) == -n), None)
+        result = next((result for result in results if len(result) == -n), None)
         if result is None:
-            nonsense()
+            refuse_message()
         result.sum().backward(retain_graph=True)
 
 
@@ -297,25 +314,27 @@ def _is_number_of_rows(n: object) -> bool:
     return type(n) is int and 0 < abs(n) <= MOST_ROWS
 
 
-def _ended(path: Path, told: dict[str, object], full: OSError | None, inode: int | None) -> object:
-    """Leave what the answer has left in its folder, and return or raise what its call did.
+def _ended(path: Path, end: dict[str, object], full: OSError | None, inode: int | None) -> object:
+    """Leave in the judge's folder what the answer left in its own; then return or raise like it.
 
-    A file that the answer replaced in a way that was not seen is replaced here, too.
+    `end` is the event that ends the answer's call. If its file has another inode than before, but
+    the judge's has not, then the answer replaced the file in a way that no event showed: so the
+    judge's file is replaced, too.
     """
     is_still_there = path.exists() and path.stat().st_ino == inode
-    if is_still_there and not entry(told, "same", bool) and told["contents"] is not None:
-        is_bytes = type(told["contents"]) is bytes
+    if is_still_there and not entry(end, "same_inode", bool) and end["contents"] is not None:
+        is_bytes = type(end["contents"]) is bytes
         anew = path.with_name("anew")
-        anew.write_bytes(told["contents"] if is_bytes else NOTHING_IN_IT)
+        anew.write_bytes(end["contents"] if is_bytes else NOTHING_IN_IT)
         RENAME(anew, path)
-    hold(path, told["contents"])
-    for name in entry(told, "others", list)[:1]:  # one file too many is enough for the check
+    hold(path, end["contents"])
+    for name in entry(end, "other_files", list)[:1]:  # one file too many is enough for the check
         path.with_name(_harmless(str(name))).write_bytes(NOTHING_IN_IT)
-    if entry(told, "full", bool) and full is not None:
+    if entry(end, "raised_full", bool) and full is not None:
         raise full
-    if told["error"] is not None:
-        raise error_of(told["error"])
-    return ... if entry(told, "open", bool) else None
+    if end["error"] is not None:
+        raise error_of(end["error"])
+    return ... if entry(end, "returned_dots", bool) else None
 
 
 def _harmless(name: str) -> str:
@@ -324,30 +343,30 @@ def _harmless(name: str) -> str:
     return "".join(allowed).strip(". ") or "a file"
 
 
-def judge_from_afar() -> None:
-    """Let the checks see what the answer's own process saw of loops and of what autograd kept.
+def observe_remotely() -> None:
+    """Replace the functions by which checks observe a loop, and measure what autograd keeps.
 
-    It replaces functions of the course that the checks call.
+    For a function in the answer's process, the new ones return what that process observed.
     """
     seen = repair.seen
     is_untouched = repair.is_untouched
     saved_bytes_over_time = measure.saved_bytes_over_time
 
-    def seen_from_afar(loop: Callable[..., object]) -> repair.Seen:
-        if isinstance(loop, Answer):
+    def seen_remotely(loop: Callable[..., object]) -> repair.Seen:
+        if isinstance(loop, RemoteFunction):
             return loop.loop_seen()
         return seen(loop)
 
-    def is_untouched_from_afar(loop: Callable[..., object]) -> bool:
-        if isinstance(loop, Answer):
+    def is_untouched_remotely(loop: Callable[..., object]) -> bool:
+        if isinstance(loop, RemoteFunction):
             return loop.is_untouched_loop()
         return is_untouched(loop)
 
-    def kept_from_afar(function: Callable[[], object], **options: object) -> list[int]:
+    def kept_remotely(function: Callable[[], object], **options: object) -> list[int]:
         KEPT_BYTES.clear()
         kept_here = saved_bytes_over_time(function, **options)
         return list(KEPT_BYTES) or kept_here
 
-    repair.seen = seen_from_afar
-    repair.is_untouched = is_untouched_from_afar
-    measure.saved_bytes_over_time = kept_from_afar
+    repair.seen = seen_remotely
+    repair.is_untouched = is_untouched_remotely
+    measure.saved_bytes_over_time = kept_remotely

@@ -1,7 +1,8 @@
 """What an answer's process may take and do: its time, memory and files are bounded.
 
-The bounds hold wherever Python runs. Besides them, some calls are refused as Python announces them:
-that stops mistakes and pranks. What stops an attack is the sandbox around the process.
+The bounds hold wherever Python runs. Besides, Python raises an audit event before some calls, and
+we refuse some of these: that stops mistakes and pranks. What stops an attack is the sandbox around
+the process.
 """
 
 import ctypes
@@ -17,14 +18,13 @@ import psutil
 from course_utils.stage.grading import seccomp
 
 PROCESSOR_S = 10  # of a processor's time, so that a busy machine ends nobody's answer
-LONGEST_S = 20
-LONGEST_START_S = 300.0
+LONGEST_S = 20  # that the judge waits for an answer
+LONGEST_START_S = 300.0  # that the judge waits for the process to import what it needs
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 100_000_000
 MORE_THAN_ANY_PROCESS_HAS = 30 << 30  # bytes of address space
 
-# Python raises an audit event before it does something like this. Events that begin with one of
-# these names are refused.
+# Audit events that begin with one of these names are refused.
 REFUSED = (
     "os.system",
     "os.exec",
@@ -58,7 +58,7 @@ CHANGING = {
 }
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-ENDED = {
+SENTENCE_BY_STATUS = {  # on an answer whose process has this exit status
     -signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time.",
     -signal.SIGSEGV: "It crashed Python, as endless recursion can.",
     -signal.SIGKILL: "It was killed.",
@@ -76,7 +76,7 @@ def keep_memory_to_itself() -> None:
 
 
 def bound(folder: str) -> None:
-    """From here on this process is bounded, and may write in that folder alone."""
+    """Bound this process from here on, and let it write in that folder alone."""
     user_s, system_s, *_ = os.times()
     used_s = int(user_s + system_s)
     cpu_s = used_s + PROCESSOR_S
@@ -97,7 +97,7 @@ def _limit(kind: int, soft: int, hard: int) -> None:
 
 
 def _size_bytes() -> int:
-    """How much address space this process has; where nothing tells it, more than it ever has."""
+    """How much address space this process has; if that is unknown, more than any process has."""
     try:
         return psutil.Process().memory_info().vms
     except (OSError, psutil.Error):  # a container without /proc
@@ -105,7 +105,7 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    """A function to call at each audit event, which raises PermissionError if it is refused.
+    """A function for each audit event, which raises PermissionError if the event is refused.
 
     Its rules are in local names, because an answer can replace what a module holds.
     """

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 MAIN = "main"
 ALL = "all"
-TURNS = re.compile(r"(?:(\d+)\.)?(\d+)(?:-(\d+))?")
-POINTS = re.compile(r"(?:(?:(\d+)\.)?(\d+):)?(\d+(?:\.\d+)?)")
+TURNS = re.compile(r"(?:(\d+)\.)?(\d+)(?:-(\d+))?")  # as in 04.1-3
+POINTS = re.compile(r"(?:(?:(\d+)\.)?(\d+):)?(\d+(?:\.\d+)?)")  # as in 04.2:3
 MOST_TURNS = 99
-ANY_NOTEBOOK = ""
-EACH_TURN = 0
+ANY_NOTEBOOK = ""  # in place of a notebook's name
+EACH_TURN = 0  # in place of a turn's number
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Counting:
 
     notebooks: Sequence[str] = ()  # all, if there are none
     turns: str = MAIN
-    # Single turns, if some are chosen: of each its notebook, or ANY_NOTEBOOK, and its number.
+    # Single turns, if some are chosen: the notebook of each, or ANY_NOTEBOOK, and its number.
     chosen: Collection[tuple[str, int]] = ()
     # A notebook, the number of a turn or EACH_TURN, and its points. The last one that fits counts.
     points: Sequence[tuple[str, int, float]] = ()
@@ -47,7 +47,7 @@ class Counting:
 
 
 def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> Counting:
-    """What these words ask for; ValueError with a sentence if they cannot be understood."""
+    """The settings NB, TURNS and POINTS as a Counting; ValueError if one is not understood."""
     names = [_named(word, course) for word in _words(notebooks)]
     turns = turns.strip() or MAIN
     chosen: set[tuple[str, int]] = set()
@@ -66,7 +66,7 @@ def _words(text: str) -> list[str]:
 
 
 def _named(word: str, course: Sequence[str]) -> str:
-    """The notebook that the word names by its number or by its name."""
+    """The name of the notebook with this name or number; ValueError if there is none."""
     for name in course:
         number = name.partition("_")[0]
         if word in (name, f"{name}.ipynb"):
@@ -92,7 +92,7 @@ def _turns(word: str, course: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _points(word: str, course: Sequence[str]) -> tuple[str, int, float]:
-    """What one word says of points, such as 2, 3:2 or 04.2:3."""
+    """The notebook, the turn and the points of one word, such as 2, 3:2 or 04.2:3."""
     match = POINTS.fullmatch(word)
     if not match:
         raise ValueError(f'POINTS={word} is not understood: write 2, or as in "1 3:2 04.5:4".')

@@ -1,6 +1,6 @@
 """Several judges at once, each in a process of its own, where it has a process for answers.
 
-A judge that fails costs the notebook that it was at, and no other.
+A judge that fails costs the notebook that it was judging, and no other.
 """
 
 import json
@@ -13,104 +13,105 @@ from multiprocessing.connection import Connection, wait
 
 AT_ONCE = max(2, min(8, os.cpu_count() or 2))
 LONGEST_S = 900.0  # for one notebook: ten answers of the longest kind, and their checks
-LONGEST_END_S = 10.0
-LOOK_AGAIN_S = 1.0  # whether one of them has been at work for too long
+LONGEST_EXIT_S = 10.0
+LOOK_AGAIN_S = 1.0  # how often we look whether a judge has taken longer than LONGEST_S
 FORKING = multiprocessing.get_context("fork")
-END = b"end"
-Judge = Callable[[int], object]  # judges the work of that number
+EXIT = b"end"  # sent to a judge's process in place of a job's number
+Judge = Callable[[int], object]  # takes a job's number, and returns the verdicts
 MakeJudge = Callable[[], AbstractContextManager[Judge]]
 
 
-def done(make_judge: MakeJudge, works: Sequence[int]) -> Iterator[tuple[int, object]]:
-    """Each work's number, and what its judge said, as they end; None where the judge failed."""
-    waiting = list(reversed(works))
-    most = min(AT_ONCE, len(works))
-    members: list[_Member] = []
+def results(make_judge: MakeJudge, jobs: Sequence[int]) -> Iterator[tuple[int, object]]:
+    """Each job's number and its verdicts, in the order in which the judges finish.
+
+    In place of the verdicts there is None where the judge failed.
+    """
+    waiting = list(reversed(jobs))
+    most = min(AT_ONCE, len(jobs))
+    workers: list[_Worker] = []
     try:
-        while waiting or members:
-            _put_to_work(members, waiting, make_judge, most)
-            wait([member.talk for member in members], timeout=LOOK_AGAIN_S)
-            for member in list(members):
-                said = member.said()
-                if said is not _NOTHING:
-                    yield member.work, said
-                    member.work = None
-                if not member.is_alive:
-                    members.remove(member)
+        while waiting or workers:
+            _assign(workers, waiting, make_judge, most)
+            wait([worker.pipe for worker in workers], timeout=LOOK_AGAIN_S)
+            for worker in list(workers):
+                verdicts = worker.verdicts()
+                if verdicts is not _PENDING:
+                    yield worker.job, verdicts
+                    worker.job = None
+                if not worker.is_running:
+                    workers.remove(worker)
     finally:
-        for member in members:
-            member.end()
+        for worker in workers:
+            worker.end()
 
 
-_NOTHING = object()  # stands for an answer that has not come yet; None says that the judge failed
+_PENDING = object()  # stands for verdicts that have not come yet; None says that the judge failed
 
 
-class _Member:
-    """A judge in a process of its own."""
+class _Worker:
+    """A judge in a process of its own. `job` is the number of its job; None while it has none."""
 
-    def __init__(self, make_judge: MakeJudge, others: Sequence[Connection]) -> None:
-        self.talk, theirs = FORKING.Pipe()
-        ends_of_the_first = [*others, self.talk]
-        self.process = FORKING.Process(target=_judge, args=(make_judge, theirs, ends_of_the_first))
+    def __init__(self, make_judge: MakeJudge, pipes_of_others: Sequence[Connection]) -> None:
+        self.pipe, childs_end = FORKING.Pipe()
+        parents_ends = [*pipes_of_others, self.pipe]
+        arguments = (make_judge, childs_end, parents_ends)
+        self.process = FORKING.Process(target=_run_judge, args=arguments)
         self.process.start()
-        theirs.close()
-        self.work: int | None = None
-        self.is_alive = True
+        childs_end.close()
+        self.job: int | None = None
+        self.is_running = True
 
-    def give(self, work: int) -> None:
-        self.work = work
+    def give(self, job: int) -> None:
+        self.job = job
         self.begun_s = time.monotonic()
-        self.talk.send_bytes(str(work).encode())
+        self.pipe.send_bytes(str(job).encode())
 
-    def said(self) -> object:
-        """What it said of its work; None if it failed; _NOTHING if it is still at work."""
+    def verdicts(self) -> object:
+        """The verdicts on the job; None if the judge failed; _PENDING if it is still judging."""
         try:
-            if self.talk.poll():
-                return json.loads(self.talk.recv_bytes())
+            if self.pipe.poll():
+                return json.loads(self.pipe.recv_bytes())
         except (EOFError, OSError, ValueError):
             self.end()
             return None
         if time.monotonic() - self.begun_s > LONGEST_S:
             self.end()
             return None
-        return _NOTHING
+        return _PENDING
 
     def end(self) -> None:
-        self.is_alive = False
+        """End the process: by the command EXIT if it has no job, by a signal otherwise."""
+        self.is_running = False
         with suppress(OSError):
-            self.talk.send_bytes(END)
-            self.talk.close()
-        if self.work is None:
-            self.process.join(LONGEST_END_S)
+            self.pipe.send_bytes(EXIT)
+            self.pipe.close()
+        if self.job is None:
+            self.process.join(LONGEST_EXIT_S)
         self.process.kill()
         self.process.join()
 
 
-def _put_to_work(
-    members: list[_Member], waiting: list[int], make_judge: MakeJudge, most: int
-) -> None:
-    """Start as many judges as needed, give work to each idle one, and end those without any."""
-    while waiting and len(members) < most:
-        members.append(_Member(make_judge, [member.talk for member in members]))
-    for member in members:
-        if waiting and member.work is None:
-            member.give(waiting.pop())
-    for member in list(members):
-        if member.work is None:
-            members.remove(member)
-            member.end()
+def _assign(workers: list[_Worker], waiting: list[int], make_judge: MakeJudge, most: int) -> None:
+    """Start as many judges as needed, give a job to each idle one, and end those without any."""
+    while waiting and len(workers) < most:
+        workers.append(_Worker(make_judge, [worker.pipe for worker in workers]))
+    for worker in workers:
+        if waiting and worker.job is None:
+            worker.give(waiting.pop())
+    for worker in list(workers):
+        if worker.job is None:
+            workers.remove(worker)
+            worker.end()
 
 
-def _judge(
-    make_judge: MakeJudge, talk: Connection, ends_of_the_first: Sequence[Connection]
-) -> None:
-    """Judge until there is nothing more to judge, or the process that asks has ended."""
-    for end in ends_of_the_first:
-        end.close()  # while they are open here, no judge hears that the first process has ended
+def _run_judge(make_judge: MakeJudge, pipe: Connection, parents_ends: Sequence[Connection]) -> None:
+    """Judge job after job, until the parent process sends EXIT or has exited itself."""
+    for end in parents_ends:
+        end.close()  # a copy left open here would hide from the judges that the parent has exited
     with make_judge() as judge, suppress(EOFError, BrokenPipeError):
         while True:
-            work = talk.recv_bytes()
-            if work == END:
+            command = pipe.recv_bytes()
+            if command == EXIT:
                 break
-            verdicts = judge(int(work))
-            talk.send_bytes(json.dumps(verdicts).encode())
+            verdicts = judge(int(command))
+            pipe.send_bytes(json.dumps(verdicts).encode())

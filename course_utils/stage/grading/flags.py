@@ -9,16 +9,16 @@ from collections.abc import Collection, Sequence
 
 from course_utils.stage.grading.slicing import Statement
 
-SOLVED = (
+SOLVED = (  # modules that have the right answers, and packages of such modules
     "course_utils.chapters",
     "course_utils.accountant",
     "course_utils.core.accountant",
     "course_utils.engine.judging",
     "course_utils.stage.grading",
 )
-BY_TORCH = "by_torch"  # of the chapters: what the accountant's terms are judged by
+BY_TORCH = "by_torch"  # a module of a chapter: it has what the accountant's terms are judged by
 TERMS_OF = "course_utils.chapters.accountant"
-OF_THE_REPAIR_SHOP = ("loop", "FAULTS", "seen")  # attributes of `repair`
+SOLVED_BY_REPAIR = ("loop", "FAULTS", "seen")  # attributes of `repair` that have the answers
 CALLS_THAT_RUN_TEXT = ("exec", "eval", "compile", "globals")
 # By these names, code finds objects that it was not given. No exercise needs one.
 REACHING = {
@@ -85,30 +85,31 @@ REACHING_MODULES = {
     "unittest",
     "dis",
 }
-MOST = 3
+MOST = 3  # sentences on one answer
 LONGEST_NAME = 60
 
 
 def found(
     nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: Collection[str]
 ) -> list[str]:
-    """A sentence on each such thing in the student's own statements, the first few of them.
+    """A sentence on each thing that has no place in the student's own statements, at most MOST.
 
-    The answer may use the names in `allowed`.
+    `nodes` are these statements, and `slice_` all statements that the answer needs. The answer may
+    use the names in `allowed`.
     """
-    lent = _lent(slice_) - set(allowed)
-    said: dict[str, None] = {}  # each sentence once, in order
+    forbidden = _of_accountant(slice_) - set(allowed)
+    sentences: dict[str, None] = {}  # each sentence once, in order
     for node in nodes:
         if isinstance(node, str):
             continue  # the text is no Python, so it does not run
         for part in ast.walk(node):
-            sentence = _sentence(part, lent, allowed)
+            sentence = _sentence(part, forbidden, allowed)
             if sentence:
-                said[sentence] = None
-    return list(said)[:MOST]
+                sentences[sentence] = None
+    return list(sentences)[:MOST]
 
 
-def are_lent(names: Sequence[str], allowed: Collection[str]) -> bool:
+def may_import(names: Sequence[str], allowed: Collection[str]) -> bool:
     """Whether an answer may import all of these from the accountant.
 
     A name in capitals is a constant, which every answer may import.
@@ -116,8 +117,8 @@ def are_lent(names: Sequence[str], allowed: Collection[str]) -> bool:
     return bool(names) and all(name in allowed or name.isupper() for name in names)
 
 
-def _lent(slice_: Sequence[Statement]) -> set[str]:
-    """The names under which the notebook has the accountant's own functions."""
+def _of_accountant(slice_: Sequence[Statement]) -> set[str]:
+    """The names that the notebook gives to the accountant's functions and to `by_torch`."""
     names = set()
     for statement in slice_:
         if not isinstance(statement.code, ast.ImportFrom):
@@ -128,15 +129,15 @@ def _lent(slice_: Sequence[Statement]) -> set[str]:
     return {name for name in names if name.islower()}  # in capitals they are constants
 
 
-def _sentence(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -> str:
-    """What to say of one node of the syntax tree; an empty string if it is allowed."""
+def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str]) -> str:
+    """The sentence on one node of the syntax tree; an empty string if the node is allowed."""
     match node:
         case ast.Import(names=names):
             return _on_import([alias.name for alias in names])
         case ast.ImportFrom(module=str(module), names=names):
             return _on_import_from(module, [alias.name for alias in names], allowed)
         case ast.Name(id=name):
-            return _on_name(name, lent)
+            return _on_name(name, forbidden)
         case ast.Attribute():
             return _on_attribute(node)
         case ast.Call(func=ast.Name(id=name)) if name in CALLS_THAT_RUN_TEXT:
@@ -148,6 +149,7 @@ def _sentence(node: ast.AST, lent: Collection[str], allowed: Collection[str]) ->
 
 def _on_import(names: Sequence[str]) -> str:
     for name in names:
+        # With dots behind them, so that "course_utils.chapters_of_mine" is none of them.
         is_solved = any(f"{name}.".startswith(f"{solved}.") for solved in SOLVED)
         if is_solved or name.partition(".")[0] in REACHING_MODULES:
             return f"It imports {name[:LONGEST_NAME]}."
@@ -155,13 +157,13 @@ def _on_import(names: Sequence[str]) -> str:
 
 
 def _on_import_from(module: str, names: Sequence[str], allowed: Collection[str]) -> str:
-    if module == TERMS_OF and are_lent(names, allowed):
+    if module == TERMS_OF and may_import(names, allowed):
         return ""
     return _on_import([module, *(f"{module}.{name}" for name in names)])
 
 
-def _on_name(name: str, lent: Collection[str]) -> str:
-    if name in lent:
+def _on_name(name: str, forbidden: Collection[str]) -> str:
+    if name in forbidden:
         return f"It uses {name} of the accountant, or of what judges it."
     if name in REACHING:
         return f"It uses {name}."
@@ -175,7 +177,7 @@ def _on_attribute(node: ast.Attribute) -> str:
         return f"It uses {name}."
     if owner == "sys" and name == "modules":
         return "It uses sys.modules."
-    if owner == "repair" and name in OF_THE_REPAIR_SHOP:
+    if owner == "repair" and name in SOLVED_BY_REPAIR:
         return f"It uses repair.{name}, which has the answer."
     if name in ("chapters", "accountant"):
         return f"It uses course_utils.{name}."

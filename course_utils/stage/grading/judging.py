@@ -1,6 +1,6 @@
-"""The judge: it asks an answer's process case by case, and returns what the check says.
+"""The judge: it sends cases to an answer's process one by one, and returns what the check says.
 
-It runs nothing that a student wrote.
+The judge runs nothing that a student wrote.
 """
 
 import os
@@ -13,31 +13,32 @@ from dataclasses import dataclass
 from course_utils.engine.judging.exercises import Check
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, Verdict
 from course_utils.stage.grading import asking, bounds, sandbox
-from course_utils.stage.grading.talking import (
-    BEGIN,
-    ENDED,
-    FELL_SILENT,
-    HEARD_ENOUGH,
-    HOW_LONG,
-    SilentError,
-    StoppedError,
-    Talk,
+from course_utils.stage.grading.channel import (
+    AWAIT_EXIT,
+    CLOSED,
+    KILL,
+    PROCESSOR_TIME,
+    RUN,
+    AnswerProcessError,
+    Channel,
+    ChannelError,
     TooSlowError,
 )
 
-# On a busy machine an answer may take longer than bounds.LONGEST_S: so many times as long, if in
-# each of these times it has computed for so many milliseconds.
+# On a busy machine an answer may take longer than bounds.LONGEST_S: up to MOST_TIMES as long, if in
+# each of these periods it has computed for more than LEAST_WORK_MS.
 MOST_TIMES = 20
 LEAST_WORK_MS = 400
-LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds
+LONGEST_EXIT_S = 30.0  # to end an answer's process takes milliseconds
 LONGEST_WORDS = 400  # characters of a message
+BYTES_OF_A_REPLY = 4  # a reply to a command is a whole number: a time, or an exit status
 FLAGGED = "flagged"
 STOPPED = "stopped"
 KEPT_IN_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """What the answer's process has to know for one exercise.
 
     There is nothing in it that the student's own notebook does not show.
@@ -45,24 +46,24 @@ class Asked:
 
     code: Mapping[str, str]  # the notebook's cells by their ids
     check: str  # "flops.days"
-    cell: str  # in which the course calls the check
-    asked: str  # that cell's text
-    course: Sequence[str]  # the statements that are the course's own, not the student's
+    cell: str  # the id of the course's cell that calls the check
+    cell_text: str  # the text of that cell as it was handed out
+    courses_statements: Sequence[str]  # the statements that the course wrote, not the student
     allowed: Sequence[str]  # the accountant's names that an answer may use
-    right: Sequence[str]  # the checks whose answers of this notebook were right
+    right_so_far: Sequence[str]  # the checks whose answers in this notebook were right
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is said of one answer."""
+class Result:
+    """What the tables and the feedback say of one answer."""
 
-    verdict: str
-    looks_like: str = ""
-    words: str = ""
-    without_case: str = ""
+    verdict: str  # the status of the check's verdict, or FLAGGED, or STOPPED
+    looks_like: str = ""  # for the teacher
+    words: str = ""  # for the student
+    without_case: str = ""  # for a student who is not to know the cases
 
 
-class Answers:
+class AnswerProcess:
     """The process in which answers run, one after the other.
 
     It is started anew when an answer has harmed it.
@@ -72,21 +73,21 @@ class Answers:
         self.prepared = prepared
         self.process: subprocess.Popen | None = None
 
-    def told(self, asked: Asked, check: Check) -> Told:
-        """What the check says of the answer."""
+    def judge(self, question: Question, check: Check) -> Result:
+        """Run the answer, and return what the check says of it."""
         self._start()
-        mine, theirs = socket.socketpair()
-        with mine:
-            with theirs:
-                socket.send_fds(self.control, [BEGIN], [theirs.fileno()])
-            talk = Talk(mine, bounds.LONGEST_S)
-            talk.is_working = self._works()
-            told, problem = _conversation(talk, asked, check)
-        is_done = problem is None or isinstance(problem, TooSlowError)
-        status = self._end(HEARD_ENOUGH if is_done else FELL_SILENT)
-        if told is None:
-            return _without_verdict(STOPPED, _why(problem, status))
-        return told
+        judges_end, answers_end = socket.socketpair()
+        with judges_end:
+            with answers_end:
+                socket.send_fds(self.control, [RUN], [answers_end.fileno()])
+            channel = Channel(judges_end, bounds.LONGEST_S)
+            channel.other_still_computes = self._busy_test()
+            result, problem = _judge_over(channel, question, check)
+        may_be_killed = problem is None or isinstance(problem, TooSlowError)
+        status = self._end_answer(KILL if may_be_killed else AWAIT_EXIT)
+        if result is None:
+            return _without_verdict(STOPPED, _why_no_verdict(problem, status))
+        return result
 
     def close(self) -> None:
         if self.process is not None:
@@ -97,75 +98,78 @@ class Answers:
             self.folder.cleanup()
 
     def _start(self) -> None:
+        """Start the process, unless it is running, and send it what all answers need."""
         if self.process is not None and self.process.poll() is None:
             return
         self.close()
         self.folder = sandbox.temporary_folder()
-        self.control, theirs = socket.socketpair()
-        words, _ = sandbox.command(os.path.realpath(self.folder.name))
+        self.control, childs_end = socket.socketpair()
+        command, _ = sandbox.command(os.path.realpath(self.folder.name))
         kept = {name: os.environ[name] for name in KEPT_IN_ENVIRONMENT if name in os.environ}
-        with theirs:
+        with childs_end:
             self.process = subprocess.Popen(
-                words,
-                stdin=theirs,
+                command,
+                stdin=childs_end,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=kept | sandbox.SET | {"HOME": self.folder.name},
+                env=kept | sandbox.ENVIRONMENT | {"HOME": self.folder.name},
                 start_new_session=True,
             )
-        talk = Talk(self.control, bounds.LONGEST_START_S)
-        talk.say(self.prepared)
-        talk.hear()
+        channel = Channel(self.control, bounds.LONGEST_START_S)
+        channel.send(self.prepared)
+        channel.receive()  # it is ready
         self.control.setblocking(True)
-        self.control.settimeout(LONGEST_END_S)
+        self.control.settimeout(LONGEST_EXIT_S)
 
-    def _works(self) -> Callable[[], bool]:
-        """A function that tells whether the answer has computed since the function's last call.
+    def _busy_test(self) -> Callable[[], bool]:
+        """A function that returns whether the answer has computed since the function's last call.
 
         If so, the machine is busy, and the answer gets more time.
         """
         spent_ms = [0]  # of a processor's time, at each call
 
-        def is_working() -> bool:
+        def still_computes() -> bool:
             try:
-                self.control.sendall(HOW_LONG)
-                said = self.control.recv(4)
+                self.control.sendall(PROCESSOR_TIME)
+                reply = self.control.recv(BYTES_OF_A_REPLY)
             except OSError:
                 return False
-            spent_ms.append(int.from_bytes(said, "big"))
+            spent_ms.append(int.from_bytes(reply, "big"))
             worked_ms = spent_ms[-1] - spent_ms[-2]
             return len(spent_ms) < MOST_TIMES and worked_ms > LEAST_WORK_MS
 
-        return is_working
+        return still_computes
 
-    def _end(self, how: bytes) -> int:
-        """End the answer's process, and return how it ended.
+    def _end_answer(self, command: bytes) -> int:
+        """End the answer by KILL or AWAIT_EXIT, and return its exit status.
 
         Where that fails, the next answer gets a new process to run in.
         """
         try:
-            self.control.sendall(how)
-            said = self.control.recv(4)
+            self.control.sendall(command)
+            reply = self.control.recv(BYTES_OF_A_REPLY)
         except OSError:
-            said = b""
-        if len(said) != 4:
+            reply = b""
+        if len(reply) != BYTES_OF_A_REPLY:
             self.close()
             return -signal.SIGKILL
-        return int.from_bytes(said, "big", signed=True)
+        return int.from_bytes(reply, "big", signed=True)
 
 
-def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, SilentError | None]:
-    """What the check says and None; or None and the error by which the conversation ended."""
+def _judge_over(
+    channel: Channel, question: Question, check: Check
+) -> tuple[Result | None, ChannelError | None]:
+    """The result on an answer and None; or None and the error by which the channel failed."""
     try:
-        talk.say(vars(asked))
-        flags = [str(flag) for flag in _list_of(talk.hear())]
-        verdict, noted = _verdict(talk, check)
-    except SilentError as error:
+        channel.send(vars(question))
+        flags = [str(flag) for flag in _as_list(channel.receive())]
+        verdict, noted = _verdict(channel, check)
+    except ChannelError as error:
         return None, error
-    except StoppedError as error:
-        if talk.left_s <= 0:
+    except AnswerProcessError as error:
+        if channel.left_s <= 0:
             return None, TooSlowError()
-        return None, SilentError(str(error))
+        return None, ChannelError(str(error))
     flags += noted
     if flags and verdict.status != NOT_ATTEMPTED.status:
         why = (
@@ -174,54 +178,55 @@ def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, 
         )
         return _without_verdict(FLAGGED, why), None
     without_case = verdict.without_case or verdict.words
-    return Told(verdict.status, verdict.looks_like, verdict.words, without_case), None
+    return Result(verdict.status, verdict.looks_like, verdict.words, without_case), None
 
 
-def _without_verdict(status: str, why: str) -> Told:
-    return Told(status, looks_like=why, words=why, without_case=why)
+def _without_verdict(status: str, why: str) -> Result:
+    return Result(status, looks_like=why, words=why, without_case=why)
 
 
-def _verdict(talk: Talk, check: Check) -> tuple[Verdict, list[str]]:
-    """The check's verdict, and what the answer's process noted of it meanwhile."""
-    described = asking.entries(talk.hear())
+def _verdict(channel: Channel, check: Check) -> tuple[Verdict, list[str]]:
+    """The check's verdict, and what the answer's process noted while the answer ran."""
+    described = asking.entries(channel.receive())
     if described.get("is") == "stopped":
         return _verdict_on_stopped(described), []
-    answer = asking.value_of(described, talk)
+    answer = asking.value_of(described, channel)
     try:
         verdict = check(answer)
     except Exception as error:
-        told = (
+        words = (
             f"Its check stopped with {type(error).__name__}: "
             "what came is of a kind that it does not know."
         )
-        verdict = Verdict(STOPPED, told, looks_like=told)
-    if isinstance(answer, asking.Answer):
+        verdict = Verdict(STOPPED, words, looks_like=words)
+    if isinstance(answer, asking.RemoteFunction):
         return verdict, answer.noted
     return verdict, asking.noted_in(described)
 
 
 def _verdict_on_stopped(described: dict[str, object]) -> Verdict:
     """The verdict where the notebook stopped before there was an answer."""
-    error = asking.entry(described, "error", str)[:LONGEST_WORDS]
-    said = asking.entry(described, "said", str)[:LONGEST_WORDS]
+    error = asking.entry(described, "type", str)[:LONGEST_WORDS]
+    message = asking.entry(described, "message", str)[:LONGEST_WORDS]
     if not asking.entry(described, "attempted", bool):
         return NOT_ATTEMPTED
-    told = f"The cell of the answer stopped with {error}: {said.rstrip('.')}."
-    return Verdict("not yet", told, looks_like=told)
+    words = f"The cell of the answer stopped with {error}: {message.rstrip('.')}."
+    return Verdict("not yet", words, looks_like=words)
 
 
-def _list_of(flags: object) -> list:
+def _as_list(flags: object) -> list:
+    """The flags, which have to be a list; ChannelError if they are not."""
     if type(flags) is not list:
-        raise SilentError("It says nonsense.")
+        raise ChannelError("It says nonsense.")
     return flags
 
 
-def _why(problem: SilentError | None, status: int) -> str:
-    """Why there is no verdict."""
+def _why_no_verdict(problem: ChannelError | None, status: int) -> str:
+    """A sentence on why the answer has no verdict; `status` is its exit status."""
     if isinstance(problem, TooSlowError):
         return f"It took longer than {bounds.LONGEST_S} s."
-    if status in bounds.ENDED:
-        return bounds.ENDED[status]
-    if str(problem) == ENDED:
+    if status in bounds.SENTENCE_BY_STATUS:
+        return bounds.SENTENCE_BY_STATUS[status]
+    if str(problem) == CLOSED:
         return f"It ended Python itself, with status {status}."
     return "It spoke in the answer's place, and not in plain values."

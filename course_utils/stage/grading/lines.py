@@ -5,32 +5,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED
 from course_utils.stage.grading import asking
 from course_utils.stage.grading.counting import Counting
-from course_utils.stage.grading.judging import Told
+from course_utils.stage.grading.judging import Result
 from course_utils.stage.grading.pages import Row
 from course_utils.stage.grading.reading import HandedIn
 from course_utils.stage.grading.whole_class import Course, Place
 from course_utils.stage.notebook.outline import Turn, turns
 
 NOT_HANDED_IN = "not handed in"
-AS_IT_SAYS = "as its own process says"
-BLANK = Told(NOT_ATTEMPTED.status, words=NOT_ATTEMPTED.words, without_case=NOT_ATTEMPTED.words)
+ONLY_REPORTED = "as its own process says"
+BLANK = Result(NOT_ATTEMPTED.status, words=NOT_ATTEMPTED.words, without_case=NOT_ATTEMPTED.words)
 
 
 def rows(
     files: Sequence[HandedIn],
     course: Course,
-    told: Mapping[Place, Told],
+    results: Mapping[Place, Result],
     count: Counting,
     *,
     shows_cases: bool,
 ) -> Iterator[Row]:
-    """A row for each exercise of each notebook, and for each file that is not judged."""
+    """A row for each exercise of each notebook, and for each file that is not judged.
+
+    `shows_cases` says whether students may read the cases that their answers were tried on.
+    """
     for at, file in enumerate(files):
         if file.problem:
             yield _not_judged(file)
             continue
         for exercise in turns(course[file.notebook]):
-            said = told.get((at, exercise.number), BLANK)
+            result = results.get((at, exercise.number), BLANK)
             worth = _worth(count, file.notebook, exercise)
             yield Row(
                 student=file.student,
@@ -38,13 +41,13 @@ def rows(
                 notebook=file.notebook,
                 exercise=_title(exercise),
                 part=_part(exercise),
-                verdict=said.verdict,
-                looks_like=said.looks_like,
-                words=said.words if shows_cases else said.without_case,
+                verdict=result.verdict,
+                looks_like=result.looks_like,
+                words=result.words if shows_cases else result.without_case,
                 file=file.file,
-                points=worth if said.verdict == "right" else 0.0,
+                points=worth if result.verdict == "right" else 0.0,
                 of=worth,
-                observed=AS_IT_SAYS if _is_observed(exercise) else "",
+                observed=ONLY_REPORTED if _is_only_reported(exercise) else "",
                 guesses_made=file.guesses,
             )
 
@@ -72,14 +75,16 @@ def _part(exercise: Turn) -> str:
 
 
 def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
+    """The points that the exercise can bring; 0 if it does not count."""
     if not count.counts(notebook, exercise.number, is_beyond=exercise.is_beyond):
         return 0.0
     return count.worth(notebook, exercise.number)
 
 
-def _is_observed(exercise: Turn) -> bool:
+def _is_only_reported(exercise: Turn) -> bool:
+    """Whether the verdict rests on what the answer's own process reports."""
     check = exercise.check.partition(".")[2]
-    return check.startswith(asking.AS_ITS_PROCESS_SAYS)
+    return check.startswith(asking.REPORTED_BY_ITS_PROCESS)
 
 
 def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a student's code does while it runs that has no place in an answer.
+"""Notes what a student's code does that has no place in an answer, while the code runs.
 
-`flags` looks at the text before it runs; here we note what a text can hide. It is said with the
-next outcome. Somebody who sets out to can wipe these notes away.
+`flags` looks at the text before it runs; here we note what a text can hide. The notes are sent to
+the judge with each outcome. A student who sets out to can wipe them away.
 """
 
 import ast
@@ -12,21 +12,24 @@ from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 
 import course_utils.core.accountant as course_terms
-from course_utils.stage.grading.flags import SOLVED, TERMS_OF, are_lent
+from course_utils.stage.grading.flags import SOLVED, TERMS_OF, may_import
 from course_utils.stage.grading.slicing import Statement
 
 NOTED: list[str] = []
-MOST = 3
+MOST = 3  # notes
 LONGEST_NAME = 60
-# The names of modules whose code is a student's: that of the notebook, and what a module is called
-# that the student's code makes itself.
+# The `__name__` in the namespace of a student's code: the notebook's, or what a namespace has that
+# the code makes itself, as for exec.
 STUDENTS = ("__main__", "builtins", None)
 OPTIONS_OF_IMPORT = ("globals", "locals", "fromlist", "level")  # behind the name, in this order
 Import = tuple[str, tuple[str, ...]]  # the module, and what is imported from it
 
 
 def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
-    """Note imports of what has the answers, and calls of functions that the answer may not use."""
+    """From here on, note imports of modules with answers, and calls of forbidden functions.
+
+    These are the accountant's functions that are not among the names in `allowed`.
+    """
     own: set[Import] = set()
     for statement in courses_own:
         node = statement.code
@@ -46,7 +49,7 @@ def note(words: str) -> None:
 def _noting_imports(
     original: Callable[..., object], own: Collection[Import], allowed: Collection[str]
 ) -> Callable[..., object]:
-    """Python's import, which also notes what a student's code imports that has the answers.
+    """Python's import function, wrapped: it also notes when a student imports answers.
 
     What the course's own cells import is not noted, even if the student's code imports it again.
     """
@@ -54,13 +57,13 @@ def _noting_imports(
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
-        asked = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
-        asked.update(options)
-        module_globals = asked.get("globals") or {}
+        given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
+        given.update(options)
+        module_globals = given.get("globals") or {}
         is_students = module_globals.get("__name__") in STUDENTS
-        names = tuple(asked.get("fromlist") or ())
-        is_lent = (name, names) in own or (name == TERMS_OF and are_lent(names, allowed))
-        if is_students and not is_lent and f"{name}.".startswith(has_answers):
+        names = tuple(given.get("fromlist") or ())
+        is_allowed = (name, names) in own or (name == TERMS_OF and may_import(names, allowed))
+        if is_students and not is_allowed and f"{name}.".startswith(has_answers):
             note(f"It imported {name[:LONGEST_NAME]}.")
         return original(name, *arguments, **options)
 
@@ -68,11 +71,11 @@ def _noting_imports(
 
 
 def _noting_calls(name: str, term: Callable[..., object]) -> Callable[..., object]:
-    """The accountant's function, which also notes that a student's code calls it."""
+    """The accountant's function, wrapped: it also notes when a student's code calls it."""
 
     @functools.wraps(term)
     def noting(*arguments: object, **options: object) -> object:
-        caller = sys._getframe(1)
+        caller = sys._getframe(1)  # the frame that called this function
         if caller.f_globals.get("__name__") in STUDENTS:
             note(f"It called {name} of the accountant.")
         return term(*arguments, **options)

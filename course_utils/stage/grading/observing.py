@@ -1,8 +1,8 @@
-"""What the process of an answer says of an error, of a function, and of what an answer works on.
+"""What the answer's process sends of an error, of a function, and of what an answer works on.
 
 There are three kinds of exercise whose answers work on something that changes: a model that is
-trained, a training loop, a file. For these it says what happened, in the order in which it
-happened. The judge does the same to its own model or file, and judges that.
+trained, a training loop, a file. For these the process sends what happened, in the order in which
+it happened. The judge does the same to its own model or file, and judges that.
 """
 
 import inspect
@@ -20,61 +20,65 @@ from course_utils.core import measure
 from course_utils.engine.judging.limits import Clock, TooLongError
 from course_utils.engine.judging.sentences import said_by, stopped
 from course_utils.stage.grading import wire
-from course_utils.stage.grading.talking import SilentError, Talk
+from course_utils.stage.grading.channel import Channel, ChannelError
 
 MOST_PARAMETERS = 20
-MOST_CONTENTS = 1000  # bytes of a file that are shown
+MOST_CONTENTS = 1000  # bytes of a file that are sent
 DISK_FULL = 28  # the system's number of that error: ENOSPC
-ENDS = (Exception, SystemExit, KeyboardInterrupt, TooLongError)
-Told = dict[str, object]
+ERRORS = (Exception, SystemExit, KeyboardInterrupt, TooLongError)  # that an answer may raise
+Message = dict[str, object]
 
 
-def sayable(value: object) -> object:
-    """The value, or what stands for it where it cannot be encoded."""
+def sendable(value: object) -> object:
+    """The value, or a stand-in with the name of its class if it cannot be encoded."""
     try:
         wire.encoded(value)
-    except SilentError:
+    except ChannelError:
         raise
     except Exception:
         return wire.stand_in(type(value).__name__)
     return value
 
 
-def told(function: Callable[..., object], error: BaseException) -> Told:
+def described_error(function: Callable[..., object], error: BaseException) -> Message:
     """An error: its type, its message, and a sentence on both with the line of the answer."""
-    return {"error": type(error).__name__, "said": said_by(error), "told": stopped(function, error)}
+    return {
+        "type": type(error).__name__,
+        "message": said_by(error),
+        "sentence": stopped(function, error),
+    }
 
 
-def taken_by(function: Callable[..., object]) -> list | None:
-    """What a function takes: name, kind, and whether it has a default; None if it does not say."""
+def parameters_of(function: Callable[..., object]) -> list | None:
+    """Each parameter's name, its kind, and whether it has a default; None if Python cannot tell."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    taken = []
+    described = []
     for parameter in parameters:
         has_default = parameter.default is not parameter.empty
-        taken.append((parameter.name, int(parameter.kind), has_default))
-    return taken[:MOST_PARAMETERS]
+        described.append((parameter.name, int(parameter.kind), has_default))
+    return described[:MOST_PARAMETERS]
 
 
-def _call(function: Callable[[], object], answer: Callable[..., object]) -> Told | None:
-    """Call it, within its time; return the error that it stopped with."""
+def _error_of_call(function: Callable[[], object], answer: Callable[..., object]) -> Message | None:
+    """Call the function, which calls the answer; return the error, described, or None."""
     try:
         with Clock():
             function()
-    except ENDS as error:
-        return told(answer, error)
+    except ERRORS as error:
+        return described_error(answer, error)
     return None
 
 
-def accumulate(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
-    """Say which rows go through the model, forward and backward, and what is in it at the end."""
-    modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in asked["layers"]]
+def accumulate(channel: Channel, answer: Callable[..., object], question: Message) -> None:
+    """Send which rows go through a model, forward and backward, and its weights at the end."""
+    modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in question["layers"]]
     model = nn.Sequential(*modules)
     weights = list(model.parameters())
     with torch.no_grad():
-        for parameter, numbers in zip(weights, asked["weights"], strict=True):
+        for parameter, numbers in zip(weights, question["weights"], strict=True):
             parameter.copy_(numbers)
     rows_seen: list[int] = []  # n for n rows forward, -n when their gradient arrives
 
@@ -84,23 +88,23 @@ def accumulate(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
         if result.requires_grad:
             result.register_hook(lambda _: rows_seen.append(-rows))
 
-    batch = asked["batch"]
-    errors: list[Told | None] = []
+    batch = question["batch"]
+    errors: list[Message | None] = []
 
     def attempt() -> None:
-        error = _call(lambda: answer(model, _loss, batch, asked["parts"]), answer)
+        error = _error_of_call(lambda: answer(model, _loss, batch, question["parts"]), answer)
         errors.append(error)
 
     with model.register_forward_hook(went_forward):
-        kept = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
+        kept_bytes = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
     (error,) = errors
-    talk.say(
+    channel.send(
         {
             "rows": rows_seen,
             "weights": weights,
             "gradients": [parameter.grad for parameter in weights],
             "error": error,
-            "kept": max(kept, default=0),
+            "kept_bytes": max(kept_bytes, default=0),
         }
     )
 
@@ -110,18 +114,18 @@ def _loss(results: Tensor) -> Tensor:
     return results.pow(2).sum(-1).mean()
 
 
-def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
-    """Say what is seen of a training loop, and whether it is a broken one as it was handed out."""
+def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
+    """Send what is seen of a training loop, and whether it is a broken one as it was handed out."""
     # It is imported here, because few exercises need what it imports in turn.
     from course_utils.chapters.mixed_precision import repair
 
     if repair.is_untouched(answer):
-        talk.say({"untouched": True})
+        channel.send({"untouched": True})
         return
     found: list[repair.Seen] = []
-    error = _call(lambda: found.append(repair.seen(answer)), answer)
+    error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
     seen = found[0] if found else repair.Seen()
-    stopped_with = told(answer, seen.error) if seen.error else None
+    stopped_with = described_error(answer, seen.error) if seen.error else None
     seen.error = None
     fields = {
         "losses": seen.losses,
@@ -131,80 +135,85 @@ def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
         "products": [str(dtype).removeprefix("torch.") for dtype in seen.products],
         "scalers": len(seen.scalers),
     }
-    talk.say({"untouched": False, "seen": fields, "stopped": stopped_with, "error": error})
+    channel.send({"untouched": False, "seen": fields, "stopped": stopped_with, "error": error})
 
 
-def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
-    """Say what is in the file whenever a piece is fetched, and at each rename and each flush.
+def write(channel: Channel, answer: Callable[..., object], question: Message) -> None:
+    """Send what is in the file whenever a piece is fetched, and at each rename and each flush.
 
     The pieces come from the judge.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
-        if asked["old"] is not None:
-            path.write_bytes(asked["old"])
+        if question["old"] is not None:
+            path.write_bytes(question["old"])
         inode = _inode(path)
         full = OSError(DISK_FULL, "No space left on device")
 
         def pieces() -> Iterator[bytes]:
             while True:
-                talk.say({"event": "piece", "contents": _contents(path)})
-                piece = talk.hear()
+                channel.send({"event": "piece", "contents": _contents(path)})
+                piece = channel.receive()
                 if piece == "full":
                     raise full
                 if piece is None:
                     return
                 yield piece
 
-        with _watched(talk, path):
+        with _sending_events(channel, path):
             outcome = _call_write(answer, path, pieces(), full)
         others = [other.name for other in path.parent.iterdir() if other != path]
         end = {
             "event": "end",
             "contents": _contents(path),
-            "others": others,
-            "same": _inode(path) == inode,
+            "other_files": others,
+            "same_inode": _inode(path) == inode,
         }
-        talk.say(end | outcome)
+        channel.send(end | outcome)
 
 
 def _call_write(
     answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
-) -> Told:
-    """How the call ended.
+) -> Message:
+    """How the answer's call ended.
 
-    It may return the stub's dots, raise the error of a full disk, raise another, or do none of it.
+    It may have returned the stub's dots, raised the error of a full disk, or raised another error.
     """
     try:
         with Clock():
-            came = answer(path, pieces)
-    except ENDS as error:
-        return {"open": False, "full": error is full, "error": told(answer, error)}
-    return {"open": came is ..., "full": False, "error": None}
+            result = answer(path, pieces)
+    except ERRORS as error:
+        described = described_error(answer, error)
+        return {"returned_dots": False, "raised_full": error is full, "error": described}
+    return {"returned_dots": result is ..., "raised_full": False, "error": None}
 
 
-def _watched(talk: Talk, path: Path) -> ExitStack:
-    """Tell of each rename, with the contents before and after it, and of each flush."""
+def _sending_events(channel: Channel, path: Path) -> ExitStack:
+    """Replace the functions of `os` that rename or flush by ones that also send an event.
+
+    The event of a rename has the contents before and after it.
+    """
     replace = os.replace
     fsync = os.fsync
 
     def renamed(source: Path, *arguments: object, **options: object) -> None:
-        is_near = Path(source).resolve().parent == path.parent
+        is_same_folder = Path(source).resolve().parent == path.parent
         before = _contents(path)
         replace(source, *arguments, **options)
-        event = {"event": "rename", "near": is_near, "before": before}
-        talk.say({**event, "contents": _contents(path)})
+        event = {"event": "rename", "same_folder": is_same_folder, "before": before}
+        channel.send({**event, "contents": _contents(path)})
 
-    def flushed(handle: object) -> None:
-        number = handle if isinstance(handle, int) else handle.fileno()
+    def flushed(file: object) -> None:
+        number = file if isinstance(file, int) else file.fileno()
         contents = _contents(path)
         nbytes = os.stat(number).st_size
-        talk.say({"event": "flush", "contents": contents, "nbytes": nbytes})
-        fsync(handle)
+        channel.send({"event": "flush", "contents": contents, "nbytes": nbytes})
+        fsync(file)
 
-    watched = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
+    replacements = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
     stack = ExitStack()
-    stack.enter_context(mock.patch.multiple(os, create=True, **watched))  # macOS has no fdatasync
+    # macOS has no fdatasync, so `create` lets it be added.
+    stack.enter_context(mock.patch.multiple(os, create=True, **replacements))
     return stack
 
 
@@ -216,7 +225,7 @@ def _inode(path: Path) -> int | None:
     return path.stat().st_ino if path.exists() else None
 
 
-OBSERVE: Mapping[str, Callable[[Talk, Callable[..., object], Told], None]] = {
+OBSERVE: Mapping[str, Callable[[Channel, Callable[..., object], Message], None]] = {
     "accumulate": accumulate,
     "loop": loop,
     "write": write,

@@ -1,4 +1,4 @@
-"""What is written: the tables, a page of feedback for each student, and Gradescope's results."""
+"""Writes the tables, a page of feedback for each student, and Gradescope's results."""
 
 import csv
 import io
@@ -62,7 +62,7 @@ class Row:
     part: str  # main, or beyond
     verdict: str
     looks_like: str
-    words: str  # all that the student is told
+    words: str  # all that the student gets to read
     file: str
     points: float = 0.0
     of: float = 0.0
@@ -71,7 +71,7 @@ class Row:
 
 
 def clean(text: str) -> str:
-    """The text without what a terminal, a spreadsheet or a page takes for a command."""
+    """The text without characters that a terminal, a spreadsheet or a page takes for a command."""
     text = text.encode("utf-8", "replace").decode()
     return "".join(character if _is_harmless(character) else UNKNOWN for character in text)
 
@@ -79,16 +79,17 @@ def clean(text: str) -> str:
 def _is_harmless(character: str) -> bool:
     if character in "\n\t":
         return True
-    return unicodedata.category(character) != "Cc" and character not in TURNING
+    is_control = unicodedata.category(character) == "Cc"
+    return not is_control and character not in TURNING
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
-    """A row for each exercise of each student."""
+    """Write a row for each exercise of each student."""
     _write_csv(path, COLUMNS, [asdict(row) for row in rows])
 
 
 def write_students(path: Path, rows: Sequence[Row], most: float) -> None:
-    """A row for each student: the points, of at most `most`, and how many answers are right."""
+    """Write a row for each student: the points, out of `most`, and how many answers are right."""
     summaries = []
     for student, students_rows in groupby(rows, key=_student):
         summaries.append(_summary(student, list(students_rows), most))
@@ -100,6 +101,7 @@ def _student(row: Row) -> str:
 
 
 def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, object]:
+    """A student's row, by columns."""
     verdicts = Counter(row.verdict for row in rows if row.of)  # of the exercises that count
     beyond = [row for row in rows if row.part == "beyond"]
     guesses = {row.notebook: int(row.guesses_made or 0) for row in rows}
@@ -118,7 +120,7 @@ def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, obj
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Write a table that Excel reads as text, with a mark of its encoding."""
+    """Write a table with a mark of its encoding, without which Excel takes it for another one."""
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(columns)
@@ -134,7 +136,7 @@ def _cell(value: object) -> str:
 
 
 def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
-    """A page for each student, where the course system looks for it: see `_place`."""
+    """Write a page for each student to where the course system looks for it: see `_place`."""
     here = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     template = here.get_template("feedback.html")
     for student, students_rows in groupby(rows, key=_student):
@@ -147,7 +149,10 @@ def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _place(file: str) -> str:
-    """Where the feedback on that file lies: in a folder or a file of the submission's own name."""
+    """The path of the feedback on a file that was handed in.
+
+    It is a page in the folder of the same name as the file's, or a page of the file's name.
+    """
     first, _, rest = file.partition("/")
     name = re.sub(r"[\x00-\x1f\x7f]", "_", first.encode("utf-8", "replace").decode())
     if rest:
@@ -156,7 +161,7 @@ def _place(file: str) -> str:
 
 
 def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
-    """One submission as Gradescope documents it, with a test for each exercise."""
+    """Write the results of one submission in Gradescope's format, with a test for each exercise."""
     tests = [_test(row) for row in rows]
     score = sum(test["score"] for test in tests)
     output = promise if tests else "No file was handed in."
@@ -165,6 +170,7 @@ def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
 
 
 def _test(row: Row) -> dict[str, object]:
+    """The exercise as Gradescope shows it: it calls each line of its results a test."""
     place = row.file if row.verdict == "not judged" else row.notebook
     name = f"{place} · {row.exercise}".rstrip(" ·")
     output = f"{row.verdict.capitalize()}. {row.words}"

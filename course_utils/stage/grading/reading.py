@@ -1,4 +1,4 @@
-"""The files that were handed in: whose each is, which notebook it is, and why one is not judged.
+"""Reads the files that were handed in: their students, their notebooks, or why not to judge one.
 
 A notebook is known by the ids of its cells, whatever its file is called; without ids, by the
 checks that its cells call. Moodle, Canvas and nbgrader name files and folders each in its own way.
@@ -23,17 +23,19 @@ from course_utils.stage.notebook.outline import outline, turns
 
 LARGEST_CODE = 1_000_000  # characters
 LARGEST_BYTES = 20_000_000
-FEWEST_CELLS = 5  # so many of the course's cells are in a file by no chance
-FEWEST_CHECKS = 2  # and so many calls of its checks
+# A file is a notebook of the course if it has so many of its cells, or calls so many of its checks.
+FEWEST_CELLS = 5
+FEWEST_CHECKS = 2
 LONGEST_ID = 100
 MEMORY_BYTES = 2 << 30
 LONGEST_S = 120.0
 MORE_THAN_ANY_PROCESS_HAS = 1 << 23  # pages
 FORKING = multiprocessing.get_context("fork")
-OUT_OF_SIGHT = re.compile(r"(^|/)(\.|__MACOSX/)")
+HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")
 # What course systems add: Moodle to a folder, Canvas to a file's name. The student's number stays,
 # because two students can have the same name.
 ADDED = re.compile(r"(?<=\d)_assignsubmission_.*|_LATE(?=_\d)|(?<=\d{3})_\d{3,}(_.*)?$")
+# The course system's number of a student: in names of Moodle, of Canvas, and of Gradescope.
 NUMBER = re.compile(
     r"(?<=_)(\d+)(?=_assignsubmission_)|(?<=_)(\d{3,})(?=_\d{3,}_|$)|^(?:submission_)?(\d{3,})$"
 )
@@ -42,27 +44,30 @@ UNREADABLE = "It cannot be read as a notebook. Save it in JupyterLab, and hand i
 
 @dataclass(frozen=True)
 class HandedIn:
+    """A file that was handed in."""
+
     file: str  # its path in the folder
     student: str
-    number: str = ""  # by which the course system knows the student
+    number: str = ""  # the course system's number of the student
     notebook: str = ""
-    code: Mapping[str, str] = field(default_factory=dict)  # its cells' by their ids
-    guesses: int = 0
-    time: float = 0.0
+    code: Mapping[str, str] = field(default_factory=dict)  # its code cells by their ids
+    guesses: int = 0  # that the student has made
+    time: float = 0.0  # when the file was last changed
     problem: str = ""  # why it is not judged
 
 
 def handed_in(
     folder: Path, course: Mapping[str, Notebook], *, by_one: bool = False, only: Sequence[str] = ()
 ) -> list[HandedIn]:
-    """Every file of that folder. Of two for one student and notebook, the later one is judged.
+    """Every file of the folder. If a student has handed in a notebook twice, only the later counts.
 
-    With `by_one` all are one student's. `only` names the notebooks that are judged, if not all are.
+    With `by_one` all files are one student's. `only` names the notebooks that are judged; without
+    names, all are.
     """
     paths = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and not OUT_OF_SIGHT.search(name):
+        if path.is_file() and not HIDDEN.search(name):
             paths[name] = path
     files = []
     for name, cells in zip(paths, _read_apart(list(paths.values())), strict=True):
@@ -79,7 +84,7 @@ def handed_in(
 def _unless_left_out(
     file: HandedIn, latest: Mapping[tuple[str, str], str], only: Sequence[str]
 ) -> HandedIn:
-    """The file, with its problem if it does not count or if there is a later one."""
+    """The file; if its notebook does not count, or a later file replaces it, with this problem."""
     if not file.notebook:
         return file
     if only and file.notebook not in only:
@@ -91,7 +96,7 @@ def _unless_left_out(
 
 
 def code_of(notebook: Notebook) -> dict[str, str]:
-    """The text of each code cell by its id, in order; by its number if it has no id."""
+    """The text of each code cell in order, by the cell's id, or by its number if it has no id."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return {_id(cell) or str(at): source(cell) for at, cell in enumerate(cells)}
 
@@ -106,16 +111,16 @@ def _id(cell: Mapping[str, object]) -> str:
 
 
 def _recognised(
-    path: Path, file: str, read: "Mapping[str, str] | str", course: Mapping[str, Notebook]
+    path: Path, file: str, code_or_problem: Mapping[str, str] | str, course: Mapping[str, Notebook]
 ) -> HandedIn:
-    """The file with its student and its notebook, or with the problem why it is not judged."""
+    """The file with its student and its notebook, or with the reason why it is not judged."""
     notebook = ""
     code: Mapping[str, str] = {}
     problem = ""
-    if isinstance(read, str):
-        problem = read
+    if isinstance(code_or_problem, str):
+        problem = code_or_problem
     else:
-        notebook, code = _as_the_course_has_it(read, course)
+        notebook, code = _as_the_course_has_it(code_or_problem, course)
         if not notebook:
             problem = "It is none of the course's notebooks: their cells are not in it."
     return HandedIn(
@@ -131,19 +136,19 @@ def _recognised(
 
 
 def _student(file: str, path: Path, notebook: str) -> str:
-    """The student's name, from that of the first folder, or else from that of the file."""
+    """The student's name, found in the name of the first folder, or else of the file."""
     folder, slash, _ = file.partition("/")
     if slash:
         name = folder
     else:
-        # A browser or Canvas gives a second copy a number.
+        # The notebook's name, and a number that a browser or Canvas gives to a second copy.
         copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
         name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
     return ADDED.sub("", name).replace("_", " ").strip(" -") or path.stem
 
 
 def _number(file: str, path: Path) -> str:
-    """The number that the course system gives to the student, from a folder's or a file's name."""
+    """The course system's number of the student, from a folder's or a file's name; "" if none."""
     folder, slash, _ = file.partition("/")
     for groups in NUMBER.findall(folder if slash else path.stem):
         for number in groups:
@@ -155,7 +160,10 @@ def _number(file: str, path: Path) -> str:
 def _as_the_course_has_it(
     code: Mapping[str, str], course: Mapping[str, Notebook]
 ) -> tuple[str, Mapping[str, str]]:
-    """Which notebook it is, and its cells by the course's ids; an empty name if it is none."""
+    """The name of the course's notebook that has this code, and the code by the course's ids.
+
+    The name is empty if the code is of none of the course's notebooks.
+    """
     shared = {name: len(code_of(notebook).keys() & code) for name, notebook in course.items()}
     name = max(shared, key=shared.get)
     if shared[name] >= FEWEST_CELLS:
@@ -174,7 +182,10 @@ def _as_the_course_has_it(
 
 
 def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
-    """The cells in their order, by the ids of the course's cells that have the same text."""
+    """The cells in their order, each by the id of the course's cell that has the same text.
+
+    A cell that the course does not have gets an id of its own.
+    """
     ids: dict[str, list[str]] = {}
     for name, text in code_of(course).items():
         ids.setdefault(text.strip(), []).append(name)
@@ -187,7 +198,7 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
 
 
 def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
-    """How many cells with a guess are there and no longer as they were handed out."""
+    """How many guesses the student has made: cells that differ from those that were handed out."""
     made = 0
     for guess in outline(course).guesses:
         if guess.id in code and code[guess.id].strip() != guess.text.strip():
@@ -196,47 +207,48 @@ def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
 
 
 def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
-    """Of each file its cells, or why there are none.
+    """For each file, its code cells, or a sentence on why it cannot be read.
 
-    Another process reads them. If it ends at a file, the next process goes on behind that file.
+    Another process reads the files. If it ends at a file, or takes too long, a new process goes on
+    with the next file.
     """
     at = 0
     while at < len(paths):
-        ear, mouth = FORKING.Pipe(duplex=False)
-        process = FORKING.Process(target=_read_all, args=(paths[at:], mouth))
+        receiving_end, sending_end = FORKING.Pipe(duplex=False)
+        process = FORKING.Process(target=_send_all, args=(paths[at:], sending_end))
         process.start()
-        mouth.close()
-        with ear, suppress(EOFError, OSError, ValueError):
+        sending_end.close()
+        with receiving_end, suppress(EOFError, OSError, ValueError):
             while at < len(paths):
-                if not ear.poll(LONGEST_S):
+                if not receiving_end.poll(LONGEST_S):
                     break
-                read = json.loads(ear.recv_bytes())
+                code_or_problem = json.loads(receiving_end.recv_bytes())
                 at += 1
-                if isinstance(read, str):
-                    yield read
+                if isinstance(code_or_problem, str):
+                    yield code_or_problem
                 else:
-                    yield {str(name): str(text) for name, text in read.items()}
+                    yield {str(name): str(text) for name, text in code_or_problem.items()}
         process.kill()
         process.join()
-        if at < len(paths):  # at this file it ended, or took too long
+        if at < len(paths):  # the process ended at this file, or took too long
             at += 1
             yield UNREADABLE
 
 
-def _read_all(paths: Sequence[Path], mouth: Connection) -> None:
-    """What the reading process does."""
+def _send_all(paths: Sequence[Path], sending_end: Connection) -> None:
+    """In the reading process: send each file's code cells, or why it cannot be read."""
     _bound_memory()
     for path in paths:
         try:
-            said: object = _parsed(path)
+            code_or_problem: object = _parsed(path)
         except OSError as error:
-            said = f"It cannot be opened: {error.strerror}."
+            code_or_problem = f"It cannot be opened: {error.strerror}."
         except ValueError as error:
-            said = str(error)
+            code_or_problem = str(error)
         except MemoryError:
-            said = UNREADABLE
-        mouth.send_bytes(json.dumps(said).encode())
-    os._exit(0)
+            code_or_problem = UNREADABLE
+        sending_end.send_bytes(json.dumps(code_or_problem).encode())
+    os._exit(0)  # the cleanup at exit is the parent process's
 
 
 def _bound_memory() -> None:
@@ -248,7 +260,7 @@ def _bound_memory() -> None:
 
 
 def _pages() -> int:
-    """How many pages of memory this process has; where nothing tells it, more than it ever has."""
+    """How many pages of memory this process has; if that is unknown, more than any process has."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError):
@@ -256,7 +268,7 @@ def _pages() -> int:
 
 
 def _parsed(path: Path) -> dict[str, str]:
-    """The code of the file's cells; ValueError with a sentence if it cannot be read."""
+    """The code of the file's cells; ValueError, with a sentence for the student, if it has none."""
     if path.suffix != ".ipynb" or path.is_symlink():
         raise ValueError("It is no notebook. Hand in the .ipynb file itself, not packed.")
     if path.stat().st_size > LARGEST_BYTES:

@@ -4,26 +4,26 @@ import os
 import tempfile
 from pathlib import Path
 
-from course_utils.stage.grading.talking import StoppedError
+from course_utils.stage.grading.channel import AnswerProcessError
 
 MOST_FILE_BYTES = 1_000_000
 
 
 def hold(path: Path, contents: object) -> None:
-    """Leave these contents in the file; None is no file."""
+    """Give the file these contents; where they are None, remove the file."""
     if contents is None:
         path.unlink(missing_ok=True)
         return
     if type(contents) is not bytes:
-        raise StoppedError("It says nonsense.")
+        raise AnswerProcessError("It says nonsense.")
     if not path.exists() or path.read_bytes() != contents:
         path.write_bytes(contents)
 
 
-def rename(path: Path, contents: object, *, is_near: bool) -> None:
+def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
     """Rename a file with these contents to that path, from its own folder or from another one."""
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
-        folder = path.parent if is_near else Path(elsewhere)
+        folder = path.parent if from_same_folder else Path(elsewhere)
         beside = folder / "beside"
         beside.write_bytes(contents if type(contents) is bytes else b"")
         os.replace(beside, path)  # which the check watches

@@ -1,4 +1,4 @@
-"""Where the process of the answers runs: in bubblewrap's sandbox, if bubblewrap works here.
+"""Starts the process of the answers in bubblewrap's sandbox, if bubblewrap works here.
 
 In the sandbox there is no network and no other process. Python, its packages, the system's
 libraries and the course can be read, but not the checks with their answers, the notebooks or the
@@ -23,8 +23,8 @@ COURSE = CHAPTERS.parent
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 LONGEST_TRY_S = 60
-# Parts of the course's package that no answer uses, and that tell how answers are judged.
-UNSEEN = (
+# Hidden parts of the course's package: no answer uses them, and some show how answers are judged.
+UNUSED = (
     "stage/grading/judging.py",
     "stage/grading/asking.py",
     "stage/workspace",
@@ -34,7 +34,12 @@ UNSEEN = (
     "stage/hub",
     "stage/pages",
 )
-SET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "HOME": INSIDE}
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "HOME": INSIDE,
+}
 PROMISED = (
     "The answers ran in bubblewrap: without a network, with nothing to read but Python and the "
     "course, nothing to write but an empty folder, and no other process in sight."
@@ -48,44 +53,46 @@ NOT_PROMISED = (
 
 
 def command(folder: str) -> tuple[list[str], str]:
-    """What starts the process of the answers, and the folder that it may write in."""
-    if why_not():
+    """The command for the process of the answers, and the folder that the process may write in."""
+    if why_no_bubblewrap():
         return _python("open", folder), folder
     return [*_bubblewrap(), *_python("confined", INSIDE)], INSIDE
 
 
 def sentence() -> str:
-    """What is promised of the answers' processes here, and what is not."""
-    why = why_not()
+    """The sentence on what is promised of the answers' processes here, and what is not."""
+    why = why_no_bubblewrap()
     if why:
         return NOT_PROMISED.format(why=why)
     return PROMISED
 
 
 @functools.cache
-def why_not() -> str:
-    """Why bubblewrap is of no use here; an empty string if it is."""
+def why_no_bubblewrap() -> str:
+    """Why bubblewrap cannot be used here, as part of a sentence; an empty string if it can."""
     if sys.platform != "linux":
         return "it is for Linux alone"
     if shutil.which("bwrap") is None:
         return "it is not installed"
     try:
-        tried = [*_bubblewrap(), sys.executable, "-I", "-c", "import socket"]
-        run = subprocess.run(tried, capture_output=True, timeout=LONGEST_TRY_S, check=False)
+        command = [*_bubblewrap(), sys.executable, "-I", "-c", "import socket"]
+        tried = subprocess.run(command, capture_output=True, timeout=LONGEST_TRY_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return "it does not start"
-    if run.returncode == 0:
+    if tried.returncode == 0:
         return ""
-    said = run.stderr.decode(errors="replace").strip().splitlines()
-    reason = said[-1] if said else "no reason given"
+    lines = tried.stderr.decode(errors="replace").strip().splitlines()
+    reason = lines[-1] if lines else "no reason given"
     return f"it does not work here ({reason[:120]})"
 
 
-def _python(confined: str, folder: str) -> list[str]:
-    return [sys.executable, "-I", "-m", "course_utils.stage.grading.answering", confined, folder]
+def _python(mode: str, folder: str) -> list[str]:
+    """The command of `answering`: `mode` is "confined" in a sandbox, and "open" without one."""
+    return [sys.executable, "-I", "-m", "course_utils.stage.grading.answering", mode, folder]
 
 
 def _bubblewrap() -> list[str]:
+    """The command of bubblewrap; what is to run in the sandbox follows it."""
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-all",
@@ -97,7 +104,7 @@ def _bubblewrap() -> list[str]:
         "ALL",
         "--clearenv",
     ]
-    for name, value in SET.items():
+    for name, value in ENVIRONMENT.items():
         words += ["--setenv", name, value]
     for path in _readable():
         words += ["--ro-bind", path, path]
@@ -142,20 +149,20 @@ def _lies_in_another(path: str, paths: Sequence[str]) -> bool:
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """The target of that path if it is a link, the target's target, and so on."""
+    """If the path is a link, its target; if that is a link, too, the target's target; and so on."""
     while path.is_symlink():
         path = path.parent / path.readlink()
         yield path
 
 
 def _hidden() -> list[Path]:
-    """The checks, which have the answers; what Python has compiled of them; and what is UNSEEN."""
+    """The paths of the checks, which have the answers, of their compiled files, and of UNUSED."""
     paths = [*CHAPTERS.glob("*/*check.py"), *CHAPTERS.glob("*/__pycache__")]
-    for name in UNSEEN:
+    for name in UNUSED:
         paths.append(COURSE / name)
     return [path for path in paths if path.exists()]
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory:
-    """A folder for answers without a sandbox."""
+    """A folder in which answers can write where there is no sandbox."""
     return tempfile.TemporaryDirectory(prefix="answer-", ignore_cleanup_errors=True)

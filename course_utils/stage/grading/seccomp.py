@@ -84,9 +84,10 @@ Instruction = tuple[int, int, int, int]
 
 
 def program(machine: str) -> list[Instruction]:
-    """The filter for that processor.
+    """The filter for that processor, as a list of instructions.
 
-    A jump says how many steps it skips if it holds, and how many if it does not.
+    A jump has two numbers: how many instructions it skips if its condition holds, and how many
+    otherwise.
     """
     column = list(ARCHITECTURES).index(machine)
     refuse = (RETURN, 0, 0, REFUSE | errno.EPERM)
@@ -107,6 +108,7 @@ def program(machine: str) -> list[Instruction]:
     # Whoever gets "no such call" for clone3 takes clone, whose flags a filter can read.
     steps.append((JUMP_IF_EQUAL, 0, 1, CLONE3[column]))
     steps.append(has_no_such_call)
+    # Refuse clone unless it makes a thread, and allow every other call.
     steps += [
         (JUMP_IF_EQUAL, 0, 3, CLONE[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),

@@ -1,8 +1,8 @@
 """The slice of a notebook that one exercise's answer needs.
 
-These are the statements above its check that make the names which the answer uses, and the
-statements which those need in turn. They run in the order of the cells. What only IPython
-understands becomes `...`.
+The slice has the statements above the check that make the names which the answer uses, and the
+statements which those need in turn. They run in the order of the cells. A line that only IPython
+understands, such as `%timeit f()`, becomes `...`.
 """
 
 import ast
@@ -15,6 +15,7 @@ from functools import cache
 IPYTHON_LINE = re.compile(
     r"^([ \t]*(?:[\w, ]+=[ \t]*(?=[%!]))?)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE
 )
+# The names that a text makes, even if it is no Python.
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
 # Statements that always make their names. An `if` or a loop may not, so above it we look further.
@@ -35,16 +36,16 @@ STAR = frozenset("*")  # `from x import *` may make any name
 class Statement:
     """A statement of a cell.
 
-    A cell that is no Python is one statement, its whole text, which stops as it stops in the
-    notebook.
+    A cell that is no Python is one statement: its whole text, whose run raises the same SyntaxError
+    as in the notebook.
     """
 
     cell: str
     code: ast.stmt | str
-    made: Names
-    used: Names = frozenset()
-    changed: Names = frozenset()
-    late: Names = frozenset()  # what its functions use of the notebook, when they are called
+    made: Names  # which it assigns, defines or imports
+    used: Names = frozenset()  # which it reads
+    changed: Names = frozenset()  # whose values it may change
+    late: Names = frozenset()  # of the notebook, which its functions read when they are called
     text: str = ""
 
     def run(self, space: dict[str, object]) -> None:
@@ -52,7 +53,7 @@ class Statement:
         exec(compile(code, self.cell, "exec"), space)
 
     def answers(self, check: str) -> list[ast.expr]:
-        """What it hands to that check."""
+        """The first arguments of its calls of that check."""
         if isinstance(self.code, str):
             return []
         answers = []
@@ -66,7 +67,7 @@ class Statement:
 def needed(
     code: Mapping[str, str], check: str, cell: str, asked: str
 ) -> tuple[list[Statement], ast.expr]:
-    """The statements that the answer needs, and the answer as it is handed to that check.
+    """The statements that the answer needs, and the expression that the check gets as its answer.
 
     The last call of the check counts, and one in the course's cell counts before any other. Where
     the notebook no longer has a call, the course's cell with its text `asked` is put at the end.
@@ -89,7 +90,7 @@ def needed(
 
 
 def _slice(above: list[Statement], names: Names) -> list[Statement]:
-    """Those statements that make or change these names, and what is needed for that.
+    """The statements that make or change these names, and the statements which those need.
 
     We go backwards, and take each statement that makes or changes a name that is still needed.
     Statements that only change a module, such as torch.set_num_threads(1), are not taken. What a
@@ -116,7 +117,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
 
 
 def _modules_in(above: list[Statement]) -> set[str]:
-    """All names that imports make: any of them may be a module's."""
+    """All names that imports make, because any of them may be a module."""
     names = set()
     for statement in above:
         if isinstance(statement.code, ast.Import | ast.ImportFrom):
@@ -126,6 +127,7 @@ def _modules_in(above: list[Statement]) -> set[str]:
 
 @cache  # so that the course's cells are parsed once, before the process of an answer is forked
 def statements(cell: str, text: str) -> tuple[Statement, ...]:
+    """The statements of a cell with this text."""
     try:
         try:
             body = ast.parse(text).body
@@ -138,6 +140,7 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
 
 
 def _statement(cell: str, node: ast.stmt) -> Statement:
+    """The statement, with the names that it makes, uses and changes."""
     text = ast.unparse(node)
     table = symtable.symtable(text, cell, "exec")
     late = _late(table)
@@ -162,7 +165,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:
-    """The notebook's names that the functions and classes in that table use, however nested."""
+    """The notebook's names that the functions and classes in that table read, however nested."""
     names = set()
     for child in table.get_children():
         for symbol in child.get_symbols():

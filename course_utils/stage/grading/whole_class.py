@@ -1,4 +1,4 @@
-"""All notebooks that were handed in: several judges share them.
+"""Judges all notebooks that were handed in, by several judges at once.
 
 Each exercise's check is prepared once, before the judges are forked.
 """
@@ -17,27 +17,27 @@ import course_utils.core.accountant as course_terms
 from course_utils.engine.judging.drawing import drawn_anew
 from course_utils.engine.judging.exercises import Check
 from course_utils.stage.grading import asking, crew
-from course_utils.stage.grading.judging import STOPPED, Answers, Asked, Told
+from course_utils.stage.grading.judging import STOPPED, AnswerProcess, Question, Result
 from course_utils.stage.grading.reading import HandedIn, code_of
 from course_utils.stage.grading.slicing import statements
 from course_utils.stage.notebook.files import Notebook
 from course_utils.stage.notebook.outline import Turn, turns
 
 NO_END = "The judge of this notebook did not come to an end."
-FAILED = Told(STOPPED, looks_like=NO_END, words=NO_END, without_case=NO_END)
+FAILED = Result(STOPPED, looks_like=NO_END, words=NO_END, without_case=NO_END)
 Course = Mapping[str, Notebook]
 Place = tuple[int, int]  # of an answer: the number of its file, and of its exercise
 
 
-def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Place, Told]:
-    """What is said of each answer, by the place of its file and the exercise's number."""
+def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Place, Result]:
+    """The result of each answer that was attempted, by its place."""
     names = sorted({file.notebook for file in files if not file.problem})
     notebooks = [course[name] for name in names]
-    works = []
+    jobs = []  # the numbers of the files to judge
     for at, file in enumerate(files):
         if not file.problem and attempted(file, course[file.notebook]):
-            works.append(at)
-    if not works:
+            jobs.append(at)
+    if not jobs:
         return {}
 
     checks = partial(_checks, notebooks, seed)
@@ -49,27 +49,27 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     prepared = _prepared(notebooks)
     gc.freeze()  # so that the judges share these pages instead of copying them
     make_judge = partial(_judge, files, course, checks, prepared)
-    told = {}
-    for at, said in crew.done(make_judge, works):
+    results = {}
+    for at, of_file in crew.results(make_judge, jobs):
         for exercise in attempted(files[at], course[files[at].notebook]):
-            told[at, exercise.number] = _told_of(said, exercise)
-    return told
+            results[at, exercise.number] = _result_on(exercise, of_file)
+    return results
 
 
-def _told_of(said: Mapping[str, Mapping[str, str]] | None, exercise: Turn) -> Told:
-    """What a judge said of one exercise; FAILED if it did not get to it."""
-    if said is None or str(exercise.number) not in said:
+def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) -> Result:
+    """The result on one exercise among those of its file; FAILED if the judge did not reach it."""
+    if of_file is None or str(exercise.number) not in of_file:
         return FAILED
-    return Told(**said[str(exercise.number)])
+    return Result(**of_file[str(exercise.number)])
 
 
 def attempted(file: HandedIn, notebook: Notebook) -> list[Turn]:
-    """The exercises whose stub is no longer the course's."""
-    asked = code_of(notebook)
+    """The exercises whose stub the student has changed."""
+    handed_out = code_of(notebook)
     found = []
     for exercise in turns(notebook):
-        stub = exercise.cells[1]
-        if file.code.get(stub, "").strip() != asked[stub].strip():
+        stub = exercise.cells[1]  # behind the heading
+        if file.code.get(stub, "").strip() != handed_out[stub].strip():
             found.append(exercise)
     return found
 
@@ -81,33 +81,33 @@ def _judge(
     prepare: Callable[[], dict[str, Check]],
     prepared: Mapping[str, object],
 ) -> Iterator[crew.Judge]:
-    """One judge: it has a process for answers, and judges one notebook after the other."""
+    """One judge: a function that judges the file of a given number, in one process for answers."""
     checks = prepare()
-    asking.judge_from_afar()
-    answers = Answers(prepared)
+    asking.observe_remotely()
+    answers = AnswerProcess(prepared)
 
     def judge(at: int) -> dict[str, dict[str, str]]:
         file = files[at]
         notebook = course[file.notebook]
-        asked = code_of(notebook)
+        handed_out = code_of(notebook)
         right: list[str] = []
-        said = {}
+        results = {}
         for exercise in attempted(file, notebook):
-            cell = exercise.cells[2]
-            question = Asked(
+            cell = exercise.cells[2]  # which calls the check
+            question = Question(
                 code=file.code,
                 check=exercise.check,
                 cell=cell,
-                asked=asked[cell],
-                course=_courses_own(notebook),
-                allowed=_names_of_our_answer(exercise),
-                right=list(right),
+                cell_text=handed_out[cell],
+                courses_statements=_courses_own(notebook),
+                allowed=_names_in_solution(exercise),
+                right_so_far=list(right),
             )
-            told = answers.told(question, checks[exercise.check])
-            if told.verdict == "right":
+            result = answers.judge(question, checks[exercise.check])
+            if result.verdict == "right":
                 right.append(exercise.exercise)
-            said[str(exercise.number)] = asdict(told)
-        return said
+            results[str(exercise.number)] = asdict(result)
+        return results
 
     try:
         yield judge
@@ -125,9 +125,10 @@ def _courses_own(notebook: Notebook) -> list[str]:
 
 
 def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
-    """Each exercise's check, on the open cases or on drawn ones.
+    """Each exercise's check by its name, on the open cases or, with a seed, on drawn ones.
 
-    Each is used once, so that what it counts by torch is counted before the judges are forked.
+    Each check is called once, on the accountant's term if there is one. So what it counts by torch
+    is counted before the judges are forked.
     """
     import_module("torch._dynamo")  # training needs it, and to import it takes seconds
     checks = {}
@@ -143,7 +144,7 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
 
 
 def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
-    """What the process of the answers is told before the first answer.
+    """What is sent to the process of the answers before the first answer.
 
     All of it is in the notebooks as they are handed out.
     """
@@ -160,8 +161,8 @@ def _trains(notebook: Notebook) -> bool:
     return any(exercise.exercise.startswith("mended_") for exercise in turns(notebook))
 
 
-def _names_of_our_answer(exercise: Turn) -> list[str]:
-    """The names that the folded solution uses. An answer may use these of the accountant's, too."""
+def _names_in_solution(exercise: Turn) -> list[str]:
+    """The names that the folded solution uses: an answer may use the same of the accountant's."""
     names = {"Model"}
     for node in ast.walk(ast.parse(exercise.solution)):
         if isinstance(node, ast.Name):

@@ -1,9 +1,9 @@
-"""Plain values as bytes, and back: what an answer's process and the judge say to each other.
+"""Plain values as bytes, and back: what an answer's process and the judge send each other.
 
 Nothing comes out of `decoded` but None, truth values, numbers, strings, bytes, lists, tuples,
 dicts, sets, tensors and arrays, each of exactly that type. So no method of a student's runs in the
-judge. A function, an iterator or any other object comes out as a stand-in that says what it was.
-We use no pickle, because to read a pickle runs what is in it.
+judge. A function, an iterator or any other object comes out as a stand-in with the name of its
+class. We use no pickle, because to read a pickle runs what is in it.
 """
 
 import inspect
@@ -30,7 +30,7 @@ MOST_DIMENSIONS = 16
 LARGEST_WHOLE = 2**50  # of a size, a stride or a place
 SMALL_BYTES = 10_000  # storages that are sent whole, however little of them a tensor uses
 EXACT = 2**53  # up to here all programs read JSON's integers alike
-DTYPES = {
+DTYPES = {  # torch's by name, without the quantized ones
     str(dtype).removeprefix("torch."): dtype
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and not str(dtype).startswith(("torch.q", "torch.bits"))
@@ -55,13 +55,13 @@ KINDS = {  # for each of them `_Reader` has a method
 
 
 class WireError(Exception):
-    """These bytes are not a value, or this value cannot be sent."""
+    """Bytes encode no value, or a value cannot be encoded."""
 
 
 class Other:
-    """It stands for an object that is no plain value.
+    """Stands for an object that is no plain value.
 
-    Each has a class of its own, with the name of that object's class.
+    Each stand-in has a class of its own, derived from this one and named as the object's class.
     """
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Other:
 
 
 def encoded(value: object) -> bytes:
-    """The length of a JSON text, the text, and behind it the bytes that the text refers to."""
+    """The value as the length of a JSON text, the text, and the bytes that the text refers to."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()
@@ -81,10 +81,10 @@ def encoded(value: object) -> bytes:
 
 
 def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> object:
-    """The value; WireError if the bytes are none.
+    """The value that the bytes encode; WireError if they encode none.
 
-    `kinds` has the classes of which objects may be made, by name: each is called with the fields
-    that were written.
+    `kinds` has the only classes of which objects are made, by name: each is called with the
+    object's fields.
     """
     try:
         if len(data) > MOST_BYTES:
@@ -94,7 +94,7 @@ def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> objec
         return _Reader(data[end:], kinds).value(tree, DEEPEST)
     except WireError:
         raise
-    except (
+    except (  # all that json, NumPy and torch raise for a wrong tree
         ValueError,
         TypeError,
         KeyError,
@@ -111,13 +111,13 @@ def _too_large() -> WireError:
 
 
 class _Writer:
-    """Writes a value as JSON can hold it. Tensors that share memory still share it afterwards."""
+    """Makes a tree for JSON from a value. Tensors that share memory still share it when decoded."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         self.pieces = pieces
         self.length = 0
         self.storages: dict[int, int] = {}  # the number of each storage, by its address
-        self.alive: list[object] = []  # so that no address is used twice
+        self.kept_storages: list[object] = []  # so that no address is given to another storage
 
     def tree(self, x: object, depth: int) -> object:
         """The value as JSON can hold it: what JSON does not know is a dict with its kind."""
@@ -145,6 +145,7 @@ class _Writer:
         return {"kind": "int", "hex": hex(x)}
 
     def _collection(self, x: object, depth: int) -> object:
+        """The tree of a list, a tuple, a mapping or a set, or of a rarer value."""
         if isinstance(x, list):
             return self._trees(x, depth)
         if isinstance(x, tuple):
@@ -162,6 +163,7 @@ class _Writer:
         return [self.tree(part, depth - 1) for part in parts]
 
     def _rare(self, x: object, depth: int) -> object:
+        """The tree of bytes, a rarer number, a tensor, an array, or an object of another class."""
         if isinstance(x, bytes | bytearray):
             return {"kind": "bytes", **self._piece(bytes(x))}
         if isinstance(x, complex):
@@ -172,8 +174,8 @@ class _Writer:
             return self._tensor(x)
         if isinstance(x, np.ndarray) and x.dtype.kind in ARRAYS:
             data = np.ascontiguousarray(x).tobytes()
-            told = {"kind": "array", "dtype": x.dtype.str, "shape": list(x.shape)}
-            return told | self._piece(data)
+            described = {"kind": "array", "dtype": x.dtype.str, "shape": list(x.shape)}
+            return described | self._piece(data)
         name = type(x).__name__[:LONGEST_NAME]
         if is_dataclass(x) and not isinstance(x, type):
             fields = self.tree(asdict(x), depth - 1)
@@ -194,7 +196,7 @@ class _Writer:
     def _tensor(self, x: torch.Tensor) -> dict[str, object]:
         x = _plain(x)
         storage = x.untyped_storage()
-        told = {
+        described = {
             "kind": "tensor",
             "dtype": str(x.dtype).removeprefix("torch."),
             "shape": list(x.shape),
@@ -203,18 +205,18 @@ class _Writer:
         }
         address = storage._cdata
         if address in self.storages:  # it has been written with another tensor
-            return told | {"storage": self.storages[address]}
+            return described | {"storage": self.storages[address]}
         number = len(self.storages)
         self.storages[address] = number
-        self.alive.append(storage)
+        self.kept_storages.append(storage)
         if x.is_meta:
-            return told | {"storage": number, "meta": storage.nbytes()}
+            return described | {"storage": number, "meta": storage.nbytes()}
         flat = torch.empty(0, dtype=torch.uint8).set_(storage)
-        return told | {"storage": number, **self._piece(flat.numpy().tobytes())}
+        return described | {"storage": number, **self._piece(flat.numpy().tobytes())}
 
 
 def _plain(x: torch.Tensor) -> torch.Tensor:
-    """The tensor without autograd and subclasses, in main memory or on the meta device.
+    """The tensor without autograd, and of no subclass, in main memory or on the meta device.
 
     A tensor without strides, such as a sparse one, is described by its shape alone.
     """
@@ -229,12 +231,15 @@ def _plain(x: torch.Tensor) -> torch.Tensor:
     x = x.cpu()
     needed_bytes = x.numel() * x.itemsize
     if x.untyped_storage().nbytes() > max(SMALL_BYTES, 2 * needed_bytes):
-        x = x.contiguous().clone()  # or much memory would be sent for a small view of it
+        x = x.contiguous().clone()  # or a small view of a large storage would send all of it
     return x
 
 
 class _Reader:
-    """Makes values of a tree, and trusts nothing in it."""
+    """Makes a value from a tree, and trusts nothing in the tree.
+
+    `value` calls the method of the tree's kind: `_int`, `_tuple`, and so on.
+    """
 
     def __init__(self, data: bytes, kinds: Mapping[str, Callable[..., object]]) -> None:
         self.data = data
@@ -318,13 +323,13 @@ class _Reader:
         stride = _sizes(tree["stride"])
         if len(shape) != len(stride):
             raise WireError("Each dimension has a stride.")
-        if not flat.is_meta and math.prod(shape) > MOST_BYTES:  # as a stride of 0 can claim
+        if not flat.is_meta and math.prod(shape) > MOST_BYTES:  # possible with a stride of 0
             raise WireError("It has more numbers than bytes can hold.")
         offset = _whole(tree["offset"])
-        return flat.as_strided(shape, stride, offset)  # which refuses what is outside
+        return flat.as_strided(shape, stride, offset)  # raises RuntimeError beyond the storage
 
     def _storage(self, tree: dict, depth: int) -> torch.Tensor:
-        """The bytes of a tensor's memory, which later tensors may share."""
+        """The storage as a tensor of bytes, which later tensors in the tree may share."""
         if "meta" in tree:
             return torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
         data = bytearray(self._bytes(tree, depth))
@@ -348,32 +353,37 @@ class _Reader:
 
 
 def _a_function(*_: object) -> NoReturn:
+    """Stands for any function in the bytes."""
     raise TypeError("It stands for a function, and cannot be called here.")
 
 
 def stand_in(name: str) -> Other:
+    """An object that stands for one of the class of that name."""
     return type(name, (Other,), {})()
 
 
 def identifier(name: object) -> str:
-    """The name if it is an identifier, which may stand in a sentence; otherwise a neutral one."""
+    """The name if it is an identifier, which is harmless in a sentence; otherwise "an_object"."""
     text = _text(name, LONGEST_NAME)
     return text if text.isidentifier() else "an_object"
 
 
-def _text(x: object, most: int) -> str:
-    if type(x) is not str or len(x) > most:
+def _text(x: object, longest: int) -> str:
+    """The value `x`, which has to be a string of at most so many characters; or WireError."""
+    if type(x) is not str or len(x) > longest:
         raise WireError("It is no such text.")
     return x
 
 
 def _whole(x: object) -> int:
+    """The value `x`, which has to be a whole number from 0 to LARGEST_WHOLE; or WireError."""
     if type(x) is not int or not 0 <= x < LARGEST_WHOLE:
         raise WireError("It is no such number.")
     return x
 
 
 def _sizes(x: object) -> tuple[int, ...]:
+    """The sizes in the list `x`, one for each dimension; WireError if it is no such list."""
     if type(x) is not list or len(x) > MOST_DIMENSIONS:
         raise WireError("These are no sizes.")
     return tuple(_whole(size) for size in x)
