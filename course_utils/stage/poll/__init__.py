@@ -1,6 +1,7 @@
-"""The room's process: phones send guesses, and the wall shows how many and, when it is time, which.
+"""The room's process: phones send guesses; the wall shows how many, and later which ones.
 
-`rounds` knows what was asked and guessed, and `typed` reads a number as people type it. `apps`
-answers phones and the wall by HTTP, `gate` bounds what one address can take, and `table` writes
-what was guessed for a spreadsheet. All of it lives in memory until `keep` writes counts.
+The wall is the page on the projector. `rounds` holds the questions and the guesses, and `typed`
+reads a number as people type it. `apps` answers the requests of phones and of the wall, `gate`
+limits the connections of one address, and `table` writes the guesses for a spreadsheet. Everything
+is in memory until the presenter keeps it: then the counts are written to files.
 """

@@ -1,8 +1,9 @@
-"""The room's process: `python -m course_utils.stage.poll 192.168.1.5`. It ends when its input does.
+"""The room's process: `python -m course_utils.stage.poll 192.168.1.5`.
 
-Phones come to that one address, with a code in the path; the wall's pages are on loopback, behind a
-secret. One line of JSON says where both are. A second argument is the address at which a tunnel
-shows the phones' page, and a third names another folder of the wall's pages.
+It runs until its standard input is closed. The phones' page is at the given address, with a code in
+the path; the wall's pages are on loopback, with a secret in the path. The process prints one line
+of JSON with the addresses of both. A second argument is the address at which a tunnel shows the
+phones' page, and a third names another folder of the wall's pages.
 """
 
 import asyncio
@@ -62,11 +63,14 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
     HTTPServer(wall, **BOUNDS).add_sockets(wall_sockets)
     urls = {"phones": phones_url, "wall": wall_url, "inside": phones_host}
     print(json.dumps(urls), flush=True)
-    await asyncio.to_thread(sys.stdin.read)
+    await asyncio.to_thread(sys.stdin.read)  # until the input is closed
 
 
 def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
-    """Sockets at the first of these ports that is free, and their host and port as in a URL."""
+    """Sockets at the first free one of these ports, and their host and port as in a URL.
+
+    If there are none, the program exits with a sentence.
+    """
     if is_one_address(ip):
         for port in ports:
             with suppress(OSError):
@@ -79,7 +83,10 @@ def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
 
 
 def seen_through(tunnel: str) -> tuple[str, str]:
-    """The tunnel's URL without a path, and the host under which requests come through it."""
+    """The tunnel's URL without a path, and the host that requests through the tunnel name.
+
+    If the text is no such URL, the program exits with a sentence.
+    """
     with suppress(ValueError):
         parts = urlsplit(tunnel)
         is_web = parts.scheme in ("http", "https")
@@ -92,38 +99,40 @@ def seen_through(tunnel: str) -> tuple[str, str]:
 
 
 def is_one_address(ip: str) -> bool:
-    """Whether it is an address, not a name, and not 0.0.0.0, which means all of a machine's."""
+    """Whether the text is a single IPv4 address: no name, and not 0.0.0.0, which means all."""
     with suppress(ValueError):
         return not IPv4Address(ip).is_unspecified
     return False
 
 
 def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
-    """A function that says which phone asks: it is known by a random cookie.
+    """A function that returns which phone sends a request, by the phone's random cookie, or None.
 
-    A phone gets its cookie with its first question, as fast as its address may bring phones.
+    A phone gets its cookie when it first asks for the question, unless its address brings new
+    phones too fast.
     """
     newcomers = Newcomers()
 
-    async def who(asking: apps.Handler) -> str | None:
-        phone = asking.get_cookie("phone")
-        address = asking.request.remote_ip
-        asks = asking.request.path.endswith("question")
-        if not asks:
+    async def who(handler: apps.Handler) -> str | None:
+        phone = handler.get_cookie("phone")
+        address = handler.request.remote_ip
+        asks_for_question = handler.request.path.endswith("question")
+        if not asks_for_question:
             return phone
         if phone in room.phones:
-            room.admit(phone, address)  # it is still here
+            room.admit(phone, address)  # notes that the phone is still here
             return phone
         phone = secrets.token_urlsafe(BYTES_OF_SECRET)
         if not newcomers.admits(address) or not room.admit(phone, address):
             return None
-        asking.set_cookie("phone", phone, path=path, httponly=True, samesite="Strict")
+        handler.set_cookie("phone", phone, path=path, httponly=True, samesite="Strict")
         return phone
 
     return who
 
 
 async def presenter(_: apps.Handler) -> str:
+    """Who sends a request to the wall: the secret in its path proves that it is the presenter."""
     return "whoever knows the secret in the address"
 
 
@@ -134,8 +143,8 @@ def allow_many_files() -> None:
 
 
 if __name__ == "__main__":
-    logging.disable()  # nobody reads who came
+    logging.disable()  # so that no log has the phones' addresses
     if not sys.stdin.isatty():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for whoever started this
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C the parent process ends this one
     allow_many_files()
     asyncio.run(main(*sys.argv[1:]))

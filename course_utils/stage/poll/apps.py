@@ -1,7 +1,8 @@
-"""What phones and the wall reach by HTTP. No folder is served, and no file that a request names.
+"""The web applications for phones and for the wall.
 
-Who a phone is, and whether somebody may see the wall, is up to a `Door`: here a cookie and a secret
-in the address, and on a hub its log-in.
+They serve no folder, and no file that a request names. A `Door` decides which phone sends a
+request, and whether somebody may see the wall: here by a cookie and by a secret in the address, on
+a hub by its log-in.
 """
 
 import base64
@@ -36,11 +37,13 @@ POLICY = (
 
 @dataclass(frozen=True)
 class Door:
-    """`who` says who asks, by a string that tells it from others, or None if it is not let in yet.
+    """Who may send requests, and under which names of the host.
 
-    It may also answer in place of the handler. `hosts` are the only names under which the door is
-    open, so that no other page can make a browser believe that ours is its own; None leaves that to
-    a proxy. `framed` lists who may show its pages in a frame.
+    `who` returns a string for whoever sends a request, the same one for each of their requests, or
+    None if they are not let in yet. It may also answer the request itself, as by a redirect.
+    `hosts` are the only hosts that a request may name, so that no other site can pass our pages off
+    as its own (DNS rebinding); None leaves that to a proxy. `framed` lists the sites that may show
+    the pages in a frame.
     """
 
     who: Callable[["Handler"], Awaitable[str | None]]
@@ -48,10 +51,10 @@ class Door:
     framed: str = "'none'"
 
 
-# For "GET question" and the like, what to answer: an object that becomes JSON, the text of a page,
-# or None for what is not there.
+# By a method and a name, as in "GET question", a function that makes the answer: an object that
+# becomes JSON, the text of a page, or None if there is nothing, which becomes a 404.
 Answers = dict[str, Callable[["Handler"], Json | list[Json] | str | None]]
-Part = tuple[str, Door, Answers]  # what is below a path
+Part = tuple[str, Door, Answers]  # a path, who may send requests to it, and the answers below it
 
 
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
@@ -72,9 +75,10 @@ def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) ->
 
 
 class Handler(RequestHandler):
-    """Checks who asks for what.
+    """Checks each request, and sends its answer.
 
-    A request that fails is told no more than a number, or a sentence if its sender can do better.
+    The response to a request that fails has no more than its status, or a sentence if the sender
+    can do better.
     """
 
     def initialize(self, door: Door, answers: Answers) -> None:
@@ -99,7 +103,7 @@ class Handler(RequestHandler):
         self.who = await self.door.who(self)
 
     def _refuse_other_pages(self) -> None:
-        """Refuse what another page in the same browser sends, and what is not sent as JSON."""
+        """Refuse what another page in the same browser sends, and bodies that are not JSON."""
         headers = self.request.headers
         host = self.request.host
         origin = headers.get("Origin", f"//{host}").partition("//")[2]
@@ -130,7 +134,7 @@ class Handler(RequestHandler):
 
     @property
     def given(self) -> Json:
-        """What was posted; ValueError if it is no JSON object."""
+        """The JSON object in the request's body; ValueError if the body has none."""
         with suppress(ValueError, RecursionError):
             given = json.loads(self.request.body)
             if isinstance(given, dict):
@@ -138,17 +142,17 @@ class Handler(RequestHandler):
         raise ValueError("A JSON object was expected.")
 
     def _policy_for(self, page: str) -> str:
-        """The policy by which a browser runs this page's own scripts and no others."""
+        """The Content-Security-Policy that lets a browser run this page's own scripts alone."""
         scripts = re.findall("<script[^>]*>(.*?)</script>", page, re.DOTALL)
         own = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
         return f"{POLICY} {own}; frame-ancestors {self.door.framed}"
 
     def write_error(self, status_code: int, **_: object) -> None:
-        """Say no more than the number."""
+        """Tornado calls this for an error: the response has the status, and no text."""
         self.finish()
 
     def log_exception(self, kind: type, error: BaseException, where: object) -> None:
-        """Print a mistake of ours, without who asked for what."""
+        """Tornado calls this: print an error of ours, without who has sent which request."""
         if not isinstance(error, HTTPError):
             traceback.print_exception(kind, error, where)
 
@@ -159,24 +163,27 @@ def _hash(script: str) -> str:
 
 
 def phones(room: Room) -> Answers:
+    """The answers to the phones' requests."""
     return {
         "GET ": lambda _: PHONE.read_text(encoding="utf-8"),
-        "GET question": lambda asking: room.question(asking.who),
-        "POST guess": lambda asking: {"mine": room.guess(asking.who, asking.given)},
+        "GET question": lambda handler: room.question(handler.who),
+        "POST guess": lambda handler: {"mine": room.guess(handler.who, handler.given)},
     }
 
 
 def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
-    """The wall's pages are in the folder `pages`; pages that are kept go to the folder `kept`.
+    """The answers to the wall's requests.
 
-    `phones` is the address of the phones' page, as seen from the wall.
+    The wall's pages are in the folder `pages`, and pages that are kept go to the folder `kept`.
+    `phones` is the address of the phones' page; it may be relative to the wall's.
     """
 
-    def with_address(asking: Handler) -> str:
-        url = urljoin(asking.request.full_url(), phones)
+    def with_address(handler: Handler) -> str:
+        """The page that was asked for, with the address of the phones' page, also as a QR code."""
+        url = urljoin(handler.request.full_url(), phones)
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
         address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
-        return _page(pages, asking.path_kwargs["name"], address=address, qr=code)
+        return _page(pages, handler.path_kwargs["name"], address=address, qr=code)
 
     return {
         "GET wall.js": lambda _: _page(pages, "wall.js"),
@@ -185,18 +192,18 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         "GET start.html": with_address,
         "GET kept.html": lambda _: _kept_page(pages, room.states()),
         "GET kept.csv": lambda _: as_csv(room.states(at_least=FEW)),
-        "GET state": lambda asking: room.state(asking.get_query_argument("key")),
+        "GET state": lambda handler: room.state(handler.get_query_argument("key")),
         "GET all": lambda _: room.states(),
         "GET phones": lambda _: {"phones": room.here()},
-        "POST ask": lambda asking: room.ask(asking.given),
-        "POST reveal": lambda asking: room.reveal(asking.given),
-        "POST move": lambda asking: room.move(asking.given),
+        "POST ask": lambda handler: room.ask(handler.given),
+        "POST reveal": lambda handler: room.reveal(handler.given),
+        "POST move": lambda handler: room.move(handler.given),
         "POST keep": lambda _: {"saved": _keep(room, pages, kept)},
     }
 
 
 def _keep(room: Room, pages: Path, folder: Path) -> str:
-    """Write what was guessed as a page and as a table; return the page's name."""
+    """Write the counts of all guesses as a page and as a table; return the page's file name."""
     states = room.states(at_least=FEW)
     if not states:
         raise ValueError("Nothing was asked yet, so there is nothing to keep.")
@@ -209,7 +216,7 @@ def _keep(room: Room, pages: Path, folder: Path) -> str:
 
 
 def _kept_page(pages: Path, states: list[Json]) -> str:
-    """The page after the lecture, which needs no other file."""
+    """The page for after the lecture, with the counts of all guesses; it needs no other file."""
     data = json.dumps(states).replace("<", "\\u003c")  # no text in it can end its script
     css = _page(pages, "wall.css")
     js = _page(pages, "wall.js")

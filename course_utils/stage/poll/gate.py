@@ -1,4 +1,4 @@
-"""What bounds one address: how many connections it has, and how many new phones it brings.
+"""Limits each address: how many connections it has open, and how many new phones it brings.
 
 Each connection is short, and for one request.
 """
@@ -14,17 +14,17 @@ from course_utils.stage.poll.rounds import MANY_ADDRESSES
 
 PATIENCE_S = 10  # within which a request has to be here
 BOUNDS = {"max_header_size": 8 << 10, "max_body_size": 16 << 10, "no_keep_alive": True}
-MOST_OPEN = 2_000
-# Of one address. 300 phones behind one, as some networks have it, ask 150 times a second.
+MOST_OPEN = 2_000  # connections of all addresses
+# For one address: in some networks 300 phones share one, and send 150 requests a second.
 MOST_OPEN_OF_ONE = 800
 REQUESTS_AT_ONCE = 1_000
 REQUESTS_PER_SEC = 200
-# New phones of one address. Where all share one, as behind a campus router, it brings a whole class
-# within a minute.
+# New phones of one address. Where all phones share it, as behind a campus router, a whole class is
+# let in within a minute.
 NEW_AT_ONCE = 60
 NEW_PER_SEC = 5
-# Once phones have come from many addresses, one that brings many more is hardly a class, or only a
-# part of it.
+# Once there are phones of many addresses, one that brings many more is hardly a class, or is only a
+# part of one.
 FEW_AT_ONCE = 6
 FEW_PER_SEC = 1
 
@@ -41,7 +41,8 @@ class Gate(HTTPServer):
             app, idle_connection_timeout=patience_s, body_timeout=patience_s, **BOUNDS
         )
         self._open = Counter()  # of each address
-        self._used = {}  # of each address: how many of its requests at once, and when that was
+        # By address, a leaky bucket: how many requests it holds, and when that was counted.
+        self._used = {}
 
     def handle_stream(self, stream: IOStream, address: tuple) -> None:
         """Tornado calls this when a phone has connected."""
@@ -65,34 +66,35 @@ class Gate(HTTPServer):
 
 
 class Newcomers:
-    """How many new phones one address may bring: some at once, and then some in each second.
+    """Limits how many new phones one address may bring: some at once, and then some each second.
 
-    Nobody is sent away for good, as a phone that has to wait asks again every few seconds. Once
-    many addresses are in the room, an address may bring at once a third of what all others have
-    brought, and one in each second after that. So the part of a class that is behind one router
-    comes in with the others, and a script that makes up phones is slow.
+    No phone is refused for good, because a phone that has to wait asks again every few seconds.
+    Once the room has phones of many addresses, an address may bring at once a third as many phones
+    as all others together, and one more in each second after that. So the part of a class that is
+    behind one router gets in with the others, and a script that makes up phones is slow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._came = Counter()  # of each address
-        self._pressure = {}  # of each address: how many at once, and when that was
+        self._admitted = Counter()  # by address
+        # By address, a leaky bucket: how many new phones it holds, and when that was counted.
+        self._recent = {}
 
     def admits(self, address: str) -> bool:
-        """Whether one more phone of this address may come in now."""
+        """Whether one more phone of this address may come in now; if so, count it."""
         at_once, per_sec = self._allowed(address)
         now_s = self._clock()
-        pressure, then_s = self._pressure.get(address, (0, now_s))
-        pressure = max(pressure - (now_s - then_s) * per_sec, 0) + 1
-        if pressure > at_once:
+        recent, then_s = self._recent.get(address, (0, now_s))
+        recent = max(recent - (now_s - then_s) * per_sec, 0) + 1
+        if recent > at_once:
             return False
-        self._pressure[address] = (pressure, now_s)
-        self._came[address] += 1
+        self._recent[address] = (recent, now_s)
+        self._admitted[address] += 1
         return True
 
     def _allowed(self, address: str) -> tuple[float, float]:
         """How many new phones of this address may come at once, and in each second after that."""
-        if len(self._came) < MANY_ADDRESSES:
+        if len(self._admitted) < MANY_ADDRESSES:
             return NEW_AT_ONCE, NEW_PER_SEC
-        others = self._came.total() - self._came[address]
+        others = self._admitted.total() - self._admitted[address]
         return max(FEW_AT_ONCE, others // 3), FEW_PER_SEC

@@ -1,8 +1,8 @@
-"""What the room was asked and has guessed. There is no HTTP here.
+"""The questions of a lecture and the guesses of the room. There is no HTTP here.
 
-Each question has two rounds, and a round is open until it is shown. A phone is any string that
-tells it from others. A state is what the wall shows, ready for JSON: it has counts, and never a
-phone.
+Each question has up to two rounds. A round takes guesses until it is shown. A phone is named by any
+string that no other phone has. A state is what the wall shows, ready for JSON: it has counts of
+guesses, and never the name of a phone.
 """
 
 import time
@@ -16,26 +16,26 @@ MOST_PHONES = 2_000
 MOST_ROUNDS = 2
 MOST_CHOICES = 12
 LONGEST_CHOICE = 80  # characters
-FEW = 5  # a round of fewer guesses is not kept: it could tell whose they were
+FEW = 5  # a round of fewer guesses is not kept: one could find out whose guesses they are
 HERE_S = 60  # a phone asks every few seconds; one that is locked, or has left, does not
-MANY_ADDRESSES = 8  # from here on, phones plainly do not all share one address
+MANY_ADDRESSES = 8  # with so many, the room is not behind one router
 CROWD = 4  # an address is a crowd if it has more than a quarter of the guesses
 LONGEST = {"key": 80, "words": 600, "unit": 80}  # characters
 ANSWER = ("measured", "shown", "how", "bands", "tempting")
 
 Value = int | float | str
-Guesses = dict[str, Value]  # of each phone
+Guesses = dict[str, Value]  # by phone
 Json = dict[str, object]
 
 
 @dataclass
 class Question:
-    """`rounds` holds what each phone guessed: in the first round, and in the second once it began.
+    """A question, and the guesses of each of its rounds, of which there is one at first.
 
     Its phase is "asking" at first. Then the round is "shown", and at last the answer is "revealed".
     """
 
-    said: Json  # its key, words, unit and choices
+    fields: Json  # its key, words, unit and choices
     rounds: list[Guesses] = field(default_factory=lambda: [{}])
     phase: str = "asking"
     answer: Json = field(default_factory=lambda: dict.fromkeys(ANSWER))
@@ -44,12 +44,12 @@ class Question:
     @classmethod
     def of(cls, given: Json) -> "Question":
         """The question that the wall asks, with each text cut to a bounded length."""
-        said: Json = {}
+        fields: Json = {}
         for name, longest in LONGEST.items():
-            said[name] = str(given.get(name, ""))[:longest]
+            fields[name] = str(given.get(name, ""))[:longest]
         choices = list(given.get("choices") or [])[:MOST_CHOICES]
-        said["choices"] = [str(choice)[:LONGEST_CHOICE] for choice in choices]
-        return cls(said)
+        fields["choices"] = [str(choice)[:LONGEST_CHOICE] for choice in choices]
+        return cls(fields)
 
     @property
     def guessed(self) -> Guesses:
@@ -57,20 +57,20 @@ class Question:
         return self.rounds[-1]
 
     def asked(self) -> Json:
-        """What phones and the wall both see."""
-        return {**self.said, "round": len(self.rounds), "phase": self.phase}
+        """The part of the question's state that both phones and the wall get."""
+        return {**self.fields, "round": len(self.rounds), "phase": self.phase}
 
     def read(self, text: str) -> Value:
-        """The choice or the number that this text means; ValueError with a sentence if none."""
-        choices = self.said["choices"]
+        """The choice or the number that this text means; ValueError, with a sentence, if none."""
+        choices = self.fields["choices"]
         if not choices:
-            return typed.read(text, self.said["unit"])
+            return typed.read(text, self.fields["unit"])
         if text not in choices:
             raise ValueError(f"Choose one of these: {', '.join(choices)}.")
         return text
 
     def allows(self, move: object) -> bool:
-        """Whether the wall can make this move now."""
+        """Whether the wall can make this move now: see `Room.move`."""
         if move == "show":
             return self.phase == "asking"
         if move == "again":
@@ -80,7 +80,7 @@ class Question:
 
 @dataclass
 class Phone:
-    """Where it is, as far as the network says, and when it last asked for the question."""
+    """The address that a phone's requests come from, and when it last asked for the question."""
 
     address: str
     seen_s: float
@@ -98,9 +98,9 @@ class Room:
     # What a phone does.
 
     def admit(self, phone: str, address: str = "") -> bool:
-        """Let the phone in, and return whether there was room for it.
+        """Let the phone in, or note that it is still here; return whether it is in the room.
 
-        It has no address where a log-in makes sure that each person has one phone only.
+        On a hub the address is empty: there, a log-in makes sure that each person has one phone.
         """
         if phone in self.phones:
             self.phones[phone].seen_s = self._clock()
@@ -109,7 +109,7 @@ class Room:
         return phone in self.phones
 
     def question(self, phone: str | None) -> Json:
-        """What the wall asks now, and what this phone has guessed in this round."""
+        """The current question with this phone's guess; `key` is None if there is no question."""
         if phone is None:
             return {"key": None, "waits": True}
         if self._current is None:
@@ -117,7 +117,10 @@ class Room:
         return {**self._current.asked(), "mine": self._current.guessed.get(phone)}
 
     def guess(self, phone: str | None, given: Json) -> Value:
-        """Take a guess in place of the phone's former one, and say how it was read."""
+        """Take a guess in place of the phone's former one, and return how it was read.
+
+        ValueError, with a sentence for the phone, if the guess cannot be taken.
+        """
         question = self._current
         if question is None or not _is_about(question, given):
             raise ValueError("The wall asks something else now. It comes here in a moment.")
@@ -134,10 +137,13 @@ class Room:
     # What the wall does.
 
     def ask(self, given: Json) -> Json:
-        """Make this the question. Asked again with the same choices, it keeps its guesses."""
+        """Make this the current question.
+
+        If it was asked before with the same choices, it keeps its guesses.
+        """
         question = Question.of(given)
-        before = self._questions.get(question.said["key"])
-        if before and before.said["choices"] == question.said["choices"]:
+        before = self._questions.get(question.fields["key"])
+        if before and before.fields["choices"] == question.fields["choices"]:
             question.rounds = before.rounds
             question.phase = before.phase
             question.answer = before.answer
@@ -146,12 +152,12 @@ class Room:
         return self._state(question)
 
     def reveal(self, given: Json) -> Json:
-        """Close the question, and set the answer beside what was guessed.
+        """Close the question, and return its state with the answer.
 
-        What was never asked has no rounds.
+        The state of a question that was never asked has no rounds.
         """
         asked_now = Question.of(given)
-        question = self._questions.get(asked_now.said["key"], asked_now)
+        question = self._questions.get(asked_now.fields["key"], asked_now)
         question.phase = "revealed"
         question.answer = {name: given.get(name) for name in ANSWER}
         state = self._state(question)
@@ -160,7 +166,10 @@ class Room:
         return state
 
     def move(self, given: Json) -> Json:
-        """Show the round that is open, let all guess again, begin anew, or leave a crowd out."""
+        """Show the open round, start the second one, begin anew, or leave a crowd's guesses out.
+
+        ValueError, with a sentence for the presenter, if the question does not allow the move.
+        """
         question = self._questions.get(str(given.get("key")))
         move = given.get("move")
         if question is None or not question.allows(move):
@@ -168,7 +177,7 @@ class Room:
                 "Not now: a question is asked, then show, again once, show, and then its answer."
             )
         if move == "anew":
-            question = Question(question.said)
+            question = Question(question.fields)
             self._make_current(question)
         elif move == "leave out":
             address, _ = self._crowd(question)
@@ -177,7 +186,7 @@ class Room:
             question.left_out = set()
         elif move == "show":
             question.phase = "shown"
-        else:
+        else:  # "again"
             question.phase = "asking"
             question.rounds.append({})
         return self._state(question)
@@ -188,7 +197,7 @@ class Room:
         return None if question is None else self._state(question)
 
     def states(self, at_least: int = 0) -> list[Json]:
-        """The state of each question, without the guesses of rounds that have fewer."""
+        """The state of each question, without the guesses of rounds with fewer than `at_least`."""
         states = [self._state(question) for question in self._questions.values()]
         for state in states:
             state["rounds"] = [_unless_fewer(counts, at_least) for counts in state["rounds"]]
@@ -199,33 +208,35 @@ class Room:
         return len(self._here())
 
     def _here(self) -> set[str]:
+        """The phones that have asked for the question in the last HERE_S seconds."""
         now_s = self._clock()
         return {name for name, phone in self.phones.items() if now_s - phone.seen_s <= HERE_S}
 
     def _make_current(self, question: Question) -> None:
-        self._questions[question.said["key"]] = question
+        self._questions[question.fields["key"]] = question
         self._current = question
 
     def _crowd(self, question: Question) -> tuple[str, int]:
-        """The address that sent far more of this round's guesses than a phone can, and how many.
+        """The address that sent far more of this round's guesses than one phone can, and how many.
 
-        If no address did, it is "" and 0. So it is where few addresses are known: behind one router
-        all phones share an address, and that means nothing.
+        If no address did, it is "" and 0. So it is, too, where there are few addresses: phones
+        behind one router share an address, so that many guesses from it mean nothing.
         """
         addresses = {phone.address for phone in self.phones.values()}
         addresses.discard("")
-        of_each: Counter[str] = Counter()
+        by_address: Counter[str] = Counter()  # how many guesses
         for name in question.guessed:
             if name in self.phones and self.phones[name].address:
-                of_each[self.phones[name].address] += 1
-        if len(addresses) < MANY_ADDRESSES or not of_each:
+                by_address[self.phones[name].address] += 1
+        if len(addresses) < MANY_ADDRESSES or not by_address:
             return "", 0
-        address, most = of_each.most_common(1)[0]
+        address, most = by_address.most_common(1)[0]
         if most <= max(FEW, len(question.guessed) / CROWD):
             return "", 0
         return address, most
 
     def _state(self, question: Question) -> Json:
+        """What the wall shows of the question. The guesses of a round that is open stay hidden."""
         counted = [self._counted(question, guessed) for guessed in question.rounds]
         last = counted[-1]
         shown = counted[:-1] if question.phase == "asking" else counted
@@ -251,7 +262,7 @@ class Room:
 
 def _is_about(question: Question, given: Json) -> bool:
     """Whether a guess names this question and its round."""
-    return given.get("key") == question.said["key"] and given.get("round") == len(question.rounds)
+    return given.get("key") == question.fields["key"] and given.get("round") == len(question.rounds)
 
 
 def _counts(guessed: Guesses) -> list[list[Value]]:
@@ -261,5 +272,6 @@ def _counts(guessed: Guesses) -> list[list[Value]]:
 
 
 def _unless_fewer(counts: list[list[Value]], at_least: int) -> list[list[Value]]:
+    """The counts of a round, or none if they are of fewer guesses than `at_least`."""
     total = sum(count for _, count in counts)
     return counts if total >= at_least else []

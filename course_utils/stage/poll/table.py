@@ -1,4 +1,4 @@
-"""What the room guessed, as a table for a spreadsheet: a row for each value in each round."""
+"""The guesses of the room as a table for a spreadsheet: a row for each value in each round."""
 
 import csv
 import io
@@ -51,7 +51,10 @@ def _rows(state: Json) -> Iterator[list[Value]]:
 
 
 def _is_right(state: Json, value: Value) -> str:
-    """Whether it is in the stricter of the bands, if there are two."""
+    """Whether the guess is right, as "yes" or "no"; "" if the answer is unknown.
+
+    If there are two bands, the stricter one counts.
+    """
     measured = state["measured"]
     if measured is None:
         return ""

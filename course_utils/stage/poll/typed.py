@@ -5,17 +5,18 @@ import re
 LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and phones show it with an exponent
 HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
-_WORDS = {
+_WORDS = {  # and what they mean as an operation
     "thousand": "*1e3",
     "million": "*1e6",
     "billion": "*1e9",
     "trillion": "*1e12",
     "**": "^",
 }
+# Typographic signs, and the ASCII ones for them.
 _SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
-# What a number may look like, and what separates its thousands. A dot is a decimal point unless
-# there are several. A comma before just three digits separates thousands, as in this course. The
-# phone shows what was read.
+# Patterns of a number, each with a pattern of what separates its thousands. A dot is a decimal
+# point unless there are several. A comma before just three digits separates thousands, as in this
+# course. The phone shows how the number was read.
 _NOTHING = "(?!)"  # which matches nowhere
 _FORMS = (
     (r"[1-9]\d{0,2}([ ',_])\d{3}(?:\1\d{3})*(?:\.\d*)?", "[ ',_]"),
@@ -23,8 +24,8 @@ _FORMS = (
     (r"[1-9]\d{0,2}(?:\.\d{3}){2,}", r"\."),
     (r"\d+[.,]?\d*|[.,]\d+", _NOTHING),
 )
-# What people say in place of the unit that was asked for, and how many of that unit it is.
-_DECIMAL = {
+# Units that people type in place of the one asked for, and how many of the one asked for each is.
+_SIZES = {
     "kb": 1e3,
     "mb": 1e6,
     "gb": 1e9,
@@ -36,8 +37,8 @@ _DECIMAL = {
 }
 _OTHER_UNITS = {
     "days": {"d": 1, "h": 1 / 24, "hour": 1 / 24, "week": 7, "month": 365.25 / 12, "year": 365.25},
-    "bytes": _DECIMAL,
-    "gb": {name: size / 1e9 for name, size in _DECIMAL.items()},
+    "bytes": _SIZES,
+    "gb": {name: size / 1e9 for name, size in _SIZES.items()},
     "billions": {"million": 1e-3, "trillion": 1e3},
 }
 _SIGNS_FOR = {"percent": ("%",), "times": ("x", "×")}
@@ -49,9 +50,9 @@ _TERM = re.compile(
 
 
 def read(text: str, unit: str = "") -> int | float:
-    """The number that was meant; its unit may follow it.
+    """The number that the text means; its unit may follow it.
 
-    What is no number gets a ValueError with a sentence for the phone.
+    ValueError, with a sentence for the phone, if the text means no number.
 
     >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("1/4")
     (1.5, 12000, 2400000000, 0.001, 0.25)
@@ -64,7 +65,7 @@ def read(text: str, unit: str = "") -> int | float:
     text, size = _in_its_unit(text, unit)
     try:
         value = _product(_in_ascii(text, unit)) * size
-        whole = int(value)  # which refuses what is infinite
+        whole = int(value)  # which raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
         shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
         raise ValueError(f"{shown} {HOW}") from None
@@ -73,24 +74,29 @@ def read(text: str, unit: str = "") -> int | float:
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
-    """The text without the unit that was typed, and how many of the unit asked for that one is.
+    """The number without a unit other than the one asked for, and the factor between the two.
 
-    Asked for days, somebody types 10 years. If no other unit was typed, it is the text and 1.
+    Asked for days, somebody types 10 years: the result is "10" and 365.25. If no other unit was
+    typed, the result is the whole text and 1.
     """
     asked = unit.lower().partition(" ")[0]
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
     if match:
-        number, said_unit = match.groups()
-        size = _OTHER_UNITS.get(asked, {}).get(said_unit)
+        number, typed_unit = match.groups()
+        size = _OTHER_UNITS.get(asked, {}).get(typed_unit)
         if size:
             return number, size
     return text, 1
 
 
 def _in_ascii(text: str, unit: str) -> str:
-    """The text in lower case, without its unit, and with one sign only for each operation."""
+    """The text in lower case, without its unit, with ASCII digits, and with one sign per operation.
+
+    ValueError if it is too long, or begins like a number in another base.
+    """
     if len(text) > LONGEST or _IN_NO_BASE.match(text):
         raise ValueError
+    # A raised number is a power: 10⁻³ becomes 10^⁻³.
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
     first = unit.lower().partition(" ")[0]
     endings = [unit.lower(), first, first.removesuffix("s")]
@@ -109,7 +115,7 @@ def _ascii_digit(character: str) -> str:
 
 
 def _product(text: str) -> float:
-    """The value of a number, or of several with * and / between them."""
+    """The value of a number, or of several with * and / between them; ValueError if one is none."""
     first, *more = re.split("([*/])", text)
     value = _term(first)
     for sign, term in zip(more[::2], more[1::2], strict=True):
@@ -121,7 +127,7 @@ def _product(text: str) -> float:
 
 
 def _term(text: str) -> float:
-    """The value of one number, perhaps with an exponent as in 3e9 and a power as in 10^9."""
+    """The value of one number, which may have an exponent as in 3e9 and a power as in 10^9."""
     match = _TERM.match(text)
     if not match:
         raise ValueError

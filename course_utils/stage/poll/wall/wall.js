@@ -6,13 +6,13 @@
 "use strict";
 (() => {
 const POLL_MS = 500;
-const ARRIVED_MS = 700;  // from the answer on the wall to when the presenter's page hears of it
-const SURE_MS = 5000;  // how long a second click on "Begin anew" counts
-const ALONE_MS = 1500;  // a wall that nobody tells to begin does so by itself after that
+const ARRIVED_MS = 700;  // from the answer on the wall to the message to the presenter's page
+const SURE_MS = 5000;  // within which a second click on "Begin anew" confirms the first
+const ALONE_MS = 1500;  // a wall that gets no message to begin does so by itself after that
 const MINUTE_MS = 60_000;
 const FEW = 5;  // a round of fewer guesses is not shown after the lecture
 const MOST_BINS = 30;
-const MOST_DECADES = 8;  // a guess so far from the middle one is no longer on the axis
+const MOST_DECADES = 8;  // a guess further from the median is not on the axis
 const NEAR = 0.005;  // a guess counts as the tempting answer if it is off by a smaller share
 
 const byId = (id) => document.getElementById(id);
@@ -60,7 +60,8 @@ function hasAnswer(state) {
   return state.measured !== null && state.measured !== undefined;
 }
 
-// What counts as right: of numbers, one or two bands of the answer's own, each with its words.
+// The bands that count as right: for numbers one or two, as [lowest, highest, words]; for choices
+// one that has only words.
 function bandsOf(state) {
   if (isNumbers(state)) return state.bands ?? [];
   return [[null, null, "Right"]];
@@ -71,7 +72,7 @@ function isIn(state, [low, high], value) {
   return value === state.measured;
 }
 
-// Of each round, how many percent are in the band; null where nobody guessed.
+// For each round, the percentage of guesses in the band; null where nobody guessed.
 function shares(state, band) {
   return state.rounds.map((round) => {
     const all = total(round);
@@ -93,21 +94,21 @@ function sentence(state) {
   return parts.join(" · ");
 }
 
-// The sentence that asks, and as much before it as a short one needs: the text above it has left
-// the wall.
+// The last question among the sentences, and some of those before it if it is short: the notebook's
+// own text is out of view.
 function shortened(words) {
   const sentences = words.split(/(?<=[.?!][)"]?)\s+/);
   const asks = sentences.findLastIndex((text) => /\?[)"]?$/.test(text));
   let from = asks;
-  let said = sentences.at(asks);
-  while (from > 0 && said.length < 90 && said.length + sentences[from - 1].length < 200) {
+  let kept = sentences.at(asks);
+  while (from > 0 && kept.length < 90 && kept.length + sentences[from - 1].length < 200) {
     from -= 1;
-    said = `${sentences[from]} ${said}`;
+    kept = `${sentences[from]} ${kept}`;
   }
   // The last paragraph may say which of several is asked, or how to write it.
   const last = words.split("\n\n").at(-1);
-  if (!/[?.:;!][)"]?$/.test(last) && !said.includes(last)) said += ` (${last})`;
-  return said.replace(/\s+/g, " ");
+  if (!/[?.:;!][)"]?$/.test(last) && !kept.includes(last)) kept += ` (${last})`;
+  return kept.replace(/\s+/g, " ");
 }
 
 function median(round) {
@@ -119,6 +120,7 @@ function median(round) {
   return lower / 2 + upper / 2;
 }
 
+// The value of that rank among the guesses, which are ordered and counted from 0.
 function valueAt(ordered, rank) {
   let before = 0;
   for (const [value, count] of ordered) {
@@ -130,6 +132,7 @@ function valueAt(ordered, rank) {
 
 // The picture, in thousandths of its width.
 
+// An element of SVG.
 function node(name, attributes = {}, text = "") {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -148,7 +151,7 @@ function drawing(state, height) {
   return svg;
 }
 
-// As the notebook's table calls the number: measured, reported, calculated.
+// The answer, behind the word of the notebook's table for it: measured, reported, calculated.
 function answered(state) {
   return `${state.how ?? "measured"}: ${state.shown}`;
 }
@@ -164,7 +167,7 @@ function described(state) {
   return `${rounds.join("; ")}. ${answer}`;
 }
 
-// The class of a round: if there is one alone, it has the strong colour.
+// The class of a round's bars: the last round has the strong colour, even if it is the only one.
 function roundClass(state, n) {
   return n === state.rounds.length - 1 ? "second" : "first";
 }
@@ -184,7 +187,8 @@ function logarithms(state) {
   return logs.sort((a, b) => a - b);
 }
 
-// The lowest and the highest logarithm that are not far from all others.
+// The lowest and the highest logarithm, without guesses that are far from all others: those are
+// mostly jokes.
 function withoutJokers(logs) {
   const quantile = (share) => logs[Math.round(share * (logs.length - 1))];
   const lower = quantile(0.1);
@@ -192,14 +196,16 @@ function withoutJokers(logs) {
   const upper = quantile(0.9);
   const reach = Math.max(1.5 * (upper - lower), 1.5);
   const inside = logs.filter((log) => {
-    // In a small room one joker is more than a tenth, so the distance to the middle counts, too.
+    // In a small room one joke is more than a tenth of the guesses, so the distance to the median
+    // counts, too.
     const isNearMiddle = Math.abs(log - middle) <= MOST_DECADES;
     return log >= lower - reach && log <= upper + reach && isNearMiddle;
   });
   return [inside[0], inside[inside.length - 1]];
 }
 
-// The axis: the logarithm at its left end, that of a bar's width, and how many bars it has.
+// The axis: `low` is the logarithm at its left end, `step` a bar's width, and `bins` the number of
+// bars.
 function scale(state) {
   const logs = logarithms(state);
   const answer = hasAnswer(state) && state.measured > 0 ? Math.log10(state.measured) : null;
@@ -213,8 +219,8 @@ function scale(state) {
   high += 0.2;
   const steps = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20];
   const step = steps.find((width) => (high - low) / width <= MOST_BINS) ?? 50;
-  // A bar stands over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, one
-  // stands over that.
+  // A bar's middle is over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, the
+  // middle of one is over the answer.
   const shift = answer === null ? 0 : answer - Math.floor(answer / step) * step;
   low = (Math.floor((low - shift) / step) - 0.5) * step + shift;
   return { low, step, bins: Math.max(Math.ceil((high - low) / step), 1) };
@@ -248,7 +254,7 @@ function isLow(value) {
   return !(value > 0);
 }
 
-// Where things are in the picture of numbers; x says where a number is.
+// The geometry of the picture of numbers; `x` is a function from a number to its place.
 function planned(state, height) {
   const { low, step, bins } = scale(state);
   const isGuessedLow = state.rounds.some((round) => round.some(([value]) => isLow(value)));
@@ -262,8 +268,9 @@ function planned(state, height) {
   return { low, step, bins, hasLow, left, right, width, x, top, base, height };
 }
 
-// How many guesses each bar has, the low ones first, for each round. `alone` has the value of each
-// bar whose guesses are all the same; `outside`, how many are beyond each end of the axis.
+// `columns` has for each round the number of guesses in each bar; the first bar has those of 0 or
+// less. `alone` has for each bar the value that all its guesses share, NaN if they differ, and null
+// if it has none. `outside` has how many guesses are beyond each end of the axis.
 function binned(state, { low, step, bins }) {
   const alone = new Array(bins + 1).fill(null);
   const outside = [0, 0];
@@ -275,6 +282,7 @@ function binned(state, { low, step, bins }) {
         continue;
       }
       const bin = Math.floor((Math.log10(value) - low) / step + 1e-9);
+      // A guess beyond an end of the axis is counted in the bar at that end.
       if (bin < 0) outside[0] += count;
       if (bin >= bins) outside[1] += count;
       const shown = Math.min(Math.max(bin, 0), bins - 1) + 1;
@@ -293,7 +301,7 @@ function drawNumbers(svg, state, height) {
   const most = Math.max(1, ...columns.flat());
   const unit = (picture.base - picture.top) / most;
   const heightOf = (count) => count * unit;
-  // All who said one number stand over that number, others in the middle of their bar.
+  // A bar of equal guesses is drawn over their number, any other in the middle of its bin.
   const middleOf = (bin) => {
     if (bin === 0) return LOW_X;
     return alone[bin] ? picture.x(alone[bin]) : picture.left + (bin - 0.5) * picture.width;
@@ -351,7 +359,7 @@ function drawAxis(svg, picture) {
   const label = (x, words) =>
     node("text", { x, y: base + 28, "font-size": 20, "text-anchor": "middle" }, words);
   svg.append(line(picture.left, picture.right, base));
-  let end = -Infinity;  // of the label that was written last
+  let end = -Infinity;  // the right end of the label that was written last
   for (const tick of ticks(picture)) {
     const x = picture.x(tick);
     const words = number(tick);
@@ -443,46 +451,47 @@ function drawChoices(svg, state, height) {
         rx: 3,
       }));
     });
-    const said = counts.map((ofRound) => ofRound[n]).join(" → ");
+    const ofRounds = counts.map((ofRound) => ofRound[n]).join(" → ");
     svg.append(node("text", {
       x: furthest + 10,
       y: middle + size * 0.35,
       "font-size": size,
-    }, said));
+    }, ofRounds));
   });
 }
 
 // What all pages need.
 
-async function talk(path, body) {
+// Send a request to the room's process: by POST if there is a body. Returns its reply.
+async function request(path, body) {
   const options = { cache: "no-store" };
   if (body) {
     options.method = "POST";
     options.headers = { "Content-Type": "application/json" };
     options.body = JSON.stringify(body);
   }
-  const answer = await fetch(path, options);
-  const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.error ?? String(answer.status));
-  return said;
+  const response = await fetch(path, options);
+  const reply = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(reply.error ?? String(response.status));
+  return reply;
 }
 
-// Tell the page around the frame, which is JupyterLab's, if there is one.
-function tellPresenter(what) {
+// Send a message to the page around this frame, which is JupyterLab's, if there is one.
+function sendToPresenter(what) {
   if (window.parent !== window) window.parent.postMessage(`course-wall: ${what}`, "*");
 }
 
-// Ask for JupyterLab's theme, which only the page around the frame knows. Where that does not
-// answer, the browser's theme holds.
+// Ask the page around this frame for JupyterLab's theme. Without a reply, the browser's theme
+// holds.
 function followTheme() {
-  tellPresenter("theme");
+  sendToPresenter("theme");
 }
 addEventListener("message", ({ data, source }) => {
   if (source !== window.parent || !["true", "false"].includes(data)) return;
   document.documentElement.dataset.theme = data === "true" ? "light" : "dark";
 });
 
-// What this browser tab remembers of a question, where it is allowed to remember anything.
+// Whether this browser tab has remembered the key; it may not be allowed to remember anything.
 function isRemembered(key) {
   try {
     return sessionStorage.getItem(key) !== null;
@@ -502,15 +511,15 @@ function remember(key) {
 function wall() {
   const all = [].concat(JSON.parse(decodeURIComponent(location.hash.slice(1) || "[]")));
   const isReveal = all.some((ask) => "measured" in ask);
-  let asks = all;  // without those whose answer nobody needs
+  let asks = all;  // the questions; at a reveal, only those that the room was asked
   let current = 0;  // which of them is on the wall
   let state = null;
   let drawn = "";  // what the picture shows; it is drawn again only if that changes
   let minuteEnds = 0;
   let isBusy = false;
-  let isNew = false;  // whether something was asked or revealed that was not before
+  let isNew = false;  // whether something is asked or revealed for the first time
 
-  // A page that is only loaded again does not ask or reveal again.
+  // The state of a question, which is asked or revealed now, unless the page is only loaded again.
   async function stateOf({ run, ...ask }) {
     const key = `${isReveal ? "revealed" : "asked"} ${ask.key} ${run}`;
     let now = null;
@@ -519,16 +528,16 @@ function wall() {
     } else {
       isNew = true;
     }
-    now ??= await talk(isReveal ? "reveal" : "ask", ask);
+    now ??= await request(isReveal ? "reveal" : "ask", ask);
     remember(key);
     return now;
   }
 
   function fetchState(ask) {
-    return talk(`state?key=${encodeURIComponent(ask.key)}`);
+    return request(`state?key=${encodeURIComponent(ask.key)}`);
   }
 
-  // All answers are told at once. What was never asked is left out.
+  // All answers are revealed at once. What the room was never asked is left out.
   async function begin() {
     if (isReveal) {
       const states = await Promise.all(asks.map(stateOf));
@@ -536,7 +545,7 @@ function wall() {
     }
     state = asks.length ? await stateOf(asks[current]) : null;
     show();
-    if (isReveal && isNew && state) setTimeout(() => tellPresenter("answer"), ARRIVED_MS);
+    if (isReveal && isNew && state) setTimeout(() => sendToPresenter("answer"), ARRIVED_MS);
     isNew = false;
   }
 
@@ -562,7 +571,7 @@ function wall() {
 
   function showCount() {
     const count = state.count.toLocaleString("en");
-    // A text that is set again is read out again.
+    // A screen reader reads a text out again that is set again.
     if (byId("count").textContent !== count) byId("count").textContent = count;
     const again = state.round > 1 ? " again" : "";
     byId("counted-words").textContent = `guessed${again}, of ${counted(state.phones, "phone")}`;
@@ -589,8 +598,8 @@ function wall() {
     byId("anew").hidden = isReveal || !hasGuesses;
   }
 
-  // Many guesses of one address may be half of a class behind one router, or one joker's script:
-  // whoever stands in the room knows.
+  // Many guesses from one address may be half of a class behind one router, or the script of one
+  // person: the presenter knows, and decides.
   function showCrowd() {
     const { crowd, left_out: leftOut, count } = state;
     byId("crowd").hidden = !crowd && !leftOut;
@@ -624,8 +633,8 @@ function wall() {
     setTimeout(poll, POLL_MS);
   }
 
-  // What a button does. After a click by mouse, or Escape, the keys are the presentation's again;
-  // after a button's key the focus stays.
+  // Let a button do this work. After a click by mouse, the presentation gets the keys again; if the
+  // button was pressed by a key, the focus stays on it.
   function onClick(button, work) {
     button.addEventListener("click", async (event) => {
       isBusy = true;
@@ -640,14 +649,15 @@ function wall() {
     });
   }
 
+  // Give the focus, and so the keys, back to the presentation.
   function leave() {
     document.activeElement.blur();
     window.parent.focus();
-    tellPresenter("keys");
+    sendToPresenter("keys");
   }
 
   async function move(name) {
-    state = await talk("move", { key: state.key, move: name });
+    state = await request("move", { key: state.key, move: name });
   }
 
   function startMinute() {
@@ -666,7 +676,7 @@ function wall() {
     byId("clock").textContent = "";
   }
 
-  // Guesses that are gone do not come back, so it asks once more.
+  // Dropped guesses do not come back, so the button asks once more.
   function askWhetherSure(isAsking) {
     byId("anew").classList.toggle("sure", isAsking);
     byId("anew").textContent = isAsking ? "Drop all guesses?" : "Begin anew";
@@ -724,12 +734,12 @@ function wall() {
 
   document.querySelector("main").hidden = true;
   if (!asks.length) return;
-  // JupyterLab's page says when to begin. Where there is none around this one, or another, it
-  // begins by itself.
+  // JupyterLab's page sends a message when to begin. Where no page is around this one, or another
+  // one that sends nothing, the wall begins by itself.
   addEventListener("message", ({ data, source }) => {
     if (source === window.parent && data === "begin") beginOnce();
   });
-  tellPresenter("begin");
+  sendToPresenter("begin");
   setTimeout(beginOnce, window.parent === window ? 0 : ALONE_MS);
 }
 
@@ -737,7 +747,7 @@ function wall() {
 
 async function start() {
   try {
-    const { phones } = await talk("phones");
+    const { phones } = await request("phones");
     byId("phones").textContent = phones ? `${counted(phones, "phone")} here` : "Nobody here yet";
   } catch {
     byId("phones").textContent = "No connection to the room's process.";
@@ -835,18 +845,18 @@ function kept() {
   byId("questions").replaceChildren(...states.map(question));
   if (!states.length) byId("questions").append(element("p", "Nothing was asked yet."));
   const isServed = location.pathname.endsWith("/kept.html");
-  if (!isServed) return;  // a page that was kept is a file, and cannot keep anything
+  if (!isServed) return;  // a page that was saved is a file, and has no server to save it again
   byId("keep").hidden = states.length === 0;
   byId("keep").querySelector("button").addEventListener("click", keep);
 }
 
 async function keep() {
-  const said = byId("keep").querySelector("span");
+  const message = byId("keep").querySelector("span");
   try {
-    const { saved } = await talk("keep", {});
-    said.textContent = `Saved: rooms/${saved}, and the same as .csv`;
+    const { saved } = await request("keep", {});
+    message.textContent = `Saved: rooms/${saved}, and the same as .csv`;
   } catch (error) {
-    said.textContent = error.message;
+    message.textContent = error.message;
   }
 }
 
