@@ -1,9 +1,10 @@
-"""What the kernel of a presentation shows the room: a wall below each guess and each reveal.
+"""Shows a wall below each guess and each reveal of a notebook that is presented to a room.
 
-A wall is a frame with a page of `course_utils.stage.poll`. Below a guess it collects the guesses
-from phones, and below the reveal it holds them against the answer. This module is an extension of
-IPython, which `course_utils.stage.kernel` loads if COURSE_ROOM has the address of these pages. The
-kernel sends nothing to them: the address of each frame contains what its page asks.
+A wall is a frame with a page of `course_utils.stage.poll`. Below a guess, the page shows what
+phones have guessed; below the reveal, it shows the guesses beside the answer. This module is an
+extension of IPython, which `course_utils.stage.kernel` loads if COURSE_ROOM has the address of
+these pages. The kernel sends nothing to the pages: the address of each frame contains the questions
+for its page.
 """
 
 import json
@@ -24,9 +25,9 @@ from course_utils.stage.notebook.prose import Question
 from course_utils.stage.present.bands import bands
 
 Json = dict[str, object]
-Listed = list[tuple[object, str]]  # a check's answers, each with what is said of it
-# The frame comes from another address. What JupyterLab's page does for it is in
-# page/static/room.js.
+Listed = list[tuple[object, str]]  # answers that a check knows, each with the advice on it
+# The frame's page comes from another address, so it cannot change JupyterLab's page:
+# page/static/room.js does that for it.
 FRAME = (
     '<div style="min-height: {height}"><iframe class="course-wall" title="The room" '
     'style="display: block; width: 100%; height: 450px; border: 0" '
@@ -35,17 +36,17 @@ FRAME = (
 
 
 class AskedOfRoom(NamedTuple):
-    """The questions that a cell asks the room, for the value of the name that it sets."""
+    """The questions to the room on the value that a cell of the notebook gives to a name."""
 
-    cell: str
+    cell: str  # its id
     name: str
     questions: list[Json]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """IPython calls this when the kernel starts.
+    """Show a wall after each cell that asks or reveals. IPython calls this when the kernel starts.
 
-    The notebook's file still has its dots then, as it was handed out.
+    At that time, the notebook's file is as it was handed out: with dots in place of guesses.
     """
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
@@ -76,15 +77,19 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _frame(questions: Sequence[Json], run: int, height: str | int) -> str:
-    """The frame's HTML. A page that is only loaded again knows `run`, and does not ask anew."""
+    """The frame's HTML.
+
+    `run` is the execution count of the cell: by it, a page that is only loaded again knows that it
+    has asked already.
+    """
     asks = json.dumps([{**question, "run": run} for question in questions])
     return FRAME.format(height=height, wall=os.environ["COURSE_ROOM"], asks=quote(asks))
 
 
 def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOfRoom]:
-    """What each cell of the notebook with this number asks the room.
+    """The questions to the room of each cell of the notebook with this number.
 
-    That is a guess, or a value that the next cell's check compares with a list of answers.
+    They ask for a guess, or for a value that the next cell's check compares with a list of answers.
     """
     for part in parts:
         for value in part.asked:
@@ -107,7 +112,7 @@ def _questions(value: Asked, key: str, options: Sequence[str]) -> list[Json]:
 def _as_shown(key: str, question: Question, options: Sequence[str]) -> Json:
     """The question as the wall and the phones show it.
 
-    If the check lists words, these are the choices.
+    Its choices are the words that the check lists, or else those that its own text lists.
     """
     choices = list(options if options else question.choices)
     return {
@@ -124,8 +129,9 @@ def answered(
 ) -> list[Json]:
     """The questions that a cell answers, each with its answer.
 
-    The cell has this text and shows that value. It answers by the comparison or choice that it
-    shows, or by the check that it calls, which `names` has.
+    The cell has this text, and its output is the value `shown`. The answer is in the comparison or
+    the choice that the cell shows, or in the check that it calls. `names` has the kernel's names,
+    and `check` among them.
     """
     questions_by_name = {name: questions for _, name, questions in everything}
     answers = []
@@ -144,7 +150,7 @@ def answered(
 
 
 def revealed(text: str) -> list[str]:
-    """The names whose guess is compared with a measurement, or whose value is checked."""
+    """The names in a cell whose values are checked, or compared as guesses with a measurement."""
     guesses = [reveal.name for reveal in reveals_in(text)]
     return checked_in(text) + guesses
 
@@ -155,13 +161,17 @@ def _listed_for(name: str, text: str, names: Mapping[str, object]) -> Listed:
 
 
 def _by_check(question: Json, listed: Listed) -> Json:
+    """The question with the check's right answer and its tempting ones."""
     (right, _), *tempting = listed
     answer = _answer(right, question["unit"], how="answer")
     return {**question, **answer, "tempting": tempting}
 
 
 def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Json]:
-    """Each question with the answer in its row. A guess that is no dict is about the first row."""
+    """Each question with the answer in its row of the table.
+
+    A guess that is no dict is about the first row.
+    """
     if isinstance(shown.guess, Mapping):
         items = list(shown.guess)
     else:
@@ -171,7 +181,7 @@ def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Jso
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
-    """The measured value of a row, called as its column is: measured, reported or calculated."""
+    """The answer in a row, with the head of its column: measured, reported or calculated."""
     predicted = shown.predicted[item] if shown.digits else None
     measured = shown.measured[item]
     answer = _answer(measured, unit, shown.heads[1], item, predicted)
@@ -182,10 +192,11 @@ def _compared(shown: Comparison, item: str, unit: str) -> Json:
 def _answer(
     measured: object,
     unit: str = "",
-    how: str = "measured",
+    how: str = "measured",  # the word for it: measured, reported, calculated, or answer
     item: str = "",
     predicted: object = None,
 ) -> Json:
+    """The answer as the wall shows it, with the bands of guesses that count as right."""
     if isinstance(measured, str):
         return {"measured": measured, "shown": measured, "how": how, "bands": []}
     return {
@@ -197,7 +208,10 @@ def _answer(
 
 
 def _listed(check: object, exercise: str) -> Listed:
-    """What the check of that exercise lists, the right answer first; nothing for a function."""
+    """The answers that the check of an exercise lists, the right one first.
+
+    There are none if the exercise asks for a function, or for anything but a number or a word.
+    """
     if not exercise:
         return []
     of_exercise = getattr(check, exercise, None)

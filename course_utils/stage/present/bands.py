@@ -1,4 +1,4 @@
-"""Which guesses of a room count as right, and in which words the wall says so.
+"""The bands of guesses that count as right, and the words for them on the wall.
 
 A factor of two is a fair band for a size that could be anything from thousands to billions. It is
 no band for "2 times the forward pass", where 1 is the mistake that the question is about. So the
@@ -7,10 +7,10 @@ band follows from the unit, from the value, and from whether the notebook calls 
 
 import re
 
-Band = tuple[float, float, str]  # from which guess to which, and the words for it
+Band = tuple[float, float, str]  # its lowest guess, its highest, and the words for it
 SMALL = 100  # a whole number up to here is counted, not estimated
-EXACT = 1_000_000  # as for the reader's own guess: below it, a whole number has to be hit
-# Sizes that come out whole only by accident.
+EXACT = 1_000_000  # below it, a whole number has to be hit, as in the notebook's own verdict
+# Units whose values are whole only by accident.
 CONTINUOUS = re.compile("billion|day|GB|second")
 OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
 
@@ -57,9 +57,9 @@ def _is_narrow(measured: float, unit: str) -> bool:
 
 
 def _whole(measured: float, predicted: float | None) -> int | None:
-    """The whole number that it is, or None.
+    """The measured value as a whole number; None if it is not one.
 
-    If 16 bytes were predicted, 16.0003 measured ones are 16, too.
+    If 16 bytes were predicted, 16.0003 measured ones count as 16.
     """
     if predicted is None:
         return int(measured) if measured == int(measured) else None
@@ -70,7 +70,7 @@ def _whole(measured: float, predicted: float | None) -> int | None:
 
 
 def _among(several: int, measured: float) -> Band:
-    """Out of a few, the number has to be hit; out of 200, ten more or less count as right."""
+    """The band of a count: exactly the number out of a few, but ten more or less out of 200."""
     apart = several // 20
     if apart > 1:
         return _within(measured, apart, f"{apart} of {several:,}")

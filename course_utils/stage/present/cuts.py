@@ -1,7 +1,7 @@
-"""A notebook cut down to what a lecture of so many minutes shows, so that nobody has to skip cells.
+"""Cuts a notebook down to what a lecture of so many minutes shows, so that nobody skips cells.
 
-`notebooks/cuts.toml` says which sections and turns a lecture shows. Cells that these need of the
-rest are folded and run, so a cut notebook runs from top to bottom by itself.
+`notebooks/cuts.toml` lists the sections and turns that a lecture shows. If these need other cells,
+those are kept, but folded. So a cut notebook runs from top to bottom by itself.
 """
 
 import symtable
@@ -20,9 +20,9 @@ WORDS = "# The lecture leaves this out, and what follows needs it."
 
 @dataclass(frozen=True)
 class Plan:
-    """What a lecture shows: these sections and, in them, these turns alone.
+    """The sections that a lecture shows, and the turns in them: no others are shown.
 
-    `without` has the ids of cells that are left out besides.
+    `without` has the ids of further cells that are left out.
     """
 
     sections: tuple[str, ...]
@@ -31,7 +31,7 @@ class Plan:
 
 
 def plans(path: Path) -> dict[str, Plan]:
-    """The plans for that notebook, by the lecture's minutes. FILE lies beside the notebook."""
+    """The plans for that notebook, by the lecture's minutes, from FILE beside the notebook."""
     every_notebook = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8"))
     by_minutes = {}
     for minutes, table in every_notebook.get(path.stem, {}).items():
@@ -41,7 +41,7 @@ def plans(path: Path) -> dict[str, Plan]:
 
 
 def plan(path: Path, minutes: str) -> Plan:
-    """The plan for so many minutes; ValueError if there is none."""
+    """The plan for so many minutes; ValueError, with those that there are, if there is none."""
     there_are = plans(path)
     if minutes not in there_are:
         known = ", ".join(there_are) if there_are else "none"
@@ -65,14 +65,17 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
         if not seen[at]:
             continue
         if waiting and is_code(cell):
-            kept.insert(_after_what_ran(kept), _together(waiting))
+            kept.insert(_behind_last_computation(kept), _together(waiting))
             waiting = []
         kept.append(_folded(cell) if at == imports else cell)
     return {**notebook, "cells": kept}
 
 
-def _after_what_ran(cells: Sequence[Cell]) -> int:
-    """The position behind the last cell that computes: before a question, and its text."""
+def _behind_last_computation(cells: Sequence[Cell]) -> int:
+    """The position behind the last cell that computes; the text and cells of a question follow it.
+
+    If no cell computes, it is the position at the end.
+    """
     for at in reversed(range(len(cells))):
         if is_code(cells[at]) and not is_open(source(cells[at])):
             return at + 1
@@ -80,12 +83,13 @@ def _after_what_ran(cells: Sequence[Cell]) -> int:
 
 
 def is_folded(cell: Cell) -> bool:
-    """Whether nobody in the room sees the cell: it is there because others need what it defines."""
+    """Whether the cell is folded: it is there because others need the names that it defines."""
     in_jupyter = cell["metadata"].get("jupyter", {})
     return bool(in_jupyter.get("source_hidden"))
 
 
 def _is_seen(part: Part, lecture: Plan) -> bool:
+    """Whether the lecture shows the cell."""
     if part.is_beyond or part.id in lecture.without:
         return False
     if part.turn is not None and part.turn not in lecture.turns:
@@ -97,7 +101,8 @@ def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
     """The positions of the unseen cells that seen ones need, directly or through another.
 
     A cell needs those that define the names it reads. A function's body looks names up when it is
-    called, so a cell below its own may define them: below, `called_at` is the cell that calls.
+    called, so they may be defined anywhere above the call: in the code, `called_at` is the position
+    of the seen cell, which may call.
     """
     code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if is_code(cell)}
 
@@ -141,7 +146,7 @@ class Names:
 
 
 def _read_inside(table: symtable.SymbolTable) -> list[symtable.Symbol]:
-    """The global names that functions and classes in it read, and those inside them."""
+    """The global names that functions and classes in that table read, however nested."""
     read = []
     for inner in table.get_children():
         for symbol in inner.get_symbols():

@@ -1,8 +1,8 @@
 """Present a notebook in JupyterLab: large, with working labs and little around it.
 
-`make present` calls it. What runs is a copy, in a folder that goes when the server stops: the
-notebook keeps its outputs, and the presenter's own JupyterLab its settings. The copy's results are
-still to come, so that the room can guess.
+`make present` calls this module. It presents a copy, in a folder that is removed when the server
+stops: so the notebook keeps its outputs, and the presenter's own JupyterLab its settings. The copy
+has no outputs at first, so that the room can guess.
 
 With CUT=25, the copy is cut down to what a lecture of 25 minutes shows: see
 `course_utils.stage.present.cuts`. With ROOM=1, or with one of this machine's addresses, the room
@@ -36,12 +36,12 @@ from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
-PAGE = Path(__file__).with_name("page")  # an extension of JupyterLab's page
+PAGE = Path(__file__).with_name("page")  # the folder of an extension of JupyterLab
 RESULTS = "--results"  # the option that shows the stored results from the beginning
-# Where the keys of a remote control turn pages: in a notebook, while nobody types in it.
+# The selector for the keys of a remote control: they act in a notebook while nobody types in it.
 REMOTE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
-# What the Settings Editor would write. Sizes follow the screen's width, so that a line of code
-# holds as many letters on a projector as on a wall.
+# Settings of JupyterLab, as its Settings Editor would write them. Sizes follow the screen's width,
+# so that a line of code holds as many letters on every screen.
 SETTINGS = {
     "apputils-extension/themes": {
         "overrides": {"content-font-size1": "1.7vw", "code-font-size": "1.4vw"}
@@ -51,8 +51,8 @@ SETTINGS = {
         "codeCellConfig": {"lineWrap": True},
         "windowingMode": "none",  # a cell that is not in the page cannot come to the top
     },
-    # Saved often, a page that is loaded again still has its walls. Nothing else saves: of two saves
-    # at once, JupyterLab takes one for somebody else's, and asks the presenter which to keep.
+    # Save often, so that a page that is loaded again still has its walls. Nothing else saves: of
+    # two saves at once, JupyterLab takes one for another person's, and asks which to keep.
     "docmanager-extension/plugin": {"autosaveInterval": 2},
     "statusbar-extension/plugin": {"visible": False},
     "shortcuts-extension/shortcuts": {
@@ -86,7 +86,7 @@ def present(
     lecture: cuts.Plan | None = None,
     serve: Callable[[list[str]], None] | None = None,
 ) -> None:
-    """Serve a copy of that notebook, and of those beside it, until the server is stopped.
+    """Serve copies of that notebook and of those beside it, until the server is stopped.
 
     With a plan for a lecture, the copy is cut. `serve` starts the server; by default JupyterLab's.
     """
@@ -105,10 +105,10 @@ def present(
         if serve is None:
             serve = _jupyterlab()
 
-        # When the terminal is closed, the folder has to go, too.
+        # When the terminal is closed, the temporary folder has to be removed, too.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
-        ours = [
+        course_options = [
             "--ip=127.0.0.1",
             f"--ServerApp.root_dir={copies}",
             websocket.OPTION,
@@ -116,19 +116,22 @@ def present(
             "--LabApp.custom_css=True",
             f"--LabApp.extra_labextensions_path={extensions}",
         ]
-        theirs = [option for option in options if option != RESULTS]
-        serve([*ours, *theirs])
+        for_jupyterlab = [option for option in options if option != RESULTS]
+        serve([*course_options, *for_jupyterlab])
 
 
 def _jupyterlab() -> Callable[[list[str]], None]:
-    """JupyterLab's own start. Its import reads what `configure` has put into the environment."""
+    """The function that starts JupyterLab.
+
+    It is imported late, because its import reads what `configure` has put into the environment.
+    """
     from jupyterlab.labapp import main
 
     return main
 
 
 def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
-    """Make the copied notebook one to present."""
+    """Make the copied notebook one to present: cut, and without outputs, if so wanted."""
     text = path.read_bytes()
     path.write_bytes(text.replace(TO_CONTENTS, b""))  # no contents page is served
     if lecture:
@@ -138,7 +141,7 @@ def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
 
 
 def trust(path: Path) -> None:
-    """Sign a copy of ours.
+    """Sign the notebook.
 
     When the page is loaded again, JupyterLab drops the walls from a notebook without a signature.
     """
@@ -149,7 +152,7 @@ def trust(path: Path) -> None:
 def with_clocks(notebook: Notebook) -> Notebook:
     """The notebook with a one-minute clock below each guess.
 
-    server.css leaves space there, so that the answer is out of view.
+    server.css adds space there, so that the answer is out of view.
     """
     for cell in notebook["cells"]:
         if has_spacer(cell):
@@ -160,7 +163,7 @@ def with_clocks(notebook: Notebook) -> Notebook:
 
 
 def configure(own: Path) -> None:
-    """Make this process's JupyterLab keep its settings in that folder, beginning with ours."""
+    """Make this process's JupyterLab use SETTINGS and WINDOW, and keep changes in the folder."""
     texts = {"custom/custom.css": Path(__file__).with_suffix(".css").read_text(encoding="utf-8")}
     for plugin, settings in SETTINGS.items():
         name = f"settings/@jupyterlab/{plugin}.jupyterlab-settings"
@@ -179,10 +182,10 @@ def configure(own: Path) -> None:
 
 @contextmanager
 def room(asked: str, shows: bool) -> Iterator[None]:
-    """Run the process that phones and the wall talk to, as long as this lasts.
+    """Run the process that answers phones and the wall, within a `with` block.
 
-    It listens at the address that was asked for; "1" is this machine's own, and without one there
-    is no room. `shows` opens its start page.
+    `asked` is the address at which it listens: "1" means this machine's own, and "" that there is
+    no such process. If `shows`, its start page is opened in a browser.
     """
     if not asked:
         os.environ.pop("COURSE_ROOM", None)
@@ -194,14 +197,14 @@ def room(asked: str, shows: bool) -> Iterator[None]:
     command = [sys.executable, "-m", "course_utils.stage.poll", asked, tunnel]
     with subprocess.Popen(
         command,
-        stdin=subprocess.PIPE,  # it ends when its input does
+        stdin=subprocess.PIPE,  # closed at the end of the block, which ends the process
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=partial(os.nice, 5),  # the presentation goes first
+        preexec_fn=partial(os.nice, 5),  # the presentation has priority
     ) as process:
         line = process.stdout.readline()
         if not line:
-            raise ValueError("So nothing was started.")  # the process has said why
+            raise ValueError("So nothing was started.")  # the process has printed why
         urls = json.loads(line)
         os.environ["COURSE_ROOM"] = urls["wall"]
         _print_addresses(urls, tunnel)
@@ -222,7 +225,7 @@ def _print_addresses(urls: dict[str, str], tunnel: str) -> None:
 def own_address() -> str:
     """This machine's address in the network that leads outside."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # which sends nothing
+        probe.connect(("192.0.2.1", 9))  # sends nothing, but chooses the network
         return probe.getsockname()[0]
     raise ValueError(
         "This machine has no network, so no phone can reach it. Join one, or present without ROOM."
@@ -230,7 +233,10 @@ def own_address() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """`make present NB=04`: a notebook's name, then options for JupyterLab, or `--results`."""
+    """Present the notebook of this name, with options for JupyterLab or `--results`.
+
+    Returns the exit status.
+    """
     name = arguments[0] if arguments else ""
     options = arguments[1:]
     try:

@@ -1,13 +1,13 @@
-// A part of JupyterLab's page while somebody presents. It gives walls their height and theme, lets
-// the presentation keep the keys, and makes a jump arrive where it was meant to. JupyterLab loads
-// it as it loads any extension.
+// An extension of JupyterLab for presentations. It gives walls their height and theme, and gives
+// keys back to the presentation. A jump is the command "Run All Above Selected Cell": after it, the
+// extension keeps the selected cell at the top of the window.
 "use strict";
 (() => {
-const SETTLES_MS = 1500;  // after a jump, within which outputs above still change their height
-const RESIZED_MS = 300;  // after which JupyterLab's parts have their new sizes
-const NOTED_MS = 1000;
-const PREFIX = "course-wall: ";  // of what a wall's page tells
-let jumps = false;
+const SETTLES_MS = 1500;  // after a jump, until outputs above no longer change their height
+const RESIZED_MS = 300;  // after a resize, until JupyterLab's parts have their new sizes
+const NOTED_MS = 1000;  // between two notes of the cells that have run
+const PREFIX = "course-wall: ";  // of the messages from a wall's page
+let isJumping = false;
 let shell = null;
 
 const active = () => document.querySelector(".jp-Notebook .jp-mod-active");
@@ -33,7 +33,7 @@ function giveHeight(frame) {
   frame.style.height = `${Math.max(left, least, 360)}px`;
 }
 
-// What a jump skips is not asked, so that no phone sees it and no answer is shown.
+// Put a note in place of a wall that a jump has skipped: it asks nothing and shows no answer.
 function skip(frame) {
   const words = document.createElement("p");
   words.textContent = "Skipped by the jump. Run this cell again to ask it.";
@@ -42,8 +42,9 @@ function skip(frame) {
   around.replaceChildren(words);
 }
 
+// Let a wall's page begin, and if its cell has just run, show that cell at the top.
 function begin(frame) {
-  if (jumps) {
+  if (isJumping) {
     skip(frame);
     return;
   }
@@ -74,7 +75,7 @@ addEventListener("message", ({ data, source }) => {
   }
 });
 
-// As after F11: what was in view stays in view, once JupyterLab has given its parts their sizes.
+// After a resize, as by F11, give walls their new height, and keep in view what was in view.
 function fitAgain() {
   document.querySelectorAll("iframe.course-wall").forEach(giveHeight);
   const above = active()?.previousElementSibling;
@@ -86,13 +87,13 @@ addEventListener("resize", () => setTimeout(fitAgain, RESIZED_MS));
 // them once more.
 const seen = new WeakSet();
 function noteWhatRan() {
-  if (jumps) return;
+  if (isJumping) return;
   for (const cell of shell?.currentWidget?.content?.widgets ?? []) {
     if (cell.model.type === "code" && cell.model.executionCount !== null) seen.add(cell);
   }
 }
 
-// The answers that the jump ran past stay folded: somebody may go back and ask.
+// Fold the answers that the jump has run past: the presenter may go back and ask.
 function foldWhatWasSkipped(cells) {
   for (const cell of cells) {
     const reveals = /\bguess=/.test(cell.model.sharedModel.getSource());
@@ -101,7 +102,7 @@ function foldWhatWasSkipped(cells) {
   }
 }
 
-// Keep the cell at the top until the outputs above have settled, or somebody goes on.
+// Keep the cell at the top until the outputs above have settled, or another cell is active.
 function toTheTop(cell) {
   const until = performance.now() + SETTLES_MS;
   const step = () => {
@@ -116,7 +117,7 @@ async function jumped(result) {
   const notebook = shell.currentWidget?.content;
   const target = notebook?.activeCell;
   const at = notebook?.activeCellIndex ?? 0;
-  jumps = true;
+  isJumping = true;
   try {
     if ((await result) === false) return;  // a cell has failed, and JupyterLab shows it
     const above = notebook.widgets.slice(0, at);
@@ -124,7 +125,7 @@ async function jumped(result) {
     toTheTop(target);
     await new Promise((done) => setTimeout(done, SETTLES_MS));
   } finally {
-    jumps = false;
+    isJumping = false;
   }
 }
 
