@@ -1,6 +1,6 @@
 """Decks for the room: each notebook as one HTML file that needs nothing else.
 
-`make slides` calls it. `choice` says what of a notebook is worth showing, `formulas` draws LaTeX,
-and `deck` puts both into the template. In the browser, where heights are known, `deck.js` parts the
-stream of cells into slides.
+`make slides` writes the decks. `choice` chooses what of a notebook a deck shows, `formulas` draws
+LaTeX, and `deck` puts the pieces into the template. In the browser, where heights are known,
+`deck.js` divides the pieces into slides.
 """

@@ -1,6 +1,6 @@
 """`make slides`, or `make slides ARGS="04_flops.ipynb"` for the deck of one notebook.
 
-With CUT=25, a deck shows what a lecture of 25 minutes does.
+With CUT=25, a deck has what a lecture of 25 minutes shows.
 """
 
 import os
@@ -13,7 +13,7 @@ FOLDER = copies.ROOT / "slides"
 
 
 def main(names: list[str]) -> int:
-    """Write the decks of these notebooks, or of all, into `slides/`."""
+    """Write the decks of these notebooks, or of all, into `slides/`; return the exit status."""
     minutes = os.environ.get("CUT", "")
     try:
         texts = {}

@@ -1,4 +1,4 @@
-"""What of a notebook a deck shows: its text, code that teaches, and the outputs of other code."""
+"""Chooses what of a notebook a deck shows: text, code that teaches, and outputs of other code."""
 
 import ast
 import base64
@@ -16,19 +16,17 @@ from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
 
 NOT_ATTEMPTED = "Not attempted yet"
-
-
-Piece = tuple[str, str | NotebookNode]
+Piece = tuple[str, str | NotebookNode]  # its kind and its content: see `pieces`
 
 
 def pieces(notebook: NotebookNode) -> Iterator[Piece]:
-    """What is shown of the notebook, in its order: the kind of each piece, and its content.
+    """The pieces of the notebook that a deck shows, in order.
 
-    "prose" is in Markdown, "code" in Python, and an "output" a dict by MIME types. "guess" says
-    what the room is asked to guess before the next slide, and "turn" asks for an answer. "folded"
-    is an answer, below its title.
+    The content of "prose" is Markdown, of "code" Python, and of "output" a dict by MIME types. That
+    of "guess" is the unit in which the room guesses before the next slide. "turn" asks for an
+    answer, and has no content. "folded" is an answer below its title, in Markdown.
     """
-    after_prose = False
+    after_prose = False  # whether nothing but preparations has come since the last text
     parts = outline(notebook).parts
     for at, cell in enumerate(notebook.cells):
         part = parts[at]
@@ -51,12 +49,13 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
 
 
 def _folded(cell: NotebookNode) -> Iterator[Piece]:
+    """The answers that the notebook folds in this cell of text."""
     for title, answer in folds(cell.source):
         yield "folded", f"### {title}\n\n{answer}"
 
 
 def _asked(part: Part) -> Iterator[Piece]:
-    """What a cell asks the room to type."""
+    """The question of a cell that asks the room for a guess or for an answer."""
     if part.is_guess:
         yield "guess", part.asked[0].comment
     elif part.is_answer:
@@ -64,7 +63,7 @@ def _asked(part: Part) -> Iterator[Piece]:
 
 
 def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
-    """What a cell shows: a picture drawn anew if it makes a lab, else its stored outputs."""
+    """The outputs of a cell: the stored ones, or a picture drawn anew if it makes a lab."""
     if part.is_drawn_guess:
         yield "output", pictured(part.figure, shown=False)
         yield "guess", "in the picture"
@@ -78,7 +77,7 @@ def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
 
 
 def main_part(notebook: NotebookNode) -> NotebookNode:
-    """The notebook up to *Beyond*, and at its end a list of what *Beyond* has."""
+    """The notebook up to *Beyond*, and at its end a list of the sections from there on."""
     main, _ = _halves(notebook)
     beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
     titles = [title for title in beyond if title != BEYOND]
@@ -106,7 +105,7 @@ def _halves(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNo
 
 
 def moves_beside(parts: Sequence[Part], at: int) -> bool:
-    """Whether that cell or one next to it makes a lab, so that its text may say how to move it."""
+    """Whether the cell or a neighbour makes a lab, so that its text may say how to move the lab."""
     beside = parts[max(0, at - 1) : at + 2]
     return any(part.figure for part in beside)
 
@@ -114,7 +113,8 @@ def moves_beside(parts: Sequence[Part], at: int) -> bool:
 def can_be_drawn(figure: Figure | None) -> bool:
     """Whether the cell makes a lab whose picture is the same on every machine.
 
-    The matmul lab's is not, because it shows the machine's own times, unless it is told `where`.
+    The picture of the matmul lab is not: it shows the machine's own times, unless `where` names
+    another machine.
     """
     if figure is None:
         return False
@@ -122,9 +122,9 @@ def can_be_drawn(figure: Figure | None) -> bool:
 
 
 def pictured(figure: Figure, **asked: bool) -> NotebookNode:
-    """The picture of a cell's lab or figure, drawn without the line that says how to move it.
+    """The picture of a cell's lab or figure, without the line on how to move it, and its meaning.
 
-    With `shown=True` it is what the button *Show* would leave if nobody had guessed; with
+    With `shown=True` it is the picture after the button *Show* was pressed, without a guess; with
     `shown=False` it is the picture before that.
     """
     session = Session(labs.lab_named(figure.lab))
@@ -137,11 +137,11 @@ def pictured(figure: Figure, **asked: bool) -> NotebookNode:
 
 
 def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) -> str:
-    """The code that a slide shows; "" if it shows none.
+    """The part of a cell's code that a slide shows; "" if it shows none.
 
-    It shows what computed a plain result, and a definition that the text has just announced.
-    A table, a picture or a lab stands for its code, which mostly says how the table is made.
-    Preparations are not shown, nor is a name alone.
+    A slide shows the code of a plain result, and a definition that the text has just announced. It
+    does not show the code of a table, a picture or a lab, which is mostly layout, nor preparations,
+    nor a line that is a name alone.
     """
     if is_preparation(source) or figure_in(source):
         return ""
@@ -176,7 +176,7 @@ def _without(source: str, body: Sequence[ast.stmt], kind: type) -> str:
 
 
 def is_preparation(source: str) -> bool:
-    """Whether it is nothing but imports, and stubs for the reader's answers."""
+    """Whether the code is nothing but imports, and stubs for the reader's answers."""
     body = ast.parse(source).body
     return all(isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in body)
 
@@ -187,11 +187,11 @@ def waits_for_the_reader(data: NotebookNode) -> bool:
 
 
 def plainly(data: NotebookNode) -> NotebookNode:
-    """The output as a slide shows it: a plain value with short numbers, or as a table."""
+    """The output as a slide shows it: a dict as a table, any other value with short numbers."""
     if data.keys() != {"text/plain"}:
         return data
-    said = data["text/plain"]
-    table = as_table(said)
+    text = data["text/plain"]
+    table = as_table(text)
     if table:
-        return NotebookNode({"text/plain": said, "text/html": table})
-    return NotebookNode({"text/plain": in_plain_numbers(said)})
+        return NotebookNode({"text/plain": text, "text/html": table})
+    return NotebookNode({"text/plain": in_plain_numbers(text)})

@@ -1,25 +1,25 @@
-// Parts the stream of cells into slides, and turns them. Without a script, the deck is one long
+// Divides the deck's pieces into slides, and turns these. Without a script, the deck is one long
 // page.
 "use strict";
 (() => {
   const WIDTH = 1280; // px of a slide
   const HEIGHT = 720;
-  const GAP = 15; // px between two atoms
-  // Sizes of the type, as factors. A slide may take any of these before it is parted instead. In
-  // the smallest, code is 16 pixels of 720 high.
+  const GAP = 15; // px between two atoms: see `atoms`
+  // Sizes of the type, as factors. A slide that is too full takes a smaller one before it is
+  // divided. In the smallest, code is 16 px high.
   const TYPES = [1, 0.95, 0.9, 0.85, 0.8];
   const SMALLEST_TYPE = TYPES.at(-1);
   const LARGEST = 1.25; // on a slide that is half empty
   const SMALLEST_PICTURE = 0.65; // of the height that there is for it
 
-  // What makes a way to part the stream worse: the whole with the least cost is chosen.
+  // The costs of a division into slides: the division with the least total is chosen.
   const COST = {
     slide: 10,
-    heading: 4, // in the middle of a slide: it goes there if slides would be rather empty otherwise
+    heading: 4, // in the middle of a slide, where it saves a slide that would be rather empty
     empty: 8, // times the square of the empty share
     sparse: 12, // a slide that is less than a third full
-    smallPicture: 80, // times the share by which it is smaller
-    smallType: 80, // times the share by which it is smaller
+    smallPicture: 80, // times the share by which pictures are smaller than in full size
+    smallType: 80, // times the share by which the type is smaller
     overflow: 1000, // an atom that fits on no slide
   };
 
@@ -45,14 +45,14 @@
 
   const levelOf = (node) => (/^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0);
 
-  // The atoms are what slides are made of, in their order: headings, paragraphs, pictures, code. A
-  // slide never divides one. A heading with nothing below it only appears above the next heading,
-  // small, as its kicker. A turn ends with its question. Its answer has a heading of its own, and
-  // what comes after that stands under the section's heading again.
+  // The atoms of the deck, in order: headings, paragraphs, pictures, code. No slide divides an
+  // atom. A heading with nothing below it only appears in small letters above the next heading, as
+  // its kicker. A turn ends with its question. Its answer has a heading of its own, and what comes
+  // after the answer has the section's heading again.
   function atoms() {
     const found = [];
     let section = null; // the last heading of level 2
-    let asked = null; // the heading of what an answer answers
+    let asked = null; // the heading of the question that a folded answer belongs to
 
     function addHeading(node, level, isAnswer) {
       if (level < 3) section = null;
@@ -88,6 +88,7 @@
     });
   }
 
+  // A new slide under this heading, and its body. `again` says that the heading is repeated.
   function slide({ node, level, kicker }, again) {
     const made = make("section", level === 1 && !again ? "slide title" : "slide");
     const title = make("header", "");
@@ -101,10 +102,10 @@
 
   const asks = ({ kind }) => kind === "guess" || kind === "turn";
 
-  // What it costs to turn the page before this atom. It is least where a text begins.
+  // The cost of a new slide that begins with this atom. It is least where a text begins.
   function breakBefore(atom, previous) {
     if (atom.kind === "heading") return 0;
-    if (asks(atom)) return 600; // the question stands above it
+    if (asks(atom)) return 600; // or its question would be on the slide before
     const isAnnounced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
     const isListOrTable = /^([uo]l|table)$/.test(atom.node.localName);
     if (isAnnounced || (!atom.begins && isListOrTable)) return 40;
@@ -114,15 +115,15 @@
     return 3;
   }
 
-  // How well these atoms fill one page: the cost, the type in which they fit, and the share of
-  // their full height that its pictures get.
+  // How well these atoms fill the height `space` of one slide: the cost, the largest type in which
+  // they fit, and the share of their full height that pictures get.
   function fit(atoms, space) {
     const free = space - GAP * (atoms.length - 1);
     const pictures = atoms.filter(({ kind }) => kind === "picture");
     const others = atoms.filter(({ kind }) => kind !== "picture");
     const full = sum(pictures.map(({ heights }) => heights[0]));
     const least = Math.min(full, SMALLEST_PICTURE * space);
-    for (const [place, type] of TYPES.entries()) {
+    for (const [place, type] of TYPES.entries()) { // from the largest
       const text = sum(others.map(({ heights }) => heights[place]));
       if (text + least > free) continue;
       const picture = full ? Math.min(1, (free - text) / full) : 1;
@@ -142,9 +143,9 @@
     return cost;
   }
 
-  // The cheapest way to part the atoms into pages, found from the last atom backwards. A heading
-  // that begins a page is its title. Of the atom at which a page begins, it has the page, and the
-  // cost with all pages that follow.
+  // The cheapest division of the atoms into pages, found from the last atom backwards. A heading
+  // that begins a page is its title. For each atom, the result has the best page that begins with
+  // it, where that page ends, and the cost of this page and all that follow.
   function parted(atoms) {
     const best = [];
     best[atoms.length] = { cost: 0 };
@@ -156,7 +157,7 @@
         const isHeadingLast = atoms[end - 1].kind === "heading" && end > first + 1;
         if (isHeadingLast && end < atoms.length) continue; // it stays with what it announces
         const page = fit(atoms.slice(body, end), atoms[first].space);
-        const isAlone = end === body + 1;
+        const isAlone = end === body + 1; // then it gets a page even if it overflows
         if (page.cost === Infinity && !isAlone) break;
         const turn = first > 0 ? breakBefore(atoms[first], atoms[first - 1]) : 0;
         const own = page.cost === Infinity ? COST.overflow : page.cost;
@@ -167,7 +168,7 @@
     return best;
   }
 
-  // Whether a page that begins at `first` may have the atom before `end` at its end.
+  // Whether a page that begins at `first` may end with the atom before `end`.
   function mayGoOn(atoms, first, end) {
     if (end === first + 1) return true;
     const last = atoms[end - 1];
@@ -180,7 +181,7 @@
     body.style.fontSize = `calc(var(--text) * ${factor})`;
   }
 
-  // Code keeps its lines, in type that is a little smaller where they are long.
+  // Give long lines of code a little smaller type, so that they are not broken.
   function keepLines(pre) {
     const computed = getComputedStyle(pre);
     const size = parseFloat(computed.fontSize);
@@ -192,7 +193,7 @@
     pre.style.setProperty("--fit", `${Math.max(SMALLEST_TYPE * size, fitting)}px`);
   }
 
-  // A half empty page without a picture is easier to read in larger type, if all of it still fits.
+  // Enlarge the type of a half empty page without a picture, if all of it still fits.
   function enlarge(body) {
     const used = sum([...body.children].map((node) => node.offsetHeight + GAP));
     if (used > 0.5 * body.clientHeight || body.querySelector("img")) return;
@@ -211,7 +212,7 @@
     }
   }
 
-  // Give each atom the heading that it stands under, and the height that there is below that.
+  // Give each atom the heading that it stands under, and the height that is free below the heading.
   function measureSpace(all) {
     let heading = null;
     for (const atom of all) {
@@ -231,7 +232,7 @@
     body.append(...all.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
     const heightOf = ({ kind, node, space }) => {
-      if (kind !== "picture") return node.offsetHeight + 0.5; // since it is rounded
+      if (kind !== "picture") return node.offsetHeight + 0.5; // which is a rounded height
       return Math.min(space, (body.clientWidth / node.naturalWidth) * node.naturalHeight);
     };
     for (const atom of all) atom.heights = [];
@@ -242,7 +243,7 @@
     made.remove();
   }
 
-  // Make the slide of these atoms.
+  // Make the slide with these atoms.
   function fill(atoms, { type, picture }) {
     const [first] = atoms;
     const isTitled = first.kind === "heading";
@@ -268,11 +269,11 @@
     number.textContent = `${now + 1} / ${slides.length}`;
     if (record) history.replaceState(null, "", `#${now + 1}`);
     if (classes.contains("overview")) slides[now].scrollIntoView({ block: "nearest" });
-    tell();
+    updateNotes();
   }
 
-  // The presenter's own window has the next slide, what INSTRUCTORS.md says of this one, and how
-  // long it has been.
+  // The presenter's own window shows the next slide, the notes of INSTRUCTORS.md on this one, and
+  // the time since the beginning.
 
   const template = document.querySelector("#notes");
   const planned = JSON.parse(template.dataset.minutes); // minutes by the section's title
@@ -281,8 +282,8 @@
   let inSection = null;
   let sectionBegun = 0;
 
-  // Whether a note of that name is for that slide. A name is a heading's, or the note is for every
-  // guess, or for a lab.
+  // Whether a note of that name is for that slide. A note has the name of a heading, or it is for
+  // every guess, or for a lab.
   function concerns(name, slide) {
     if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
     const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
@@ -307,10 +308,11 @@
 
   const minutesSince = (moment) => Math.floor((Date.now() - moment) / 60_000);
 
-  function tell() {
+  // Bring the presenter's window up to date.
+  function updateNotes() {
     if (!notes || notes.closed) return;
     const page = notes.document;
-    tellTimes(page);
+    updateTimes(page);
     const next = page.querySelector(".next");
     if (next.dataset.of !== String(now)) {
       const following = slides[now + 1];
@@ -328,7 +330,7 @@
     page.querySelector(".here")?.scrollIntoView({ block: "nearest" });
   }
 
-  function tellTimes(page) {
+  function updateTimes(page) {
     const section = sectionOf(now);
     if (section !== inSection) {
       inSection = section;
@@ -356,7 +358,7 @@
       '<div class="next" aria-label="The next slide"></div>' +
       `<div class="said">${template.innerHTML}</div>`;
     notes.onkeydown = press;
-    tell();
+    updateNotes();
   }
 
   // Keys, clicks, and the window's size.
@@ -434,7 +436,7 @@
     addEventListener("resize", scale);
     addEventListener("hashchange", () => show(numberInAddress()));
     addEventListener("keydown", press);
-    setInterval(tell, 10_000);
+    setInterval(updateNotes, 10_000);
     addEventListener("click", click);
   }
   begin();

@@ -1,4 +1,4 @@
-"""A notebook into a deck: its pieces as HTML in the template, with all that they need inside."""
+"""Makes a deck of a notebook: one HTML file, with everything that its pieces need."""
 
 import json
 import re
@@ -23,7 +23,7 @@ ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
 
 
 class Renderer(IPythonRenderer):
-    """Markdown with drawn formulas. A notebook's link leads to its deck.
+    """Renders Markdown with drawn formulas. A link to a notebook leads to its deck.
 
     Links to the glossary and the README are dropped, because neither lies beside the decks.
     """
@@ -35,14 +35,14 @@ class Renderer(IPythonRenderer):
     inline_math = block_math
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """The link, or its text where it would lead nowhere."""
+        """The link, or only its text where the link would lead nowhere."""
         if url.startswith((GLOSSARY, "../")):
             return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 
 
 def decks(path: Path) -> dict[str, str]:
-    """The notebook as two HTML files, by their names: its main path, and what goes beyond it."""
+    """The notebook's two decks, as HTML by file name: its main path, and what goes beyond it."""
     notebook = nbformat.read(path, as_version=4)
     beyond = f"{path.stem}_beyond.html"
     return {
@@ -52,7 +52,7 @@ def decks(path: Path) -> dict[str, str]:
 
 
 def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
-    """What a lecture of so many minutes shows of the notebook, as one HTML file by its name."""
+    """The deck of a lecture of so many minutes, as HTML by its file name."""
     lecture = cuts.plan(path, minutes)
     notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
     return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}
@@ -65,7 +65,7 @@ def deck(
     *,
     is_whole: bool = True,
 ) -> str:
-    """That notebook, or a part of it, as one HTML file; it ends with a link to `beyond`, if given.
+    """That notebook, or a part of it, as HTML that ends with a link to the file `beyond`, if given.
 
     The presenter sees how many minutes each section takes, but only where sections are whole.
     """
@@ -92,22 +92,22 @@ def _text(name: str) -> str:
 
 
 def notes(path: Path) -> str:
-    """What INSTRUCTORS.md says of that notebook, its turns set in bold like its sections."""
+    """The part of INSTRUCTORS.md on that notebook, with turns in bold like its sections."""
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
     number = int(path.stem[:2])
     own = rf"^## {number} · .*?(?=^## )"
-    (said,) = re.findall(own, text, re.MULTILINE | re.DOTALL)
-    return re.sub(r"your turn \d+", r"**\g<0>**", said, flags=re.IGNORECASE)
+    (part,) = re.findall(own, text, re.MULTILINE | re.DOTALL)
+    return re.sub(r"your turn \d+", r"**\g<0>**", part, flags=re.IGNORECASE)
 
 
 def minutes(path: Path) -> dict[str, int]:
-    """What INSTRUCTORS.md says that each section of that notebook takes, by its title."""
+    """The minutes of each section of that notebook, by the section's title, from INSTRUCTORS.md."""
     (line,) = re.findall(r"^- \*\*Minutes:\*\* (.+);", notes(path), re.MULTILINE)
     return {title: int(stated) for title, stated in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
-    """The piece's kind on a slide, and its HTML."""
+    """The kind of the piece on a slide, and its HTML. An output is a picture or a result there."""
     if kind in ("prose", "folded"):
         renderer = Renderer(escape=True, exclude_anchor_links=True)
         return kind, MarkdownWithMath(renderer=renderer).render(content)

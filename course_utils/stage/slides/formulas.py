@@ -1,6 +1,6 @@
-"""LaTeX as an SVG of outlines.
+"""Draws LaTeX as an SVG of outlines.
 
-It looks the same in every browser, and needs neither fonts nor a network.
+The SVG looks the same in every browser, and needs neither fonts nor a network.
 """
 
 import re
@@ -29,7 +29,7 @@ SIZE = 100  # units of the drawing that are 1 em
 
 @cache
 def svg(latex: str) -> str:
-    """The formula, as high as the letters around it. A screen reader reads its LaTeX."""
+    """The formula as an SVG as large as the text around it. A screen reader reads its LaTeX."""
     latex = " ".join(latex.split())
     drawn = latex
     for pattern, replacement in AS_IN_LATEX:

@@ -1,4 +1,4 @@
-"""A value as a slide shows it, made from what Python's `repr` says of it."""
+"""Values as a slide shows them, made from the text of their `repr`."""
 
 import ast
 import re
@@ -7,13 +7,13 @@ from html import escape
 
 LONGEST = 10  # significant digits; a number with more came out of a calculation, and is rounded
 SHOWN = 4  # digits of a rounded number
-LARGE = 10_000  # from which on thousands are set apart
+LARGE = 10_000  # whole numbers from here on get commas
 NUMBER = re.compile(r"(?<![\w.'])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.'])")
 IN_QUOTES = re.compile(r"""('[^'\n]*'|"[^"\n]*")""")
 
 
-def in_plain_numbers(said: str) -> str:
-    """The text with long numbers rounded, and the thousands of large ones set apart.
+def in_plain_numbers(text: str) -> str:
+    """The text with long numbers rounded, and commas in large whole ones.
 
     A text that is nothing but a string loses its quotes; numbers in a string stay as they are.
 
@@ -22,10 +22,10 @@ def in_plain_numbers(said: str) -> str:
     >>> in_plain_numbers("7087872"), in_plain_numbers("'3.35 TB/s'")
     ('7,087,872', '3.35 TB/s')
     """
-    if IN_QUOTES.fullmatch(said):
-        return said[1:-1]
+    if IN_QUOTES.fullmatch(text):
+        return text[1:-1]
     texts = []
-    for part in IN_QUOTES.split(said):
+    for part in IN_QUOTES.split(text):
         is_string = IN_QUOTES.fullmatch(part)
         texts.append(part if is_string else NUMBER.sub(_plain_number, part))
     return "".join(texts)
@@ -41,14 +41,14 @@ def _plain_number(found: re.Match) -> str:
     return f"{float(number):,.{SHOWN}g}"
 
 
-def as_table(said: str) -> str:
-    """A dict, or a dict of dicts with the same keys, as a table; "" for any other value.
+def as_table(text: str) -> str:
+    """A dict, or a dict of dicts with the same keys, as an HTML table; "" for any other value.
 
     >>> as_table("{'fp32': 4, 'fp16': 2}")
     '<table><tr><td>fp32</td><td>4</td></tr><tr><td>fp16</td><td>2</td></tr></table>'
     """
     try:
-        value = ast.literal_eval(said)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return ""
     if not isinstance(value, dict) or len(value) < 2:
