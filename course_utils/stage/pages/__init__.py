@@ -1,7 +1,7 @@
-"""The course as pages that any static host can serve, with the notebooks' results and living labs.
+"""The course as pages for any static host, with the notebooks' results and with labs that work.
 
-`make site` calls it. `render` writes the pages, `precomputed` keeps what labs compute with torch,
-and `runtime` brings Python for the browser. In the browser, `worker.js` runs `host`, which keeps a
-lab's session as the panel does in Jupyter. `lab.js` shows that session and sends it the reader's
-moves, which come from the controls that `controls.js` makes.
+`make site` writes the pages. `render` makes their HTML, `precomputed` computes what labs need from
+torch, and `runtime` fetches Python for the browser. In the browser, `worker.js` runs `host`, which
+has a session for each lab as the panel has in Jupyter. `controls.js` makes the controls. `lab.js`
+sends the reader's moves to the session, and shows its answers.
 """

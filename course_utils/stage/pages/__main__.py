@@ -1,4 +1,4 @@
-"""`make site`: the course as pages with living labs, in `site/`, for any static host.
+"""`make site`: the course as pages with working labs, in `site/`, for any static host.
 
 With REPO=owner/name the pages link to the repository.
 """
@@ -18,7 +18,7 @@ SCRIPTS = ("page.js", "lab.js", "controls.js", "worker.js")
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
     """Write all pages. What labs need from torch is computed now, unless `found` has it."""
-    render.repository_url()  # raises an error of REPO before anything is fetched
+    render.repository_url()  # raises ValueError for a wrong REPO before anything is fetched
     runtime.bring(folder / "pyodide")
     if found is None:
         found = {}
@@ -42,7 +42,7 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Write it into `site/`, and say how to look at it."""
+    """Write the site, and print how to look at it; return the exit status."""
     try:
         write(FOLDER)
     except ValueError as error:

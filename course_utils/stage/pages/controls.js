@@ -2,7 +2,7 @@
 
 const LETTER_PX = 8;
 const PLAY_MS = 150; // between two steps of a slider that moves by itself
-let fields = 0; // that have got a label, and so an id
+let fields = 0; // how many fields have a label, and so an id
 
 export function make(tag, attributes = {}, ...inside) {
   const node = document.createElement(tag);
@@ -30,35 +30,35 @@ function makeButton(attributes, words, click) {
 const isPressed = (button) => button.getAttribute("aria-pressed") === "true";
 const press = (button, pressed) => button.setAttribute("aria-pressed", pressed);
 
-function field(tag, attributes, say) {
+function field(tag, attributes, onInput) {
   const node = make(tag, attributes);
-  node.addEventListener("input", () => say(node));
+  node.addEventListener("input", () => onInput(node));
   return node;
 }
 
-function textField(attributes, say) {
+function textField(attributes, onInput) {
   const all = { type: "text", autocomplete: "off", ...attributes };
-  return field("input", all, ({ value }) => say(value));
+  return field("input", all, ({ value }) => onInput(value));
 }
 
-// What is typed stays as it is typed, for as long as it means the same.
+// Set the text of a field, but leave alone what the reader has typed if it is the same text.
 function put(text, value) {
   if (text.value !== String(value)) text.value = value;
 }
 
-// How each kind of part is made: from the part as Python has it, and from `say`, which is called
-// with what the reader has moved it to. It returns the nodes for the page, and a function that
-// shows the part's state as Python has it later.
+// How each kind of part is made: from the part as Python has it, and from `onMove`, which is called
+// with the value to which the reader has moved the part. Each function returns the nodes for the
+// page, and a function that shows a later state of the part, as Python has it.
 const KINDS = {
-  text({ label, placeholder, width_px }, say) {
+  text({ label, placeholder, width_px }, onMove) {
     const width = width_px - LETTER_PX * (label.length + 2); // the label stands beside it
-    const text = textField({ placeholder, style: `width: ${width}px` }, say);
+    const text = textField({ placeholder, style: `width: ${width}px` }, onMove);
     const show = ({ value }) => put(text, value);
     return [labelled(label, text), show];
   },
 
-  typed(_, say) {
-    const text = textField({ class: "typed" }, say);
+  typed(_, onMove) {
+    const text = textField({ class: "typed" }, onMove);
     const show = ({ label, value }) => {
       put(text, value);
       text.setAttribute("aria-label", `${label}, typed`);
@@ -66,16 +66,16 @@ const KINDS = {
     return [[text], show];
   },
 
-  tick({ label }, say) {
-    const box = field("input", { type: "checkbox" }, ({ checked }) => say(checked));
+  tick({ label }, onMove) {
+    const box = field("input", { type: "checkbox" }, ({ checked }) => onMove(checked));
     const show = ({ value }) => { box.checked = value; };
     return [[make("label", {}, box, ` ${label}`)], show];
   },
 
-  toggle({ label }, say) {
+  toggle({ label }, onMove) {
     const button = makeButton({}, label, () => {
       press(button, !isPressed(button));
-      say(isPressed(button));
+      onMove(isPressed(button));
     });
     const show = ({ value }) => press(button, value);
     return [[button], show];
@@ -107,17 +107,17 @@ const KINDS = {
     return [[button], () => {}];
   },
 
-  menu({ label, options }, say) {
-    const menu = field("select", {}, ({ value }) => say(value));
+  menu({ label, options }, onMove) {
+    const menu = field("select", {}, ({ value }) => onMove(value));
     menu.append(...options.map((option) => make("option", {}, option)));
     const show = ({ value }) => { menu.value = value; };
     return [labelled(label, menu), show];
   },
 
-  buttons({ label, options }, say) {
+  buttons({ label, options }, onMove) {
     const choose = (option) => {
       show({ value: option });
-      say(option);
+      onMove(option);
     };
     const buttons = options.map((option) => makeButton({}, option, () => choose(option)));
     const show = ({ value }) => {
@@ -126,54 +126,55 @@ const KINDS = {
     return [[group(label, ...buttons)], show];
   },
 
-  // Of numbers, or of options.
-  slider({ label, least, step, options, width_px }, say) {
+  // A slider of numbers, or of options.
+  slider({ label, least, step, options, width_px }, onMove) {
     const hasOptions = options.length > 0;
     const width = hasOptions ? width_px : width_px / 2;
     const output = make("output");
     const valueOf = ({ value }) => (hasOptions ? options[value] : Number(value));
-    const tell = () => {
+    const showValue = () => {
       output.textContent = valueOf(slider);
       slider.setAttribute("aria-valuetext", valueOf(slider));
     };
     const attributes = { type: "range", min: least, step, style: `width: ${width}px` };
     const slider = field("input", attributes, () => {
-      tell();
-      say(valueOf(slider));
+      showValue();
+      onMove(valueOf(slider));
     });
     const show = ({ value, most }) => {
       slider.max = hasOptions ? options.length - 1 : most;
       slider.value = hasOptions ? options.indexOf(value) : value;
-      tell();
+      showValue();
     };
     return [[...labelled(label, slider), output], show];
   },
 
   // A slider in powers of two, with a field for the number beside it. While that field has no
   // number, the slider stays where it is.
-  powers({ label, least, most, step }, say) {
+  powers({ label, least, most, step }, onMove) {
     const number = () => slider.nextElementSibling;
-    const tell = () => slider.setAttribute("aria-valuetext", number().value);
+    const setValueText = () => slider.setAttribute("aria-valuetext", number().value);
     const attributes = { type: "range", min: least, max: most, step, style: "width: 130px" };
     const slider = field("input", attributes, () => {
       put(number(), Math.round(2 ** slider.value));
-      tell();
-      say(Number(slider.value));
+      setValueText();
+      onMove(Number(slider.value));
     });
     const [name] = labelled(label, slider);
     const show = (part) => {
       name.textContent = part.label;
       if (part.value !== null) slider.value = part.value;
-      queueMicrotask(tell); // after the field beside it shows its own value
+      queueMicrotask(setValueText); // after the field beside it shows its own value
     };
     return [[name, slider], show];
   },
 };
 
-const STANDS_BESIDE = ["typed", "play"]; // the slider that is the part before
+// Kinds of parts that stand beside the part before them, which is a slider.
+const STANDS_BESIDE = ["typed", "play"];
 
-// A control, and a function that shows what Python says of its parts; `move` is called with the
-// place of the part that was moved, and with what it was moved to.
+// A control, and a function that shows a later state of its parts, as Python has them. `move` is
+// called with the index of the part that was moved, and with the value to which it was moved.
 export function control(parts, heading, move) {
   const groups = [];
   const shows = [];

@@ -1,6 +1,7 @@
-"""A lab's session on a page: what the panel is in Jupyter, moved by messages and without a kernel.
+"""Runs the sessions of a page's labs in the browser, where the page's messages move them.
 
-It runs in the browser, in a worker of the page. So it imports neither torch nor numpy nor Jupyter.
+In Jupyter, the panel and the kernel do this. This module runs in a worker of the page, so it
+imports neither torch nor numpy nor Jupyter.
 """
 
 import json
@@ -18,16 +19,17 @@ PRECOMPUTED = Path("precomputed")  # the worker unpacks this folder beside the c
 
 @dataclass(frozen=True)
 class Precomputed:
-    """What a lab computed with torch when the page was made.
+    """The results that a lab computed with torch when the page was made.
 
-    `by` names the answers that it depends on; `found` has the results, by the values of these.
+    `by` names the answers that the results depend on; `found` has the results by the values of
+    these answers.
     """
 
     by: Sequence[str] = ()
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
 
     def known(self, asked: object, found: object) -> object:
-        """What was computed for these answers; in a lab that needs nothing computed, `found`."""
+        """The result for these answers; for a lab without precomputed results, `found` itself."""
         if not self.by:
             return found
         values = [getattr(asked, name) for name in self.by]
@@ -35,16 +37,19 @@ class Precomputed:
 
 
 def session_of(name: str, precomputed: Precomputed | None) -> Session:
-    """The session of a lab on a page."""
+    """A new session of that lab, with its precomputed results if it has any."""
     if precomputed is None:
         precomputed = Precomputed()
     return Session(labs.lab_named(name), precomputed.known)
 
 
 def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict[str, object]:
-    """Make the moves of a message, each with its arguments; returns what the page has to show."""
+    """Make the moves of a message, and return what the page has to show.
+
+    The message has the arguments of each move by its name, which is a method of the session.
+    """
     for move, arguments in message.items():
-        with suppress(Exception):  # the session shows it
+        with suppress(Exception):  # the session has the error among what it shows
             getattr(session, move)(*arguments)
     parts = {}
     for name, of_control in session.parts.items():
@@ -56,7 +61,7 @@ _sessions: dict[str, Session] = {}
 
 
 def answer(place: str, message: str) -> str:
-    """Called by the worker with a message in JSON; returns the answer in JSON.
+    """The answer in JSON to a message in JSON, for the worker.
 
     The place is a lab's name. If a page has a lab twice, the second one's place has a number
     behind the name, as in "float 2".

@@ -1,5 +1,5 @@
-// Brings the labs of a page to life: with their controls, and with screen.js, which also draws the
-// labs in JupyterLab and gets a stand-in for the model that it has there.
+// Makes the labs of a page work: with their controls, and with screen.js, which also draws the labs
+// in JupyterLab. There it has a widget's model, and here a stand-in for that.
 import { control, make } from "./controls.js";
 import screen from "./screen.js";
 
@@ -10,7 +10,7 @@ const MOST_OF_A_REASON = 200; // characters
 const labs = new Map(); // by their places
 let worker;
 
-// What screen.js knows of a widget's model: values that change, and somebody to send to.
+// The part of a widget's model that screen.js uses: values that change, and a way to send messages.
 class Model {
   #values;
   #listeners = [];
@@ -29,7 +29,8 @@ class Model {
     this.#listeners.push({ events: events.split(" "), listener });
   }
 
-  // Tell `callbacks` when the message is answered, as a kernel does: it is idle then.
+  // When the message is answered, call `callbacks` as JupyterLab does when the kernel is idle
+  // again.
   send(content, callbacks) {
     const idle = { content: { execution_state: "idle" } };
     this.#send(content, () => callbacks?.iopub.status(idle));
@@ -46,17 +47,17 @@ class Model {
   }
 }
 
-// What is still to be asked of the worker, for one lab: one message after the other.
+// The messages of one lab to the worker, which gets one after the other.
 class Queue {
   #lab;
   #waiting = [];
-  #asked = null;
+  #sent = null; // the message that is not answered yet
 
   constructor(lab) {
     this.#lab = lab;
   }
 
-  // A move of a part that waits gives way to the next one of that part: nobody would see it.
+  // A move that waits is replaced by the next move of the same part: nobody would see the first.
   // `then` is called when the message is answered.
   add(message, then = () => {}) {
     const last = this.#waiting.at(-1);
@@ -66,26 +67,27 @@ class Queue {
   }
 
   next() {
-    if (this.#asked || !this.#waiting.length) return;
-    this.#asked = this.#waiting.shift();
-    worker.postMessage({ lab: this.#lab, message: this.#asked.message });
+    if (this.#sent || !this.#waiting.length) return;
+    this.#sent = this.#waiting.shift();
+    worker.postMessage({ lab: this.#lab, message: this.#sent.message });
   }
 
-  // The message that was asked is answered; returns what is to be called then.
+  // Note that the message is answered; returns the function to call then.
   answered() {
-    const { then } = this.#asked;
-    this.#asked = null;
+    const { then } = this.#sent;
+    this.#sent = null;
     return then;
   }
 
-  // The fields of which moves wait.
+  // The fields whose moves wait.
   fields() {
     const moves = this.#waiting.map(({ message }) => message.move).filter(Boolean);
     return new Set(moves.map(([field]) => field));
   }
 }
 
-// A move is its field, the place of its part, and what that was moved to.
+// The part that a message moves, as text. A move has its field, the index of the part in the field,
+// and the value to which the part was moved.
 const partOf = ({ move }) => move && String(move.slice(0, 2));
 
 function makeButton(words, click) {
@@ -108,7 +110,7 @@ function begin(element) {
 
   function show({ parts, running, ...values }) {
     model.set(values);
-    // A control whose moves still wait is ahead of this answer.
+    // A control whose moves still wait shows a later state than this answer.
     const ahead = queue.fields();
     for (const field in shows) {
       if (!ahead.has(field)) shows[field](parts[field]);
@@ -195,7 +197,7 @@ function makeButtons(lab, rows, queue, stop) {
   return starts;
 }
 
-// A lab's name; of a second lab of that name on the page, a number behind it.
+// A lab's place on the page: its name, with a number behind it for a second lab of that name.
 function placeOf(element) {
   const name = element.dataset.lab;
   return labs.has(name) ? `${name} ${labs.size}` : name;

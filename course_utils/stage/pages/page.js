@@ -1,4 +1,4 @@
-// What a page without labs does: it says how far off a guess was, opens what a link leads to, and
+// The script of every page: it shows how far off a guess was, unfolds what a link leads to, and
 // unfolds everything.
 
 const NUMBER = /^-?[\d,]*\.?\d+(e[-+]?\d+)?$/i;
@@ -8,7 +8,8 @@ function number(words) {
   return NUMBER.test(words.trim()) ? Number(words.replaceAll(",", "")) : NaN;
 }
 
-// The table that answers the guess, and the measured value in the row that the guess is about.
+// The table that answers the guess, and the text of the measured value in the guess's row; null if
+// the page has no such table.
 function measured(field) {
   const table = document.querySelector(`[data-answers~="${field.dataset.guess}"] table`);
   if (!table) return null;
@@ -21,22 +22,22 @@ function measured(field) {
 }
 
 function judge(field) {
-  const said = field.value.trim();
+  const guess = field.value.trim();
   const answer = measured(field);
   if (!answer) return;
   const around = answer.table.parentElement;
   const line = around.querySelector(".yours") ?? around.appendChild(document.createElement("p"));
   line.className = "yours";
-  line.textContent = said ? verdict(said, answer.words) : "";
+  line.textContent = guess ? verdict(guess, answer.words) : "";
 }
 
-function verdict(said, measured) {
+function verdict(guess, measured) {
   const answer = number(measured);
   if (Number.isNaN(answer)) {
-    const isRight = said.toLowerCase() === measured.toLowerCase();
-    return isRight ? RIGHT : `Your guess is ${said}: not what was measured.`;
+    const isRight = guess.toLowerCase() === measured.toLowerCase();
+    return isRight ? RIGHT : `Your guess is ${guess}: not what was measured.`;
   }
-  const ratio = number(said) / answer;
+  const ratio = number(guess) / answer;
   if (ratio === 1) return RIGHT;
   if (!(ratio > 0)) return "A guess is a plain number above 0, without a unit."; // NaN, too
   const times = Number(ratio.toPrecision(3)).toLocaleString("en");
@@ -61,7 +62,7 @@ if (everything) {
   });
 }
 
-// Unfold what keeps the address's anchor out of view, and go there.
+// Unfold everything around the element that the address names, and scroll to the element.
 function arrive() {
   const anchor = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!anchor) return;

@@ -1,4 +1,4 @@
-"""What labs compute with torch at every move, computed beforehand for pages without a kernel."""
+"""Computes beforehand what labs compute with torch at every move, for pages without a kernel."""
 
 from collections.abc import Callable, Collection
 from typing import NamedTuple
@@ -10,13 +10,17 @@ from course_utils.chapters.mixed_precision.updates_lab import UpdatesLab
 from course_utils.chapters.mixed_precision.updates_lab import asked as updates
 from course_utils.stage.pages.host import Precomputed
 
-# Answers that a page begins with, where a lab would begin with what needs the reader's machine.
+# By the lab's name, the answers that it has at first on a page, where its own need the reader's
+# machine.
 FIRST = {"matmul": A_GPU}
 Values = tuple[object, ...]
 
 
 class Dependence(NamedTuple):
-    """The fields that a lab's computation depends on, all their values, and the computation."""
+    """What a lab's result depends on: the names `by` of fields, and `every` combination of values.
+
+    `find` computes the result for such a combination.
+    """
 
     by: tuple[str, ...]
     every: list[Values]
@@ -40,7 +44,7 @@ ASKED = {  # by the lab's name
 
 
 def precomputed(name: str, some: Collection[Values] = ()) -> Precomputed | None:
-    """What that lab computed for some values, or for all; None for a lab that needs nothing."""
+    """The lab's results for some values, or for all; None if it computes nothing with torch."""
     if name not in ASKED:
         return None
     by, every, find = ASKED[name]

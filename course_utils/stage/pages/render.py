@@ -33,7 +33,7 @@ DESCRIPTION = (
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 PICTURE = "timeline.png"
 FOLD = '<details class="fold"><summary>Go on</summary>'
-ALIVE = '<script type="module" src="lab.js"></script>'
+LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 NOT_YET = (
     "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
@@ -43,7 +43,7 @@ TITLE = "Where the memory and the compute go"
 
 
 class Renderer(deck.Renderer):
-    """A slide's renderer, but every heading has an anchor, and the glossary is a page."""
+    """Renders Markdown as for slides, but headings have anchors, and the glossary is a page."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
         """The heading with its anchor."""
@@ -64,12 +64,12 @@ def _anchor(heading: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Markdown with formulas, and with the HTML that the course itself has in it."""
+    """The HTML of a text in Markdown, which may have formulas and the course's own HTML in it."""
     return MarkdownWithMath(renderer=Renderer(escape=False)).render(text)
 
 
 def repository_url() -> str:
-    """The repository's address, as REPO=owner/name says; empty, if nobody has said."""
+    """The repository's address from the setting REPO, or ""; ValueError if REPO names none."""
     asked = os.environ.get("REPO", "").strip()
     if not asked:
         return ""
@@ -97,7 +97,10 @@ def page(title: str, main: str, *, script: str = "", description: str = DESCRIPT
 
 
 def notebook_page(path: Path, found: Found) -> str:
-    """A notebook as it is stored, with its labs; `found` keeps what they computed with torch."""
+    """The page of a notebook with its stored results and its labs.
+
+    What the labs compute with torch is added to `found`.
+    """
     notebook = nbformat.read(path, as_version=4)
     known = outline(notebook)
     shown = []
@@ -106,7 +109,7 @@ def notebook_page(path: Path, found: Found) -> str:
         if cell.cell_type == "markdown":
             shown.append(prose(cell.source))
         elif part.is_guess:
-            # All that follows is folded, and not the answer alone: the text says it, too.
+            # All that follows is folded, and not the answer alone, because the text says it, too.
             shown.append(_guess(part, known) + FOLD)
             folds += 1
         else:
@@ -116,13 +119,14 @@ def notebook_page(path: Path, found: Found) -> str:
                 shown.append(FOLD)
                 folds += 1
     shown.append("</details>" * folds)
+    # Behind the first cell, which has the heading.
     shown.insert(1, _outline([section.title for section in known.sections]))
     has_labs = any("data-lab=" in html for html in shown)
     question = about(notebook, path.name).question
     return page(
         known.heading,
         "\n".join(shown),
-        script=ALIVE if has_labs else "",
+        script=LAB_SCRIPT if has_labs else "",
         description=question if question else DESCRIPTION,
     )
 
@@ -133,7 +137,7 @@ def _code(text: str) -> str:
 
 
 def _guess(part: Part, known: Outline) -> str:
-    """A field for the guess, with the row of the answer's table that it is about.
+    """A field for the guess. It names the row of the answer's table that the guess is about.
 
     A cell of several guesses is shown as it stands.
     """
@@ -148,7 +152,7 @@ def _guess(part: Part, known: Outline) -> str:
 
 
 def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
-    """What the cell shows; if it reveals guesses, in an element with their names."""
+    """The outputs of the cell; if it reveals guesses, inside an element with their names."""
     outputs = [output.data for output in cell.outputs if "data" in output]
     shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
     html = "\n".join(_output(part.figure, data, found) for data in shown)
@@ -168,6 +172,7 @@ def _outline(titles: Sequence[str]) -> str:
 
 
 def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
+    """One output of a cell: a lab if it is a widget, otherwise the output as on a slide."""
     if WIDGET not in data or figure is None:
         _, html = deck.rendered("output", data)
         return html
@@ -183,9 +188,10 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
 def lab(
     name: str, known: Precomputed | None, begun: dict[str, list[object]], only: Sequence[str] = ()
 ) -> str:
-    """A lab as it is before its script runs: the picture and its meaning, and hidden controls.
+    """A lab before its script runs: its picture and the picture's meaning, and hidden controls.
 
-    `begun` are the moves that it begins with. A figure has `only` those controls.
+    `begun` has the moves that the lab begins with. If there are names in `only`, it has no other
+    controls than these.
     """
     session = session_of(name, known)
     shown = answer_of(session, begun)
@@ -211,7 +217,7 @@ def lab(
 
 
 def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
-    """What lab.js makes controls from: rows of fields, their parts and headings, and buttons."""
+    """The description from which lab.js makes controls: rows of fields, and labels of buttons."""
     if only:
         rows = [[name for name in only if name in made.fields]]
     elif made.rows:
@@ -235,7 +241,7 @@ def _buttons(made: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]
 
 
 def _elsewhere(made: Lab) -> str:
-    """A sentence on the lab's buttons that need a kernel, and where to get one; "" without any."""
+    """A sentence on the lab's buttons that need a kernel, and how to get one; "" without any."""
     labels = [label for label in (*made.jobs, *made.actions) if label in made.needs_kernel]
     if not labels:
         return ""
@@ -254,7 +260,7 @@ def _row(number: int, path: Path) -> str:
 
 
 def contents_page() -> str:
-    """What each notebook answers, and how to get a kernel."""
+    """The page of contents: each notebook's question, and how to get a kernel."""
     rows = [_row(number, path) for number, path in enumerate(copies.notebooks(), 1)]
     url = repository_url()
     repository = "the course's repository"
@@ -264,7 +270,7 @@ def contents_page() -> str:
         notebooks="".join(rows),
         clone=f'<a href="{url}">{repository}</a>' if url else repository,
         description=DESCRIPTION,
-        # A PNG has its size in the header.
+        # Bytes 16 to 23 of a PNG are its width and its height.
         width=int.from_bytes(png[16:20]),
         height=int.from_bytes(png[20:24]),
     )
@@ -278,7 +284,7 @@ def glossary_page() -> str:
 
 
 def style() -> str:
-    """The style of all pages, which are dark where the reader's system is."""
+    """The CSS of all pages, which are dark where the reader's system is."""
     from course_utils.engine.labs.screen import Screen
 
     contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]

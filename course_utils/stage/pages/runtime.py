@@ -1,4 +1,4 @@
-"""Python for the browser, and the course's modules for it."""
+"""Fetches Python for the browser, and packs the course's modules for it."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ NEEDS_NPM = (
     "The site brings Python to the browser as an npm package, and npm is not here: "
     "install Node.js, and run this again."
 )
-# Prints the files of the course's modules that a page's labs import.
+# A program that prints the files of the course's modules which a page's labs import.
 LOADED = """
 import sys
 from course_utils import labs
@@ -44,7 +44,10 @@ for name, module in sys.modules.items():
 
 
 def bring(folder: Path) -> None:
-    """Put the runtime into that folder, unless it is there. npm keeps what it has fetched once."""
+    """Put Python for the browser into that folder, unless it is there already.
+
+    ValueError if npm is missing, or does not bring the package.
+    """
     stamp = folder / "version.txt"
     if stamp.is_file() and stamp.read_text() == VERSION:
         return
@@ -60,7 +63,10 @@ def bring(folder: Path) -> None:
 
 
 def _fetch(folder: Path) -> Path:
-    """Fetch the package into that folder; ValueError if it fails, or brings other bytes."""
+    """Fetch the npm package into that folder; ValueError if that fails, or the bytes differ.
+
+    npm keeps what it has fetched once.
+    """
     command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--prefer-offline", "--silent"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -74,12 +80,12 @@ def _fetch(folder: Path) -> Path:
 
 
 def modules(found: Mapping[str, Precomputed | None]) -> bytes:
-    """A zip of the modules that the labs import, and of what was computed for them."""
-    run = subprocess.run(
+    """A zip of the modules that the labs import, and of their precomputed results."""
+    listed = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
     )
     package = ROOT / "course_utils"
-    paths = {Path(line) for line in run.stdout.splitlines()}
+    paths = {Path(line) for line in listed.stdout.splitlines()}
     paths.update(package.rglob("*.toml"))
     paths.update(package.rglob("*.json"))
     entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}

@@ -1,10 +1,10 @@
-// Python for the labs of a page, off its main thread. A message has a lab's place on the page, and
-// what host.py is to do there.
+// Runs Python for the labs of a page, off its main thread. A message has a lab's place on the page,
+// and the moves that host.py is to make in that lab.
 
-// The smallest module of WebAssembly: its magic number and version.
+// The smallest module of WebAssembly: only the format's magic number and version.
 const EMPTY_MODULE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 
-// Pyodide waits for ever for a file that does not come. So a fetch that fails is noticed here.
+// Pyodide waits for ever for a file that does not come. So we watch here for a fetch that fails.
 let fail;
 const failed = new Promise((_, reject) => { fail = reject; });
 const originalFetch = fetch;
@@ -20,10 +20,10 @@ self.fetch = async (...request) => {
 };
 
 const python = Promise.race([failed, begin()]);
-python.catch(() => {}); // each message's answer tells of it
+python.catch(() => {}); // the answer to each message has the error
 
 async function begin() {
-  await WebAssembly.compile(EMPTY_MODULE); // where WebAssembly is forbidden, the error says so
+  await WebAssembly.compile(EMPTY_MODULE); // raises a clear error where WebAssembly is forbidden
   const { loadPyodide } = await import("./pyodide/pyodide.mjs");
   const here = (name) => new URL(name, import.meta.url).href;
   const modules = fetch(here("course.zip")).then((response) => response.arrayBuffer());
