@@ -8,9 +8,9 @@ from PIL.PngImagePlugin import PngInfo
 
 
 def in_few_colours(png: bytes, metadata: Mapping[str, str]) -> bytes:
-    """The picture in 96 colours, which are enough for a diagram: less than half the bytes.
+    """The picture in 96 colours, which are enough for a diagram, in less than half the bytes.
 
-    They cover all colours that occur, however seldom, since a rare one means something, too.
+    The 96 are spread over all colours that occur, however seldom: a rare one means something, too.
     """
     info = PngInfo()
     for name, words in metadata.items():

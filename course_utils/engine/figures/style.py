@@ -42,12 +42,12 @@ class DescribedFigure(Figure):
         """The figure in words: its message, its axes, and what is written in it."""
         (axes,) = self.axes
         labels = [" ".join(text.get_text().split()) for text in axes.texts]
-        said = (
+        title_and_axes = (
             f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. "
             f"Upwards: {axes.get_ylabel()}."
         )
         written = "; ".join(labels)
-        return f"{said} Written in it: {written}." if written else said
+        return f"{title_and_axes} Written in it: {written}." if written else title_and_axes
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         data = {"text/plain": self.words}
@@ -76,9 +76,10 @@ def axes_with(
     log_x: int = 0,
     log_y: int = 0,
 ) -> Iterator[Axes]:
-    """Axes in the course's style; `log_x` and `log_y` are the bases of logarithmic axes.
+    """A context manager for axes in the course's style.
 
-    Their figure is closed when the drawing is done. So a cell shows it once, when it returns it.
+    `log_x` and `log_y` are the bases of logarithmic axes; with 0 an axis is linear. The figure is
+    closed when the drawing is done, so that a cell shows it once, as its result.
     """
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
@@ -93,8 +94,8 @@ def axes_with(
                 axes.set_yscale("log", base=log_y)
             yield axes
         finally:
-            plt.close(figure)  # which takes its canvas away, too
-            _Canvas(figure)
+            plt.close(figure)  # it takes the figure's canvas away, too
+            _Canvas(figure)  # a new canvas makes itself the figure's
 
 
 def key(axes: Axes, predicted: str, measured: str) -> None:
@@ -128,7 +129,7 @@ def label(
     offset: tuple[int, int],
     ha: str = "left",
 ) -> None:
-    """Words beside the thing they name, `offset` points away."""
+    """Words beside the point (x, y) that they name, `offset` typographic points away from it."""
     axes.annotate(
         words,
         (x, y),

@@ -14,7 +14,8 @@ from course_utils.core import record
 from course_utils.core.say import Choice, Comparison
 from course_utils.engine.judging.verdict import SHOWN, Verdict
 
-RECORDED_AS = {"right": "right", "not yet": "tried"}
+RECORDED_AS = {"right": "right", "not yet": "tried"}  # the record's word, by a verdict's status
+# The exercise and the name of the answer, as in check.days(my_days).
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
 CHANGED = "The answer has changed: run this cell again."
 STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
@@ -39,7 +40,7 @@ def note_what_is_shown() -> None:
 
 
 def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
-    """Take back the verdicts on names that the cell has assigned or defined anew."""
+    """Take back each verdict whose answer the cell has assigned or defined anew."""
     why = CHANGED if result.success else STOPPED
     for name in list(latest_by_answer):
         assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
@@ -51,7 +52,7 @@ def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) ->
 def _remember(
     latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
 ) -> None:
-    """Remember which of the reader's names each verdict of this cell is on."""
+    """Store each verdict of this cell under the name of the answer that it judges."""
     answer_of = dict(CHECKED.findall(_source(result)))
     for verdict in verdicts:
         if verdict.exercise in answer_of:
@@ -80,7 +81,10 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
 
 
 def _cell_id(shell: object, result: object) -> str | None:
-    """The cell's id as JupyterLab tells it, or as Colab does, which has a field of its own."""
+    """The id of the cell that has run; None if the front end sends none.
+
+    JupyterLab sends the id with the cell, and Colab in the metadata of its request.
+    """
     if result.info.cell_id:
         return result.info.cell_id
     request = getattr(shell, "parent_header", {})
@@ -98,6 +102,7 @@ def _notebook(shell: object) -> str:
 
 
 def _record_guesses(workspace: Path, notebook: str, shown: object) -> None:
+    """Write each guess into the record that `shown`, the cell's result, compares or chooses."""
     if isinstance(shown, Comparison | Choice):
         for guess in shown.guesses:
             record.note_guess(workspace, notebook, guess)

@@ -1,6 +1,8 @@
 """When two values agree: to the last bit, or within a relative tolerance.
 
-They may come as any type of number, as a list, a tuple, a dict, an array or a tensor.
+The values may be any type of number, a list, a tuple, a dict, an array or a tensor. `same` compares
+to the last bit, and `near` within a tolerance. The checks call `agree`, which takes either for a
+right answer.
 """
 
 import math
@@ -15,14 +17,15 @@ EXACT_IN_FLOAT = 2**53  # below it, a float holds every integer
 
 
 def agree(came: object, expected: object, tolerance: Number) -> bool:
-    """Whether both are the same, or `came` lies within the tolerance, part by part.
+    """Whether a reader's result, `came`, is the expected one, or lies within the tolerance of it.
 
-    Where a tensor with dimensions is expected, only a tensor agrees with it.
+    Lists, tuples and dicts are compared part by part. Where a tensor with dimensions is expected,
+    only a tensor agrees with it.
     """
-    # A case may have 131,072 floats, so two equal ones are told first. Zeros have signs to compare.
+    # The quick way, since a case may have 131,072 floats. Zeros go on: `same` looks at their signs.
     if type(came) is type(expected) is float and came == expected != 0:
         return True
-    if not _is_possible(came, expected):
+    if not _can_be_compared(came, expected):
         return False
     if isinstance(expected, list | tuple):
         came = _as_sequence(came)
@@ -33,15 +36,15 @@ def agree(came: object, expected: object, tolerance: Number) -> bool:
             return False
         return all(agree(came[key], expected[key], tolerance) for key in expected)
     if isinstance(expected, bool) and isinstance(plain(came), int):
-        return plain(came) == expected  # 1 says True, too
+        return plain(came) == expected  # 1 counts as True, and 0 as False
     return same(came, expected) or near(came, expected, tolerance)
 
 
-def _is_possible(came: object, expected: object) -> bool:
-    """Whether the two can be compared: `came` has its numbers, and is a tensor if one is wanted.
+def _can_be_compared(came: object, expected: object) -> bool:
+    """Whether `came` stores all its numbers, and is a tensor if a tensor is expected.
 
-    If the expected tensor has a 16-bit format, the exercise is about that format, so the dtype has
-    to be the same.
+    If the expected tensor has a 16-bit format, the exercise is about that format, so the dtype of
+    `came` has to be the same.
     """
     is_tensor = isinstance(came, torch.Tensor)
     if isinstance(expected, torch.Tensor) and expected.ndim:
@@ -77,14 +80,14 @@ def is_number(x: object) -> bool:
 
 
 def same(a: object, b: object) -> bool:
-    """Whether both are equal to the last bit: NaN equals NaN, and -0.0 is not 0.0.
+    """Whether a and b are equal to the last bit: NaN equals NaN, and -0.0 is not 0.0.
 
-    The type of number does not matter, nor whether it is a list or a tuple.
+    An int may equal a float, an array a list, and a list a tuple.
     """
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        if a.is_meta and b.is_meta:  # they have no numbers
+        if a.is_meta and b.is_meta:  # tensors without numbers
             return a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
-        # This is the quick way, for tensors of many numbers.
+        # The quick way, for tensors of many numbers.
         if a.dtype == b.dtype and a.device == b.device and torch.equal(a, b):
             return True
     a = plain(a)
@@ -95,6 +98,10 @@ def same(a: object, b: object) -> bool:
 
 
 def _same_value(a: object, b: object) -> bool:
+    """`same` for two values that are not both sequences. True equals no 1, and a string no number.
+
+    An int and a float are compared as floats where that loses nothing.
+    """
     is_mixed = {type(a), type(b)} == {int, float}
     if is_mixed and abs(a) < EXACT_IN_FLOAT and abs(b) < EXACT_IN_FLOAT:
         a = float(a)
@@ -107,7 +114,7 @@ def _same_value(a: object, b: object) -> bool:
         return a is b
     try:
         return bool(a == b)
-    except Exception:  # a tensor of several elements, say: not the one value that was asked for
+    except Exception:  # such as two arrays, whose == is no single truth value
         return False
 
 
@@ -128,10 +135,12 @@ def near(came: object, expected: object, tolerance: Number) -> bool:
                 return False
             pairs = zip(came, expected, strict=True)
             return all(near(a, b, tolerance) for a, b in pairs)
+        # Without a tolerance, `same` alone decides.
         if not is_number(came) or not is_number(expected) or tolerance <= 0:
             return False
         return math.isclose(came, expected, rel_tol=tolerance)
-    except (RuntimeError, OverflowError):  # tensors of truth values; an integer beyond every float
+    # Two tensors of bools cannot be subtracted, and some integers are too large for a float.
+    except (RuntimeError, OverflowError):
         return False
 
 
@@ -144,7 +153,10 @@ def _tensors_near(came: torch.Tensor, expected: torch.Tensor, tolerance: Number)
 
 
 def plain(x: object) -> object:
-    """NumPy's scalars, fractions and tensors of one element as Python's own numbers."""
+    """x as Python's own numbers; anything but tensors, NumPy's values and fractions stays.
+
+    A tensor of one element becomes a number, and any other tensor or array a list.
+    """
     if isinstance(x, torch.Tensor) and is_dense(x):
         return x.item() if x.numel() == 1 else x.tolist()
     if isinstance(x, np.ndarray):

@@ -1,9 +1,10 @@
 """A check with other cases, drawn from a seed.
 
-An answer that only knows the open cases fails on them. A case is drawn by changing the numbers of
-an open one. It counts if the listed answers agree on it just as on the open one: then each mistake
-shows where it showed before, and gets the same advice. If no such case is found, the open one
-stays.
+The open cases are those that everybody can read in the course's code. An answer that is right for
+these alone fails on the drawn ones. A case is drawn by changing the numbers of an open case. The
+drawn case is used if the same of the exercise's listed answers agree on it as on the open case:
+then each mistake shows where it showed before, and gets the same advice. If no such case is found,
+the open case stays.
 """
 
 import functools
@@ -23,16 +24,17 @@ from course_utils.engine.judging.verdict import Verdict
 
 MOST = 100  # cases of a check; one of the checks has 5,000
 TRIES = 99  # draws for one case
-FLAGS = range(-1, 4)  # such an integer is rather a flag, an index or a stage than a size: it stays
+# An integer in this range is rather a flag, an index or a stage than a size, so it is not changed.
+FLAGS = range(-1, 4)
 FREE = ("inner", "vocabulary", "context")  # sizes of a model on which no other depends
-DRAWN_BY_TORCH = "accumulated"  # the exercise that has torch's own seed, and no list of cases
+DRAWN_BY_TORCH = "accumulated"  # the exercise without cases, whose tensors torch draws from a seed
 Case = tuple[object, ...]
 
 
 def drawn_anew(check: Check, seed: int) -> Check:
-    """The same exercise's check with cases drawn from the seed.
+    """The check of the same exercise, with cases drawn from the seed.
 
-    A check that has no cases stays as it is.
+    A check that has no cases is returned as it is.
     """
     draw = random.Random(f"{check.__name__} {seed}")
     if check.__name__ == DRAWN_BY_TORCH:
@@ -48,11 +50,12 @@ def drawn_anew(check: Check, seed: int) -> Check:
         for _ in range(draw.randint(1, 2)):
             drawn.append(_drawn(check, case, draw))
     make_check = function(**check.asked | {"cases": drawn})
-    return make_check(check.__wrapped__)
+    exercise = check.__wrapped__
+    return make_check(exercise)
 
 
 def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
-    """Another case on which the listed answers agree as on this one; this one if none is found."""
+    """Another case on which the same listed answers agree as on `case`; else `case` itself."""
     wanted = _agreeing(check, case)
     change = OWN_WAYS.get(check.__name__, _changed)
     for _ in range(TRIES):
@@ -63,9 +66,9 @@ def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
 
 
 def _agreeing(check: Check, case: Case) -> list[bool] | None:
-    """Whether any two of the listed answers are the same on this case.
+    """For each pair of the listed answers, whether the two agree on this case.
 
-    None if the case has no answer.
+    None if the exercise raises an error on the case.
     """
     try:
         answers = [answer for answer, _ in check.__wrapped__(*case)]
@@ -92,8 +95,8 @@ def _changed(x: object, draw: random.Random) -> object:
     if isinstance(x, float) and draw.random() < 0.7:
         return x * draw.uniform(0.8, 1)
     if isinstance(x, int) and x not in FLAGS and draw.random() < 0.7:
-        largest_power = x & -x  # of two that divides x
-        step = min(largest_power, 4)  # so that what is even stays even
+        power_of_two = x & -x  # the largest one that divides x
+        step = min(power_of_two, 4)  # so that an even number stays even
         most_steps = max(1, x // step // 3)
         return x + step * draw.randint(1, most_steps)
     return x
@@ -110,17 +113,17 @@ def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
 
 
 def _other_bits(case: Case, draw: random.Random) -> Case:
-    """Another pattern of the same width, which ends in as many zeros as the open one."""
+    """Another pattern of bits: as wide as the open one, and with as many zeros at its end."""
     bits, *widths = case
     last = max(bits & -bits, 1)  # the last bit that is set
     width = 1 + sum(widths) if widths else 32
     drawn = draw.getrandbits(width)
-    multiple = drawn // last | 1
+    multiple = drawn // last | 1  # odd, so that no more zeros come to stand at the end
     return type(bits)(multiple * last), *widths
 
 
 def _further_on(case: Case, draw: random.Random) -> Case:
-    """The same walk that begins further on, or that takes every second or third number."""
+    """The walk of the open case, begun further on, and perhaps with steps of two or three."""
     step = draw.choice((1, 1, 2, 3))
     begin = draw.randint(1, 99)
     walk, shape = case
@@ -128,7 +131,7 @@ def _further_on(case: Case, draw: random.Random) -> Case:
 
 
 def _longer(case: Case, draw: random.Random) -> Case:
-    """Each storage several times as long, and its views with a first dimension for that."""
+    """Each storage several times as long, and each view with one more dimension, the first."""
     times = draw.randint(2, 9)
     longer_storages = {}
     views = []
@@ -145,6 +148,7 @@ def _longer(case: Case, draw: random.Random) -> Case:
     return (type(tensors)(views),)
 
 
+# By its name, an exercise whose cases are not changed by `_changed`.
 OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
     "by_formula": _other_bits,
     "can_view": _further_on,
@@ -153,15 +157,15 @@ OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
 
 
 def _seeded(check: Check, seed: int) -> Check:
-    """The check whose tensors come from another seed."""
+    """The check, with another seed wherever it calls torch.manual_seed."""
     set_seed = torch.manual_seed
 
     def set_other_seed(own: int) -> torch.Generator:
         return set_seed(own + seed)
 
     @functools.wraps(check)
-    def drawn(answer: object) -> Verdict:
+    def check_with_other_seed(answer: object) -> Verdict:
         with mock.patch.object(torch, "manual_seed", set_other_seed):
             return check(answer)
 
-    return drawn
+    return check_with_other_seed

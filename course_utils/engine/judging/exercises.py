@@ -7,10 +7,10 @@
         yield right, "6PN FLOPs, and 86,400 seconds a day."
         yield right / 3, "That is the forward pass alone."
 
-Each answer comes with the sentence that the reader is told about it. The decorator makes a check
-of the exercise: `days(answer)` is a verdict. Where the reader writes a function, the exercise takes
-the same arguments and yields the answers for them. Where many answers are right, it takes the
-reader's function and raises what is wrong with it.
+Each answer comes with a sentence: why it is right, or the advice on the mistake. The decorator
+makes a check of the exercise: `days(answer)` is a verdict. Where the reader writes a function, the
+exercise takes the arguments of that function and yields the answers for them. Where many answers
+are right, the exercise takes the reader's function, and raises a NotYetError if it is wrong.
 """
 
 import copy
@@ -29,13 +29,14 @@ from course_utils.engine.judging.verdict import NOT_ATTEMPTED, NotYetError, Verd
 Answers = Iterator[tuple[object, str]]
 Check = Callable[[object], Verdict]
 Cases = Iterable[tuple] | Callable[[], Iterable[tuple]]
-Outcome = tuple[tuple, object, BaseException | None]  # the case, what came, the error or None
+Outcome = tuple[tuple, object, BaseException | None]  # the case, the result, the error or None
 
 
 class NotAttemptedError(Exception):
     """The reader's function still returns `...`, or nothing in it has been changed.
 
-    In the second case there is no `...` to fill in, and `words` say what to do instead.
+    A function that was handed out complete, to be mended, has no `...` to fill in. For such a
+    function, `words` say what to do.
     """
 
     def __init__(self, words: str = NOT_ATTEMPTED.words) -> None:
@@ -52,10 +53,11 @@ def value(
     tolerance: Number = 0.0,
     read: Callable[[object], object] = _unchanged,
 ) -> Callable[[Callable[[], Answers]], Check]:
-    """The answer is one value, exact or within the relative tolerance.
+    """A decorator for an exercise whose answer is one value, exact or within the tolerance.
 
-    `wanted` names the quantity and its unit; it is said if the answer matches none of the listed
-    ones. If an answer may be written in several ways, `read` brings it into one form.
+    The tolerance is relative. `wanted` names the quantity and its unit; the verdict quotes it if
+    the answer matches none of the listed ones. If an answer may be written in several ways, `read`
+    brings it into one form.
     """
 
     def exercise(answers: Callable[[], Answers]) -> Check:
@@ -68,7 +70,7 @@ def value(
             advice = _advice(answers, [(no_case, answer, None)], tolerance)
             if advice:
                 raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}", advice)
-            raise NotYetError(f"{sentences.off(answer, expected)} Wanted: {wanted}.")
+            raise NotYetError(f"{sentences.wrong_value(answer, expected)} Wanted: {wanted}.")
 
         def ours() -> object:
             right, _ = next(answers())
@@ -91,7 +93,7 @@ def function(
     read: Callable[..., object] = _unchanged,
     without: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Answers]], Check]:
-    """The answer is a function, called with one case after the other.
+    """A decorator for an exercise whose answer is a function, called with one case after the other.
 
     `tolerance` is relative to each number; in a tensor, to its largest number. Where cases are
     expensive, `cases` is a function that makes them. `read` takes a result and its case, and brings
@@ -114,6 +116,7 @@ def function(
             return right
 
         check = _check(answers, judge, lambda: our_function)
+        # With these arguments, `drawing` makes the check again for other cases.
         check.asked = {
             "cases": cases,
             "tolerance": tolerance,
@@ -133,7 +136,10 @@ def _try_cases(
     tolerance: Number,
     read: Callable[..., object],
 ) -> str:
-    """Why the reader's function is right; a NotYetError on the first case in which it is not."""
+    """Call the reader's function with each case; returns why it is right.
+
+    Raises NotYetError at the first case in which its result is not the expected one.
+    """
     because = ""
     outcomes = []
     for case in cases:
@@ -150,28 +156,29 @@ def _try_cases(
 def _not_yet(
     answer: object, outcome: Outcome, expected: object, tolerance: Number, listed: str
 ) -> NotYetError:
-    """The error on a function whose outcome in one case is not as expected.
+    """The NotYetError for a function whose outcome in one case is not as expected.
 
-    `listed` is the advice on a listed mistake; it is empty if the mistake is none of those.
+    `listed` is the advice on a listed mistake, or empty if the exercise does not list it.
     """
     case, came, error = outcome
     if error:
-        said = sentences.stopped(answer, error)
+        sentence = sentences.stopped(answer, error)
         advice = listed or sentences.advice_on_calling(answer, case)
         brief = sentences.stopped_briefly(error)
     else:
-        said = sentences.gave(came, expected, tolerance)
+        sentence = sentences.gave(came, expected, tolerance)
         advice = listed or sentences.advice_on_kind(came, expected)
         brief = "In one of the cases, what came is not what was expected."
-    words = f"{sentences.called(answer, case)} {said} {advice}".strip()
+    words = f"{sentences.called(answer, case)} {sentence} {advice}".strip()
     return NotYetError(words, listed, without_case=advice or brief)
 
 
 def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., None]], Check]:
-    """Many answers are right, so the exercise looks for what is wrong with the reader's function.
+    """A decorator for an exercise with many right answers: it objects to the wrong ones.
 
-    It raises a NotYetError that says so. `ours` is a right answer, which what follows the exercise
-    uses.
+    The exercise takes the reader's function, and raises a NotYetError on what is wrong with it.
+    `because` says why an answer without objection is right. `ours` is a right answer, for the cells
+    that go on with it.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
@@ -187,20 +194,20 @@ def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., No
 def _check(
     exercise: Callable[..., object], judge: Callable[[object], str], ours: Callable[[], object]
 ) -> Check:
-    """The check: it has the exercise's name and docstring."""
+    """The check that judges an answer by `judge`. It has the exercise's name and docstring."""
 
     def check(answer: object) -> Verdict:
         verdict = _verdict(judge, answer)
         return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours, check=check)
 
-    # update_wrapper makes `exercise` the check's __wrapped__, whose signature would be shown.
+    # update_wrapper makes `exercise` the check's __wrapped__, and help() would show its signature.
     check.__signature__ = inspect.signature(check)
     copied = ("__module__", "__name__", "__qualname__", "__doc__")
     return functools.update_wrapper(check, exercise, assigned=copied, updated=())
 
 
 def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
-    """The verdict that a judge comes to, who returns why the answer is right, or raises."""
+    """The verdict on the answer. `judge` returns why it is right, or raises what is wrong."""
     if answer is ...:
         return NOT_ATTEMPTED
     try:
@@ -215,6 +222,7 @@ def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
 
 
 def _callable(answer: object) -> Callable[..., object]:
+    """The answer itself; NotYetError if it is no function."""
     if not callable(answer):
         raise NotYetError(f"A function is wanted here, not {sentences.shown(answer)}.")
     return answer
@@ -223,17 +231,18 @@ def _callable(answer: object) -> Callable[..., object]:
 def names_used(answer: Callable[..., object]) -> set[str]:
     """The names in the function's code.
 
-    A function that lies in another process has been asked for them there: `names_told` has them.
+    While grading, the function is in another process, and `answer` only stands in for it. That
+    process has sent the names, and `names_told` has them.
     """
-    told = getattr(answer, "names_told", None)
-    if told is not None:
-        return told
+    names = getattr(answer, "names_told", None)
+    if names is not None:
+        return names
     code = getattr(inspect.unwrap(answer), "__code__", None)
     return _names_in(code)
 
 
 def _names_in(code: CodeType | None) -> set[str]:
-    """Every attribute and global name that the code uses, and that functions inside it use."""
+    """Every attribute and global name that the code and the functions inside it use."""
     if code is None:
         return set()
     names = set(code.co_names)
@@ -246,8 +255,8 @@ def _names_in(code: CodeType | None) -> set[str]:
 def _advice(answers: Callable[..., Answers], outcomes: list[Outcome], tolerance: Number) -> str:
     """The advice on the first listed mistake that explains the outcome of every case so far.
 
-    If none does, an empty string. A mistake is known by its advice: where two ways lead to one
-    mistake, the exercise lists both with the same advice.
+    It is empty if none does. Two listed answers with the same advice are one mistake, since two
+    ways may lead to it: one answer may explain the first case, and the other the second.
     """
     explaining = None
     for case, came, error in outcomes:
@@ -263,7 +272,7 @@ def _advice(answers: Callable[..., Answers], outcomes: list[Outcome], tolerance:
 
 
 def _is_alike(wrong: object, came: object, error: BaseException | None, tolerance: Number) -> bool:
-    """Whether a mistake's outcome, a value or an error, is what the reader's function came to."""
+    """Whether a listed mistake, a value or an error, is the outcome of the reader's function."""
     if error or isinstance(wrong, Exception):
         return type(wrong) is type(error) and sentences.said_by(wrong) == sentences.said_by(error)
     return agree(came, wrong, tolerance)
@@ -272,9 +281,10 @@ def _is_alike(wrong: object, came: object, error: BaseException | None, toleranc
 def call(
     function: Callable[..., object], *arguments: object
 ) -> tuple[object, BaseException | None]:
-    """What the function returned, or None and the error that it stopped with.
+    """Call the function; returns its result and None, or None and the error that stopped it.
 
-    It is an InPlaceError if the function has changed what it was given.
+    If the function has changed one of its arguments, the error is an InPlaceError, beside the
+    result. NotAttemptedError is raised if the function returns `...`.
     """
     are_immutable = all(isinstance(x, int | float | str) for x in arguments)
     given = arguments if are_immutable else copy.deepcopy(arguments)
@@ -291,6 +301,6 @@ def call(
 
 
 def outcome(function: Callable[[], object]) -> object:
-    """What the function returns, or the error that it stops with: some mistakes are errors."""
+    """What the function returns, or the error that stops it, since a listed mistake may be one."""
     came, error = call(function)
     return error or came

@@ -14,12 +14,15 @@ LONGEST_S = 5.0
 class TooLongError(BaseException):
     """The time is up.
 
-    It is no Exception, so the reader's `except Exception` does not catch it.
+    It is a BaseException, so that the reader's `except Exception` does not catch it.
     """
 
 
 class Clock:
-    """Raises TooLongError in the code inside, after LONGEST_S; in the main thread only."""
+    """A context manager: after LONGEST_S it raises TooLongError in the code inside.
+
+    In other threads than the main one it does nothing.
+    """
 
     def __enter__(self) -> None:
         _set_timer(LONGEST_S)
@@ -29,7 +32,7 @@ class Clock:
 
 
 def _set_timer(seconds: Number) -> None:
-    """Set the timer, or switch it off with 0 seconds."""
+    """Set the timer if there is one, or switch it off with 0 seconds."""
     if threading.current_thread() is threading.main_thread() and _has_signal():
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 

@@ -15,6 +15,7 @@ from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 
 NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
 NO_END = "Does its loop come to an end?"
+# Behind the name of a function.
 IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
 MOST_VARIABLES = 4
@@ -50,7 +51,7 @@ def shown(x: object) -> str:
 def _written(x: object) -> str:
     """The value as Python writes it, with at most six digits and on one line."""
     if type(x) in (list, tuple):
-        is_short = len(x) < 9
+        is_short = len(x) < 9  # then each part is shortened; a longer list is cut as a whole
         parts = [shown(part) if is_short else _written(part) for part in x]
         if isinstance(x, list):
             return f"[{', '.join(parts)}]"
@@ -64,7 +65,7 @@ def _written(x: object) -> str:
 
 
 def called(function: Callable[..., object], case: tuple) -> str:
-    """The call of the reader's function, as it is written."""
+    """The call of the reader's function, as one would write it."""
     arguments = []
     for x in case:
         is_tensor = isinstance(x, torch.Tensor)
@@ -78,8 +79,8 @@ def name_of(function: Callable[..., object]) -> str:
     return "your function" if name.startswith("<") else name
 
 
-def off(answer: object, expected: object) -> str:
-    """The sentence on a value that no exercise lists."""
+def wrong_value(answer: object, expected: object) -> str:
+    """The sentence on a wrong value that the exercise does not list as a mistake."""
     number = plain(answer)
     words = shown(answer)
     is_described = words.startswith(("a ", "an "))
@@ -89,7 +90,8 @@ def off(answer: object, expected: object) -> str:
     if not is_number(number):
         advice = ": write it without quotes or a unit" if isinstance(number, str) else ""
         return f"{beginning} is not one plain number{advice}."
-    if number != number:  # which holds of NaN alone; math.isnan refuses integers beyond every float
+    # Only NaN differs from itself. math.isnan would raise an error for an integer beyond floats.
+    if number != number:
         return NO_NUMBER
     if near(number, expected, 0.03):
         return f"{words} is close, but something is rounded or left out."
@@ -100,9 +102,9 @@ def off(answer: object, expected: object) -> str:
 
 
 def gave(came: object, expected: object, tolerance: Number) -> str:
-    """The sentence on what came and what was expected.
+    """The sentence on a wrong result: what the function gave, and what was expected.
 
-    In a dict, or in a tuple of tensors, it names the part that differs.
+    Of a dict, or of a tuple of tensors, the sentence names the part that differs.
     """
     part = ""
     if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
@@ -125,7 +127,7 @@ def gave(came: object, expected: object, tolerance: Number) -> str:
 def _differing_part(
     came: list | tuple, expected: list | tuple, tolerance: Number
 ) -> tuple[str, object, object]:
-    """Of two sequences that differ: in words, which part does; and that part of each."""
+    """The first part in which two sequences differ: its place in words, and the part of each."""
     places = ("first", "second", "third")
     for place, part, wanted in zip(places, came, expected, strict=False):
         if not agree(part, wanted, tolerance):
@@ -134,7 +136,7 @@ def _differing_part(
 
 
 def _gave_tensor(came: torch.Tensor, expected: torch.Tensor, part: str) -> str:
-    """The same sentence on two tensors: they differ in shape, in NaN, in dtype or in a number."""
+    """`gave` for two tensors, which differ in shape, in NaN, in dtype or in a number."""
     gave = f"gave{part} {shown(came)}"
     if not is_dense(came):
         return (
@@ -150,13 +152,13 @@ def _gave_tensor(came: torch.Tensor, expected: torch.Tensor, part: str) -> str:
         return f"{gave} and {came.dtype}; expected {expected.dtype}."
     differences = (expected.double() - came.double()).abs()
     farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
-    is_, should_be = _apart(came[farthest].item(), expected[farthest].item())
+    is_, should_be = _distinct(came[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
     return f"{gave}, as expected, but [{place}] is {is_}, and should be {should_be}."
 
 
-def _apart(a: Number, b: Number) -> tuple[str, str]:
-    """Both numbers with three digits, or with more if they differ only there."""
+def _distinct(a: Number, b: Number) -> tuple[str, str]:
+    """The two numbers as text, with three digits, or with the fewest that tell them apart."""
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
     return next(pair for pair in pairs if pair[0] != pair[1])
 
@@ -202,6 +204,7 @@ def _advice_on_a_slip(came: object) -> str:
 
 
 def _advice_on_sequence(came: object, expected: list | tuple) -> str:
+    """The sentence on a result that is no sequence, or has a wrong length; else an empty string."""
     if isinstance(expected, list):
         wanted = "A list is wanted."
     else:
@@ -230,24 +233,28 @@ def _has_nan(x: object) -> bool:
 
 
 def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
-    """The sentence on a function that does not take these arguments; an empty string if it does."""
+    """The sentence on a function that does not take a case's arguments; empty if it does."""
     try:
         inspect.signature(function).bind(*case)
     except TypeError:
         values = "1 value" if len(case) == 1 else f"{len(case)} values"
         return f"It is called with {values}: keep the first line of the stub."
-    except ValueError:  # a function of Python's own, which does not say what it takes
+    except ValueError:  # a function of Python's own, whose signature is not known
         pass
     return ""
 
 
 def stopped(function: Callable[..., object], error: BaseException) -> str:
-    """The sentence on an error: its line in the reader's code, and the message's first line."""
+    """What stands behind a call that raised an error: the line of the reader's code, the message.
+
+    Of the message, only the first line is quoted.
+    """
     if isinstance(error, InPlaceError):
         return IN_PLACE
-    told = getattr(error, "told", "")
-    if told:  # it was raised in another process, which has the student's code
-        return told
+    # While grading, the answer's process has written this sentence, since it has the code.
+    sentence = getattr(error, "told", "")
+    if sentence:
+        return sentence
 
     frame, line = _innermost(function, error)
     where = f" in line {line}" if frame else ""
@@ -278,7 +285,7 @@ def _innermost(
 def stopped_briefly(error: BaseException) -> str:
     """The sentence on an error, without its message.
 
-    A function could write into the message what it was called with.
+    A function could write its arguments into the message, and not everybody is to know the case.
     """
     if isinstance(error, InPlaceError):
         return f"It {IN_PLACE}"
@@ -289,10 +296,10 @@ def stopped_briefly(error: BaseException) -> str:
     return f"In one of the cases it stopped with {name}."
 
 
-def _variables(found: Mapping[str, object]) -> str:
-    """The first of the function's variables at that moment: numbers and strings alone."""
+def _variables(variables: Mapping[str, object]) -> str:
+    """The first numbers and strings among a function's variables, such as ", with x = 3, y = 4"."""
     words = []
-    for name, x in found.items():
+    for name, x in variables.items():
         if isinstance(x, int | float | str):
             words.append(f"{name} = {shown(x)}")
     if not words:
@@ -301,7 +308,7 @@ def _variables(found: Mapping[str, object]) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """The first line of an error's message that is not empty."""
+    """The first line of the error's message that is not empty; an empty string if there is none."""
     try:
         for line in str(error).splitlines():
             if line.strip():

@@ -23,8 +23,9 @@ COLOUR = {
 class NotYetError(Exception):
     """An answer is not right yet.
 
-    `words` are the sentences that the reader is told, and `advice` is what they say of a listed
-    mistake. `without_case` may be told to those who are not to know the case.
+    `words` are the sentences that the reader sees. `advice` is the part of them that the exercise
+    lists for this mistake; it is empty if the mistake is not listed. `without_case` has the
+    sentences for those who are not to know the case.
     """
 
     def __init__(self, words: str, advice: str = "", *, without_case: str = "") -> None:
@@ -33,15 +34,17 @@ class NotYetError(Exception):
 
 
 def _nothing() -> object:
+    """Stands in for a function that returns a right answer, in a verdict that has none."""
     return ...
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check says of an answer.
+    """The result of a check.
 
-    `looks_like` is the advice on a listed mistake, or else the words. `without_case` has the words
-    for those who are not to know the case. `ours` returns a right answer.
+    `words` are the sentences that the reader sees. `looks_like` is the advice on a listed mistake,
+    or else the same as `words`. `without_case` has the sentences for those who are not to know the
+    case. `ours` returns a right answer.
     """
 
     status: str  # one of those in COLOUR
@@ -58,7 +61,7 @@ class Verdict:
     def or_ours(self) -> object:
         """The reader's answer if it is right, else ours.
 
-        The verdict is shown, and says which is used.
+        It shows the verdict, too, which says which of the two is used.
         """
         if self.right:
             self._ipython_display_()
@@ -71,14 +74,15 @@ class Verdict:
     def kept(self) -> object:
         """The reader's answer if it is right, else our term of this name.
 
-        A right answer becomes the term of this name in the reader's accountant. Our term is not the
-        answer that the check judges by: torch's count is slow, and what follows compares with it.
+        A right answer becomes the term of this name in the reader's accountant. Our term is the one
+        in `core.accountant`, and not the right answer of the check: that may be torch's own count,
+        which is slow, and with which the notebook compares the term.
         """
         if not self.right:
             term = getattr(course, self.exercise)
             return replace(self, ours=lambda: term).or_ours
-        said = keeping.keep(self.exercise, self.answer, self.check)
-        words = f"{self.words} {said}".strip()
+        what_was_kept = keeping.keep(self.exercise, self.answer, self.check)
+        words = f"{self.words} {what_was_kept}".strip()
         return replace(self, words=words).or_ours
 
     @property
@@ -86,7 +90,7 @@ class Verdict:
         return self.status == "right"
 
     def _ipython_display_(self) -> None:
-        """Show it in a way that `take_back` can change later."""
+        """Show the verdict in a way that lets `take_back` replace it later."""
         SHOWN.append(self)
         handle = display(self._bundle(), raw=True, display_id=True)
         if handle is not None:  # in a notebook

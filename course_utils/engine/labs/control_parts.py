@@ -1,4 +1,7 @@
-"""The parts of which a control is made, as plain data: a host makes a widget or HTML of each."""
+"""The parts of which a control is made, as plain data.
+
+A host, which is the panel or a page, makes a widget or HTML of each part.
+"""
 
 import math
 import re
@@ -7,25 +10,26 @@ from typing import NamedTuple
 
 from course_utils.core.say import Number
 
-LARGEST = 2**20  # size
-STEP = 0.25  # of a size's slider, in powers of two
+LARGEST = 2**20  # the largest size
+STEP = 0.25  # of a size's slider, which moves the exponent of a power of two
 LETTER_PX = 8  # taken wide enough that names are not cut
 POWER = re.compile(r"2 *(?:\^|\*\*) *(\d{1,3})", re.ASCII)
 WHOLE_NUMBER = re.compile(r"\d{1,12}|\d{1,3}([,_]\d{3})+", re.ASCII)
 
 
 class ControlPart(NamedTuple):
-    """One part of a control that can be moved. The panel makes a widget of it, the page HTML.
+    """One part of a control that can be moved.
 
     These are the kinds:
 
     - "slider": it goes from `least` to `most`, or has a position for each of the `options`.
-    - "powers": a slider whose value is the exponent of a power of two. None leaves it where it is.
+    - "powers": a slider whose value is the exponent of a power of two. With None, it stays where
+      it is.
     - "typed": a text field beside the slider before it, without a visible name of its own.
     - "play": a button beside the slider before it, which moves that slider.
     - "text", "tick", "toggle", "menu" and "buttons".
 
-    The value of a choice is the option's name.
+    The value of a part with `options` is the name of an option.
     """
 
     kind: str
@@ -44,22 +48,23 @@ class ControlPart(NamedTuple):
 # A size has a slider in powers of two, and a text field beside it.
 
 
-def size_of(name: str, said: object) -> int:
-    """What was typed, as a whole number.
+def size_of(name: str, typed: object) -> int:
+    """The size that was typed, as a whole number. ValueError, with examples, if it is none.
 
     >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
     (1024, 16384, 3)
     """
-    number = _number_in(str(said).strip())
+    number = _number_in(str(typed).strip())
     if number is None or not 1 <= number <= LARGEST:
         raise ValueError(
             f"{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. "
-            f"“{str(said)[:40]}” is none."
+            f"“{str(typed)[:40]}” is none."
         )
     return number
 
 
 def _number_in(words: str) -> int | None:
+    """The number that is written as 1024, 1,024, 1_024, 2^10 or 2**10; None for other words."""
     power = POWER.fullmatch(words)
     if power:
         return 2 ** int(power[1])
@@ -87,7 +92,7 @@ def size_parts(
 
 
 def size_moved(held: object, part: ControlPart, to: object) -> object:
-    """The size after its slider or its text field has been moved.
+    """The size after its slider or its text field has been moved; `held` is the size before.
 
     A slider that is moved to the step where it is already leaves the size as it was typed.
     """
@@ -100,6 +105,6 @@ def size_moved(held: object, part: ControlPart, to: object) -> object:
 
 def _nearest_step(held: object) -> Number | None:
     """The slider's step that is nearest to the size; None if what was typed is no size."""
-    with suppress(ValueError):  # the lab says what is wrong with it
+    with suppress(ValueError):  # the lab raises it again, with the size's name, and shows it
         return STEP * round(math.log2(size_of("", held)) / STEP)
     return None

@@ -1,4 +1,4 @@
-"""A widget for each part of a control."""
+"""The widgets of ipywidgets for the parts of controls."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ def widget_of(part: ControlPart) -> widgets.Widget:
 
 
 def _look(part: ControlPart) -> dict[str, object]:
-    """What most widgets are made with: the part's name, and the space for it."""
+    """The arguments of most widgets: the part's name, and the space for the name and the rest."""
     return {
         "description": part.label,
         "layout": _width(part.width_px),
@@ -29,7 +29,7 @@ def _look(part: ControlPart) -> dict[str, object]:
 
 
 def _width(width_px: int) -> widgets.Layout:
-    """A layout of that width; 0 stands for as much as the widget needs."""
+    """A layout of that width; with 0, as wide as the widget needs."""
     return widgets.Layout(width=f"{width_px}px" if width_px else "auto")
 
 
@@ -92,7 +92,7 @@ def _slider(part: ControlPart) -> widgets.Widget:
     if not part.options:
         return widgets.IntSlider(part.value, part.least, part.most, part.step, **_look(part))
     slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
-    # Nobody can type into its readout: what is typed there would mean nothing.
+    # With this class, screen.js lets nobody type into the readout beside the slider.
     slider.add_class("course-chosen")
     return slider
 
@@ -110,26 +110,28 @@ _MAKERS: Mapping[str, Callable[[ControlPart], widgets.Widget]] = {
 }
 
 
-def said_by(widget: widgets.Widget) -> object:
-    """A widget's value in the form of its part's."""
+def value_of(widget: widgets.Widget) -> object:
+    """A widget's value as its part has it: for a slider in powers of two, the exponent."""
     if isinstance(widget, widgets.FloatLogSlider):
         return math.log2(widget.value)
     return widget.value
 
 
 def show(widget: widgets.Widget, part: ControlPart) -> None:
-    """Make the widget show what its part says now."""
+    """Make the widget look as its part does now: hidden or not, its name, its limit, its value."""
     widget.layout.display = "none" if part.hidden else ""
     _name(widget, part)
     if part.kind in ("slider", "play") and not part.options:
         widget.max = part.most
-    if part.kind == "play" or part.value is None:
+    if part.kind == "play":
         return  # the page itself keeps a play button and its slider at one value
+    if part.value is None:
+        return  # what was typed is no size, so the slider stays where it is
     widget.value = 2.0**part.value if part.kind == "powers" else part.value
 
 
 def _name(widget: widgets.Widget, part: ControlPart) -> None:
-    """Set the visible name and the tooltip: without one, ipywidgets writes "null" there."""
+    """Set the visible name and the tooltip; without a tooltip, ipywidgets would show "null"."""
     if part.kind == "typed":
         widget.tooltip = f"{part.label}, typed"
         return
@@ -142,7 +144,10 @@ def _name(widget: widgets.Widget, part: ControlPart) -> None:
 def box_of(
     heading: str, parts: Sequence[ControlPart], made: Sequence[widgets.Widget]
 ) -> widgets.Widget:
-    """All widgets of a control in one box. A slider and what is beside it stay together."""
+    """One box with all widgets of a control, `made` from its parts.
+
+    A slider stays together with the text field or the play button beside it.
+    """
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
         if part.kind in BESIDE:

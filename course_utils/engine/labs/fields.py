@@ -1,4 +1,4 @@
-"""What a lab can ask, and what is legal there: the panel, the page and the tests all learn it here.
+"""The questions that a lab can ask, and their legal answers. Panel, page and tests all use them.
 
 A field is made with the function of its kind, as the default of a dataclass's field:
 
@@ -22,38 +22,41 @@ from course_utils.engine.labs.control_parts import (
 )
 
 NEW_NAMES_SIZE = 4  # the size of a name that is new
-MOST_NAMES = 8  # so many sliders Sizes has
-Said = Mapping[str, object]  # what the controls say, by the names of their fields
+MOST_NAMES = 8  # the sliders of a field of Sizes
+Said = Mapping[str, object]  # what all controls of a lab hold, by the names of their fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One question. `when` says whether it is asked; if not, its default is the answer."""
+    """One question. Where `when` is False, it is not asked, and its default is the answer.
+
+    The control of a field holds what the reader has set or typed, which may be illegal.
+    """
 
     kind: ClassVar[str] = ""
-    types: ClassVar[tuple[type, ...]]  # of what the control can hold
+    types: ClassVar[tuple[type, ...]]  # the types that the control can hold
     means: ClassVar[str]  # what an answer is, in words
     label: str
     default: object
     when: Callable[[Said], bool] | None = None
-    heading: str = ""  # stands in front of all parts
+    heading: str = ""  # the words in front of all parts
 
     def asked(self, said: Said) -> bool:
         """Whether the question is asked, in view of the other answers."""
         return self.when is None or self.when(said)
 
-    def held(self, said: object) -> object:
-        """What the control holds once it is set to this; ValueError if it cannot be."""
-        if not isinstance(said, self.types):
-            raise ValueError(f"{self.label} cannot be {reprlib.repr(said)}. It is {self.means}.")
-        return said
+    def held(self, value: object) -> object:
+        """What the control holds once it is set to this value; ValueError if it cannot be set."""
+        if not isinstance(value, self.types):
+            raise ValueError(f"{self.label} cannot be {reprlib.repr(value)}. It is {self.means}.")
+        return value
 
     def read(self, held: object) -> object:
         """The answer, from what the control holds; ValueError if that is no answer."""
         return held
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
-        """The parts that a reader moves to answer it; they may depend on other answers."""
+        """The parts of the control. They may depend on what other controls hold, `said`."""
         if not self.kind:
             return []
         part = ControlPart(
@@ -66,11 +69,11 @@ class Field:
         return [part]
 
     def _look(self, said: Said) -> dict[str, object]:
-        """What else the part says: its ends, its options, its width."""
+        """The part's ends, options and width, as arguments of ControlPart."""
         return {}
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """What the control holds when that part has been moved."""
+        """What the control holds when the part has been moved to `to`; before, it was `held`."""
         return to
 
 
@@ -103,7 +106,7 @@ class Size(Field):
         return [field]
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """The number dragged to, or what was typed."""
+        """The number that the slider was dragged to, or the text that was typed."""
         return size_moved(held, part, to)
 
 
@@ -111,7 +114,7 @@ class Size(Field):
 class Sizes(Field):
     """A size for each of some names, which depend on other answers.
 
-    The size of a name that goes is remembered, in case that the name comes back.
+    The size of a name that is no longer there is remembered, in case that the name comes back.
     """
 
     types = (Mapping,)
@@ -129,7 +132,7 @@ class Sizes(Field):
         return parts
 
     def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
-        """The same sizes, but for the one of that name."""
+        """The sizes after the one with the part's name has been moved."""
         size = held.get(part.label, NEW_NAMES_SIZE)
         return {**held, part.label: size_moved(size, part, to)}
 
@@ -153,11 +156,12 @@ class OneOf(Field):
             return "slider"
         return "menu" if self.menu else "buttons"
 
-    def held(self, said: object) -> object:
-        """The option's value; ValueError if there is no such option."""
-        if said not in self.options.values():
-            raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {said!s:.40}.")
-        return said
+    def held(self, value: object) -> object:
+        """The value; ValueError, with the options' names, if no option has it."""
+        if value not in self.options.values():
+            known = ", ".join(self.options)
+            raise ValueError(f"{self.label} is one of {known}; not {value!s:.40}.")
+        return value
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
         """One part, whose value is the option's name."""
@@ -168,7 +172,7 @@ class OneOf(Field):
         return {"options": tuple(self.options), "width_px": self.slider_px}
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """The value of the option of that name."""
+        """The value of the option named `to`."""
         return self.options.get(to)
 
 
@@ -178,9 +182,9 @@ class Several(Field):
 
     options: Sequence[str]
 
-    def held(self, said: object) -> tuple[str, ...]:
-        """The ticked names in the order of the options; ValueError if there is no such name."""
-        names = said if isinstance(said, list | tuple) else [said]
+    def held(self, value: object) -> tuple[str, ...]:
+        """The ticked names in the order of the options; ValueError if a name is no option."""
+        names = value if isinstance(value, list | tuple) else [value]
         for name in names:
             if name not in self.options:
                 known = ", ".join(self.options)
@@ -197,7 +201,7 @@ class Several(Field):
         return parts
 
     def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
-        """The ticked names, with that one added or removed."""
+        """The ticked names, with the part's name added or removed."""
         names = [name for name in held if name != part.label]
         if to:
             names.append(part.label)
@@ -208,8 +212,8 @@ class Several(Field):
 class Whole(Field):
     """A whole number on a slider, whose largest value may depend on other answers.
 
-    When the largest value changes, a number that was the largest goes along and stays it. With
-    `play`, a button beside the slider moves it to its end, step by step.
+    A number that is at the largest value stays there when that value changes. With `play`, a
+    button beside the slider moves the slider to its end, step by step.
     """
 
     kind = "slider"
@@ -225,12 +229,12 @@ class Whole(Field):
         """The largest value that can be chosen, in view of the other answers."""
         return self.most(said) if callable(self.most) else self.most
 
-    def held(self, said: object) -> int:
-        """The number, raised to `least` if it is smaller.
+    def held(self, value: object) -> int:
+        """The number, or `least` if it is smaller.
 
-        The session lowers it to the largest value, which may depend on other answers.
+        The session lowers a number above the largest value, which may depend on other answers.
         """
-        number = super().held(said)
+        number = super().held(value)
         return max(self.least, number)
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
@@ -260,7 +264,7 @@ class Tick(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn(Field):
-    """A guess that the reader draws: marks are moved in the picture, so it has no other control.
+    """A guess that the reader draws: marks are moved in the picture, so there is no other control.
 
     The answer has a level for each mark, from 0 to `levels - 1`, or None while the mark is not set.
     `says(mark, level)` puts the level of mark number `mark` into words.
@@ -272,14 +276,14 @@ class Drawn(Field):
     levels: int
     says: Callable[[int, int], str]
 
-    def held(self, said: object) -> tuple[int | None, ...]:
+    def held(self, value: object) -> tuple[int | None, ...]:
         """The levels; ValueError if one is illegal, or if there are not as many as marks."""
-        levels = tuple(super().held(said))
+        levels = tuple(super().held(value))
         are_legal = all(self._is_legal(level) for level in levels)
         if len(levels) != len(self.marks) or not are_legal:
             raise ValueError(
                 f"{self.label} has {len(self.marks)} marks, each None or a whole number "
-                f"from 0 to {self.levels - 1:,}; {reprlib.repr(said)} is not that."
+                f"from 0 to {self.levels - 1:,}; {reprlib.repr(value)} is not that."
             )
         return levels
 
@@ -291,7 +295,7 @@ class Drawn(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Typed(Field):
-    """A text field. The lab says what is legal."""
+    """A text field. The lab itself checks what is typed there."""
 
     kind = "text"
     types = (str,)
@@ -309,7 +313,7 @@ class Typed(Field):
 
 
 def said_is(name: str, answer: object) -> Callable[[Said], bool]:
-    """A `when`: the field is asked only if the field of that name has that answer."""
+    """A `when`: the question is asked only while the field `name` has that answer."""
 
     def when(said: Said) -> bool:
         return said[name] == answer
@@ -318,10 +322,8 @@ def said_is(name: str, answer: object) -> Callable[[Said], bool]:
 
 
 def _asks(question: Field) -> Any:
-    def default() -> object:
-        return question.default
-
-    return dataclasses.field(default_factory=default, metadata={"field": question})
+    """The dataclass's field: it has the question's default, and the question in its metadata."""
+    return dataclasses.field(default_factory=lambda: question.default, metadata={"field": question})
 
 
 def size(label: str, default: int, **options: object) -> Any:
@@ -337,7 +339,7 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
 def choice(
     label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object
 ) -> Any:
-    """A choice. Where `options` is a sequence, the options' names are their str()."""
+    """A choice. Where `options` is a sequence of values, an option's name is the value's str()."""
     if not isinstance(options, Mapping):
         options = {str(option): option for option in options}
     return _asks(OneOf(label=label, options=options, default=default, **more))
@@ -376,10 +378,7 @@ def tick(label: str, default: bool, **more: object) -> Any:
 
 
 def reveal(**more: object) -> Any:
-    """The button *Show*, of a field that has to be named `shown`.
-
-    Before it is pressed, nothing measured is in the view.
-    """
+    """The button *Show* of a field named `shown`. Without it, nothing measured is in the view."""
     return _asks(Tick(label="Show", default=False, kind="toggle", **more))
 
 

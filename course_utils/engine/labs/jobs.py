@@ -19,9 +19,11 @@ def as_progress(
     begun: Number = 0,
     share: Number = 1,
 ) -> Generator[Progress, None, Result]:
-    """A measurement's steps as a job's; the measurement is ended when its time is up.
+    """Turn the steps of a measurement into those of a job; returns the measurement's result.
 
-    Its fractions, 0 to 1, become `begun` to `begun + share`: a job may make several measurements.
+    Fractions of the measurement, from 0 to 1, become fractions of the job, from `begun` to
+    `begun + share`, since a job may make several measurements. ValueError, when the measurement
+    has taken more than `at_most_s`.
     """
     deadline = time.monotonic() + at_most_s
     with closing(steps):
@@ -34,4 +36,6 @@ def as_progress(
                 raise ValueError(
                     f"Ended after {at_most_s:.0f} s, which is the most that this lab waits."
                 )
-            yield Progress(begun + share * min(0.98, step.fraction), step.report)
+            # A fraction of 1 would mean that the job has ended, and its result is still to come.
+            fraction = min(0.98, step.fraction)
+            yield Progress(begun + share * fraction, step.report)

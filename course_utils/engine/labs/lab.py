@@ -25,10 +25,10 @@ class View:
 
 @dataclass(frozen=True)
 class Change:
-    """The result of a click or of a job: values for controls, and what is known from now on.
+    """The result of a click or of a job: new values for controls, and what has been found out.
 
-    `found` is a function from what was known to what is known. It is no value, because in the
-    meantime something else may have been found out, or forgotten.
+    `found` takes what was known before, the lab's `found`, and returns what is known now. It is a
+    function, because in the meantime something else may have been found out, or forgotten.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a job says between two steps: how far it is, and what it has found."""
+    """What a job reports after a step: how far it is, and what it has found."""
 
     fraction: Number  # of the work that is done, from 0 to 1
     report: str
@@ -47,13 +47,15 @@ class Progress:
 class Lab:
     """What every lab has. Each lab is a class of its own; each panel or page has an object of it.
 
-    `asks` is a frozen dataclass whose fields come from `fields`: they say what is legal, and what
-    the controls are. A ValueError from it, or from any method, is the reader's mistake, and its
-    sentence is shown. `found` is what is known at first. `rows` are the names of the controls, row
-    by row.
+    `asks` is a frozen dataclass. Its fields are made by the functions of the module `fields`, and
+    define the controls and the legal answers. An object of `asks`, with the reader's answers, is
+    `asked` in the methods below. A ValueError from `asks` or from a method is the reader's mistake,
+    and its message is shown.
 
-    `jobs` and `actions` are methods by the labels of their buttons. Both take `asked` and `found`;
-    a job yields Progress, and an action returns a Change. A method that needs torch imports it
+    `found` is what is known beyond the answers, such as measurements; here it is what is known at
+    first. `rows` has the names of the controls, row by row. `jobs` and `actions` are methods by the
+    labels of their buttons. Both take `asked` and `found`; a job yields Progress, and an action
+    returns a Change. A method that needs torch imports it
     itself, because a page without a kernel has no torch. Such a page also leaves out the buttons
     named in `needs_kernel`.
     """
@@ -68,39 +70,39 @@ class Lab:
     needs_kernel: Collection[str] = ()
 
     def view(self, asked: object, found: object) -> View:
-        """The picture and its words; it runs at every movement, without torch, numpy or Jupyter."""
+        """The picture and its words. Runs at each movement, without torch, numpy or Jupyter."""
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """`found`, and with it what a kernel computes in milliseconds.
+        """`found`, completed by what a kernel computes for these answers in milliseconds.
 
-        It runs before every view, job and action.
+        The session calls it before each view, job and action, and passes them the result.
         """
         return found
 
     def noted(self, asked: object, found: object) -> Callable[[object], object] | None:
-        """What is known from now on because this state was reached, as in `Change.found`.
+        """A function that adds to `found` what reaching this state shows, such as a solved level.
 
-        It runs before every view.
+        None if the state shows nothing new. The session applies the function before each view.
         """
         return None
 
     def guesses(self, asked: object, found: object) -> Sequence[Guess]:
-        """Each mark that the reader has set in the picture, beside what was measured there."""
+        """A Guess for each mark that the reader has set in the picture."""
         return ()
 
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
-        """The values that controls take when a part of the picture is clicked: its `data-key`."""
+        """The new values of controls after a click on the picture's part with this `data-key`."""
         return {}
 
     @cached_property
     def fields(self) -> dict[str, Field]:
-        """What is asked, by name."""
-        asked = dataclasses.fields(self.asks)
-        return {field.name: field.metadata["field"] for field in asked}
+        """The questions, by the names of their fields in `asks`."""
+        of_dataclass = dataclasses.fields(self.asks)
+        return {field.name: field.metadata["field"] for field in of_dataclass}
 
     def read(self, said: Mapping[str, object]) -> object:
-        """What the controls say, as the dataclass; ValueError if they say something illegal."""
+        """An object of `asks` with what the controls hold; ValueError if that is illegal."""
         answers = {}
         for name, question in self.fields.items():
             if question.asked(said):
@@ -111,7 +113,10 @@ class Lab:
 
 
 def sentence(error: Exception) -> str:
-    """What went wrong: a ValueError is the reader's mistake and says so itself."""
+    """The sentence on an error: its message if it is a ValueError, which is the reader's mistake.
+
+    Any other error is a fault of the lab, as the sentence says then.
+    """
     if not isinstance(error, ValueError):
         return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
     words = str(error)

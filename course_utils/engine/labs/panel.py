@@ -24,8 +24,8 @@ from course_utils.engine.labs.session import Session
 # Seconds between two reports of a job: Jupyter's server drops messages that come in too quickly.
 REPORT_S = 0.1
 WIDGET = "application/vnd.jupyter.widget-view+json"
-# The line below the still picture. Before the cell has run, on pages and on slides, that picture is
-# all that there is to see.
+# The line below the still picture, which is all that there is before the cell has run, on pages and
+# on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
 ANSWERED = (
     "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
@@ -33,20 +33,21 @@ ANSWERED = (
 
 
 def _shows_from_threads() -> bool:
-    """Whether the front end shows what a thread sends.
+    """Whether the front end shows what a thread sends. Colab's does not.
 
-    Colab's does not. There, a job runs in the callback of its button.
+    Where it does not, a job runs in the callback of its button.
     """
     return "google.colab" not in sys.modules
 
 
 class Panel(widgets.VBox):
-    """A lab with its controls: the picture follows them, and what goes wrong is said beside it.
+    """A lab with its controls. The picture follows them, and a mistake is shown beside the picture.
 
     If some controls, presets or buttons are named in `only`, the panel has no others. `answers` are
     the first values of controls.
     """
 
+    # The panel that was made last, by the lab's name and `only`.
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
     session: Session | None = None  # a panel whose first state failed has none
 
@@ -58,10 +59,10 @@ class Panel(widgets.VBox):
         if self.session.error is not None:
             raise self.session.error  # a lab that cannot show its first state fails its cell
         self.screen = Screen(name=lab.name)
-        self._lock = threading.RLock()  # callbacks, the job and cells may all move it
+        self._lock = threading.RLock()  # callbacks, the job's thread and cells may move the lab
         self._thread: threading.Thread | None = None
         self._showing = False
-        # The guesses whose answer has been shown: whoever makes one again has seen it.
+        # The guesses whose answer has been shown: made again, they are no longer guesses.
         self._revealed: set[str] = set()
         self._make_controls()
         self.screen.on_msg(self._on_message)
@@ -71,6 +72,7 @@ class Panel(widgets.VBox):
         self._replace_former()
 
     def _make_controls(self) -> None:
+        """Make a widget for each part of each control, and follow what the reader does with it."""
         self._widgets: dict[str, list[widgets.Widget]] = {}
         self.controls: dict[str, widgets.Widget] = {}
         for name, parts in self.session.parts.items():
@@ -86,7 +88,7 @@ class Panel(widgets.VBox):
     def _replace_former(self) -> None:
         """End the job of the panel that this one replaces.
 
-        Whoever runs a cell again can no longer reach the Stop button of its former panel.
+        When a cell is run again, nobody can reach the Stop button of its former panel any more.
         """
         key = (self.session.lab.name, *self._only)
         former = Panel._latest.get(key)
@@ -120,7 +122,7 @@ class Panel(widgets.VBox):
     def _buttons(
         self, labels: Mapping[str, object], press: Callable[[str], None]
     ) -> list[widgets.Button]:
-        """A button for each label that the panel is to have; its click presses the label."""
+        """A button for each label that the panel is to have; a click passes it to `press`."""
         shown = [label for label in labels if label in self._only or not self._only]
         return [_button(label, partial(press, label)) for label in shown]
 
@@ -128,7 +130,7 @@ class Panel(widgets.VBox):
 
     @property
     def values(self) -> dict[str, object]:
-        """What the controls say now."""
+        """What each control holds now."""
         return dict(self.session.values)
 
     def set(self, **values: object) -> None:
@@ -148,14 +150,14 @@ class Panel(widgets.VBox):
         self._do(self.session.act, label)
 
     def start(self, label: str) -> None:
-        """Start a job, if none is running. Returns at once, if it can."""
-        with self._lock:  # the job's first step waits for it
+        """Start a job, if none is running, and return at once if it can run in a thread."""
+        with self._lock:  # nothing of the job is shown before the lock is free
             if self.session.running:
                 return
             self._do(self.session.start, label)
             if not self.session.running:
                 return
-            # The page shows what a thread sends only if it knows which click asked for it.
+            # The page shows what a thread sends only if the thread has the context of the click.
             work = partial(contextvars.copy_context().run, self._work)
             self._thread = None
             if not _shows_from_threads():
@@ -165,7 +167,7 @@ class Panel(widgets.VBox):
             self._thread.start()
 
     def stop(self) -> None:
-        """Ask the job to end; it does at its next step."""
+        """End the job at its next step."""
         self.session.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
@@ -178,7 +180,7 @@ class Panel(widgets.VBox):
             raise self.session.failure
 
     def close(self) -> None:
-        """Take the panel off the page, and end its work."""
+        """Take the panel off the page, and end its job."""
         super().close()
         if self.session is not None:
             self.session.stop()
@@ -186,7 +188,7 @@ class Panel(widgets.VBox):
     # Moves, and how they are shown.
 
     def _do(self, move: Callable[..., None], *arguments: object) -> None:
-        """Make a move under the lock, and show what came of it."""
+        """Make a move under the lock, and show the result."""
         with self._lock:
             was_revealed = self.session.revealed
             try:
@@ -197,18 +199,20 @@ class Panel(widgets.VBox):
                 self._show()
 
     def _record_guesses(self) -> None:
-        """Write the guesses that were just answered into the record, each the first time only."""
+        """Write the guesses that *Show* has just answered into the record, each one once."""
         guesses = self.session.guesses()
         record.note_drawn([guess for guess in guesses if guess.asked not in self._revealed])
         for guess in guesses:
             self._revealed.add(guess.asked)
 
     def _moved(self, name: str, place: int, change: Mapping[str, object]) -> None:
+        """The widget of part number `place` of a control has a new value: make that move."""
         with self._lock:
             if not self._showing:
-                self._do(self.session.move, name, place, controls.said_by(change["owner"]))
+                self._do(self.session.move, name, place, controls.value_of(change["owner"]))
 
     def _on_message(self, _: object, content: object, __: object) -> None:
+        """Make the move that the screen has sent: {"pick": key}, or {"set": levels of marks}."""
         if not isinstance(content, Mapping):
             return
         if "pick" in content:
@@ -227,7 +231,7 @@ class Panel(widgets.VBox):
         for button in self._jobs:
             button.disabled = self.session.running
         self._point_out_what_is_due()
-        # Where a job runs in a callback, a click on Stop would be heard only after it.
+        # Where a job runs in a callback, a click on Stop would have an effect only after the job.
         can_stop = self.session.running and _shows_from_threads()
         self._stop.disabled = not can_stop
         if "shown" in self._only and not self.session.revealed:
@@ -247,9 +251,9 @@ class Panel(widgets.VBox):
             self._showing = False
 
     def _point_out_what_is_due(self) -> None:
-        """Colour one button at most.
+        """Colour the button to press next: *Show* once the reader has guessed, or the first job's.
 
-        It is Show while a guess stands in the picture, and else the first job.
+        The first job waits until *Show* has been pressed, if the lab asks for a guess.
         """
         asks = "shown" in self.session.lab.fields
         if asks:
@@ -275,23 +279,24 @@ class Panel(widgets.VBox):
         while self.session.running:
             try:
                 step = self.session.next_step()
-            except KeyboardInterrupt:  # it can only come where the job runs in a callback
+            except KeyboardInterrupt:  # only raised where the job runs in a callback
                 step = ValueError("Stopped.")
             if isinstance(step, Exception):
                 step = _without_its_tensors(step)
             with self._lock:
                 self.session.tell(step)
+                # A report between two others may be left out; a result or an end may not.
                 is_report = isinstance(step, Progress) and not step.change and step.fraction < 1
                 if not is_report or time.monotonic() >= due_s:
                     self._show()
                     due_s = time.monotonic() + REPORT_S
 
-    # What stays on the page where no kernel runs.
+    # What a notebook stores, and what is shown where no kernel runs.
 
     _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        # From this metadata, Colab learns where the code of such a screen is.
+        # Colab finds the code of the screen by this metadata of anywidget.
         _, colabs = self.screen._repr_mimebundle_(**kwargs)
         shown, caption = self._still()
         words = f"{self.screen.name}. {shown['meaning']}"
@@ -304,11 +309,11 @@ class Panel(widgets.VBox):
         return bundle, colabs | {"image/png": {"alt": words}}
 
     def _still(self) -> tuple[Mapping[str, object], str]:
-        """What the still picture shows, and the line below it.
+        """The `shown` of a session for the still picture, and the line below the picture.
 
-        Whoever reads a stored notebook has no Show button, so a guess stands there with its answer.
-        A reader's own copy may be opened again by somebody who has not guessed yet, so the answer
-        is left out there.
+        A stored notebook has no Show button, so where the lab asks for a guess, the picture has the
+        answer. A reader's own copy may be opened again before they have guessed, so there the
+        answer is left out.
         """
         fields = self.session.lab.fields
         asks = "shown" in fields and "shown" in (self._only or fields)
@@ -320,6 +325,7 @@ class Panel(widgets.VBox):
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
+    """ValueError, with all names of the lab's controls, if one of `only` is not among them."""
     known = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
     for name in only:
         if name not in known:
@@ -334,13 +340,14 @@ def _button(label: str, action: Callable[[], None]) -> widgets.Button:
 
 
 def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
+    """The widgets in a row that wraps. `kind` is its class for CSS."""
     box = widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
     box.add_class(kind)
     return box
 
 
 def _without_its_tensors(error: Exception) -> Exception:
-    """The error to keep: if memory ran out, a new one, whose traceback keeps no tensors alive."""
+    """The error; if memory ran out, a new one, since the old traceback keeps tensors alive."""
     why = measure.memory_ran_out(error)
     if not why:
         return error

@@ -24,5 +24,5 @@ class Screen(anywidget.AnyWidget):
     mistake = traitlets.Unicode().tag(sync=True)
     table = traitlets.List().tag(sync=True)
     report = traitlets.Unicode().tag(sync=True)
-    failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
-    progress = traitlets.Float(-1.0).tag(sync=True)
+    failed = traitlets.Bool(False).tag(sync=True)  # whether the report is of a failure
+    progress = traitlets.Float(-1.0).tag(sync=True)  # from 0 to 1; below 0 there is none

@@ -1,4 +1,4 @@
-"""A lab while somebody moves it: what is answered, known and shown, and the job that runs.
+"""A lab while somebody moves it: the answers, what is known, what is shown, and the running job.
 
 Nothing here knows of threads, widgets or pages. A host, such as the panel, plays the reader's
 moves, and shows `parts` and `shown`.
@@ -22,9 +22,10 @@ NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
 class Session:
     """A lab with the reader's answers.
 
-    `parts` are the controls. `shown` is the rest: picture, meaning, mistake, table, and what a job
-    reports. A mistake is shown as a sentence; a fault of the lab is raised as well. Where there is
-    no kernel, the host gives `known`, which takes the place of the lab's method of that name.
+    `values` has what each control holds, and `parts` the parts of each control. `shown` has the
+    rest: picture, meaning, mistake, table, and what a job reports. A mistake of the reader is shown
+    as a sentence; a fault of the lab is shown and raised. Where there is no kernel, the host gives
+    `known`, which takes the place of the lab's method of that name.
     """
 
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
@@ -35,20 +36,20 @@ class Session:
         self.shown: dict[str, object] = {"svg": "", "meaning": "", "mistake": "", "table": []}
         self.error: Exception | None = None  # of the latest move
         self.failure: Exception | None = None  # of the latest job
-        self._tell_report("")
+        self._set_report("")
         self._has_kernel = known is None
         self._known = lab.known if known is None else known
         self._job: Iterator[Progress] | None = None
-        self._stopping = False  # the reader has asked the job to end
-        self._closing = False  # the job's next step is its last
+        self._stopping = False  # whether the reader has stopped the job
+        self._closing = False  # whether the job is closed instead of making its next step
         self._sliders: dict[str, Whole] = {}
         self._ends: dict[str, int] = {}  # where each slider ends, in view of the answers
         for name, field in lab.fields.items():
             if isinstance(field, Whole):
                 self._sliders[name] = field
                 self._ends[name] = field.end(self.values)
-        self._lay_out()
-        self._first = dict(self.values)
+        self._make_parts()
+        self._first_values = dict(self.values)
 
     @property
     def running(self) -> bool:
@@ -68,13 +69,13 @@ class Session:
         part = self.parts[name][place]
         before = self.values[name]
         after = self.lab.fields[name].moved(before, part, to)
-        if after != before:  # a page may tell where a slider is as if it had been dragged there
+        if after != before:  # a page may also report a slider that nobody has moved
             self.set({name: after})
 
     def preset(self, label: str) -> None:
         """Press the preset's button.
 
-        If other controls hold nonsense, they go back to their first values.
+        If the lab cannot be drawn with what other controls hold, they get their first values.
         """
         with self._mistakes_are_shown():
             values = _named(label, self.lab.presets, "preset")
@@ -82,13 +83,13 @@ class Session:
             try:
                 self._apply(Change(values))
             except ValueError:
-                self._apply(Change({**self._first, **values}))
+                self._apply(Change({**self._first_values, **values}))
 
     def pick(self, key: str) -> None:
-        """Click on that part of the picture, or point at it."""
+        """Click on the part of the picture with that `data-key`, or point at it."""
         with self._mistakes_are_shown():
             values = {}
-            # A click that comes late may mean a part that the picture no longer has.
+            # When a click arrives late, the picture may no longer have that part.
             if f'data-key="{escape(key)}"' in self.shown["svg"]:
                 values = self.lab.pick(key, self.lab.read(self.values))
             self._apply(Change(values))
@@ -111,14 +112,14 @@ class Session:
             self._stopping = False
             self._closing = False
             self.failure = None
-            self._end_s = time.monotonic() + LONGEST_S
-            self._tell_report("")
+            self._deadline_s = time.monotonic() + LONGEST_S
+            self._set_report("")
 
     def stop(self) -> None:
-        """Ask the job to end; it does at its next step."""
+        """End the job at its next step."""
         self._stopping = True
 
-    # A job: `next_step` may take long and shows nothing, `tell` shows what it said.
+    # A job: `next_step` may take long and shows nothing; `tell` shows what the step has brought.
 
     def step(self) -> None:
         """Make the job's next step and show it, for hosts that can wait for it."""
@@ -126,7 +127,7 @@ class Session:
             self.tell(self.next_step())
 
     def next_step(self) -> Progress | Exception | None:
-        """What the job says next, what made it fail, or None at its end."""
+        """Make the job's next step: returns its Progress, its error, or None at the job's end."""
         try:
             if not self._closing:
                 return next(self._job, None)
@@ -136,12 +137,15 @@ class Session:
         return None
 
     def tell(self, step: Progress | Exception | None) -> None:
-        """Show what the job reports and has found, even if the controls have moved since."""
-        if not isinstance(step, Progress):
-            self._end(self.failure if step is None else step)
+        """Show what a step has brought, even if the controls have moved since."""
+        if step is None:
+            self._end(self.failure)  # set below, where the session has closed the job
+            return
+        if isinstance(step, Exception):
+            self._end(step)
             return
         is_under_way = step.fraction < 1
-        if is_under_way and time.monotonic() > self._end_s:
+        if is_under_way and time.monotonic() > self._deadline_s:
             self._closing = True
             self.failure = ValueError(
                 f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
@@ -149,7 +153,7 @@ class Session:
             return
         self._closing = self._stopping and is_under_way
         report = f"Stopped. {step.report}" if self._closing else step.report
-        self._tell_report(report, progress=step.fraction)
+        self._set_report(report, progress=step.fraction)
         if step.change:
             self._apply_of_job(step.change)
 
@@ -163,30 +167,31 @@ class Session:
             self.failure = fault
 
     def _end(self, failure: Exception | None) -> None:
+        """Draw without the job, and report its failure if there was one."""
         self._job = None
         self.failure = failure
         with suppress(Exception), self._mistakes_are_shown():
             self.draw()
         self.shown["progress"] = -1
         if failure is not None:
-            self._tell_report(sentence(failure), failed=True)
+            self._set_report(sentence(failure), failed=True)
 
-    # What the session shows, and how it comes to that.
+    # What the session shows.
 
     @property
     def revealed(self) -> bool:
-        """Whether what was measured is shown beside a guess in the picture."""
+        """Whether *Show* was pressed: the measurement is in the picture, beside the guess."""
         return bool(self.values.get("shown"))
 
     def as_revealed(self) -> "Session":
-        """Another session with the same answers, in which what was measured is shown."""
+        """Another session with the same answers, in which *Show* was pressed."""
         other = Session(self.lab, None if self._has_kernel else self._known)
         other.found = self.found
         other.set({**self.values, "shown": True})
         return other
 
     def guesses(self) -> Sequence[Guess]:
-        """What the reader has set in the picture, beside what was measured."""
+        """The guesses that the reader has set in the picture, beside what was measured."""
         asked, found = self._asked_and_known()
         return self.lab.guesses(asked, found)
 
@@ -196,7 +201,7 @@ class Session:
         return self.lab.view(asked, found)
 
     def draw(self) -> None:
-        """Show the view, in place of the former one or of a mistake."""
+        """Show the view of the present answers, in place of the former view or of a mistake."""
         asked, found = self._asked_and_known()
         note = self.lab.noted(asked, found)
         if note:
@@ -210,11 +215,12 @@ class Session:
         self.error = None
 
     def _asked_and_known(self) -> tuple[object, object]:
+        """The two arguments of the lab's methods: `asked`, and `found` completed by `known`."""
         asked = self.lab.read(self.values)
         return asked, self._known(asked, self.found)
 
     def _work(self, label: str, among: Mapping[str, Callable], what: str) -> Callable:
-        """The job or the action of that label; ValueError if it cannot be done here."""
+        """The job or the action with that label; ValueError if it needs a kernel, without one."""
         work = _named(label, among, what)
         if label in self.lab.needs_kernel and not self._has_kernel:
             raise ValueError(NEEDS_A_KERNEL)
@@ -231,7 +237,7 @@ class Session:
                     self.values[name] = field.held(change.values[name])
                     self._move_with_ends()
         finally:
-            self._lay_out()
+            self._make_parts()
         if change.found is not None:
             self.found = change.found(self.found)
         self.draw()
@@ -245,24 +251,30 @@ class Session:
             if self.values[name] >= min(former_end, end):
                 self.values[name] = end
 
-    def _lay_out(self) -> None:
+    def _make_parts(self) -> None:
+        """Make the parts of all controls anew, since they depend on what the controls hold."""
         for name, field in self.lab.fields.items():
-            # If names cannot be read, the lab says so, and the sliders for them stay as they are.
+            # A Sizes field has a slider for each name in what the reader typed. If that cannot be
+            # parsed, `parts` raises an error. The drawing shows it, and the former sliders stay.
             with suppress(ValueError):
                 self.parts[name] = field.parts(self.values[name], self.values)
 
     def _forget_report(self) -> None:
         """Clear the last job's report: it belongs to the former answers."""
         if not self.running:
-            self._tell_report("")
+            self._set_report("")
 
-    def _tell_report(self, words: str, *, failed: bool = False, progress: float = -1) -> None:
+    def _set_report(self, words: str, *, failed: bool = False, progress: float = -1) -> None:
         self.shown["report"] = words
         self.shown["failed"] = failed
         self.shown["progress"] = progress
 
     @contextmanager
     def _mistakes_are_shown(self) -> Iterator[None]:
+        """Show an error of the code inside as a sentence.
+
+        A ValueError, the reader's mistake, ends here. Any other error is raised again.
+        """
         try:
             yield
         except Exception as error:
@@ -273,6 +285,7 @@ class Session:
 
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:
+    """The item with that label; ValueError, with all labels, if there is none."""
     if label not in among:
         known = ", ".join(among) or "none"
         raise ValueError(f"This lab has no {what} {label[:40]}. It has: {known}.")

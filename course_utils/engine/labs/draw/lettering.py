@@ -15,14 +15,15 @@ _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(enco
 # These are classes of picture.css: those in bold, and those of another than the usual size.
 _BOLD = {"strong", "formula", "measured-words", "alarm"}
 _SIZES = {"place": 12, "small": 12, "large": 16}
+# The dot that stands before words of a class, by that class.
 _DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
 _MONOSPACED = 603  # each character of "code"
-WIDEST = 1000  # taken for a character that is not in the table
+WIDEST = 1000  # of a character that is not in the table, so that there is surely enough space
 
 
 def width_of(words: str, class_: str = "") -> float:
-    """The width of the words, in the picture's units.
+    """The width of the words in these classes of picture.css, in the picture's units.
 
     >>> width_of("2BDK"), width_of("2BDK", "strong small")
     (38.472, 36.756)
@@ -58,10 +59,10 @@ def columns(
     step: Number = 21,
     gap: Number = 20,
 ) -> str:
-    """A table with its head first. A column is as wide as its widest cell.
+    """A table, whose first row is its head. A column is as wide as its widest cell.
 
-    The table shrinks if it would run beyond `right`. The first baseline is at y. `classes` are the
-    classes of the columns, and the head is "faint".
+    The table shrinks if it would run beyond `right`. The head's baseline is at y, and that of each
+    further row `step` below. `classes` has the class of each column; the head's cells are "faint".
     """
     placed = []
     start = 0
@@ -84,9 +85,9 @@ def columns(
 def labelled_lines(
     rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
 ) -> Iterator[str]:
-    """A line for each row (name, words, class): first its name, then its words from x on.
+    """A line for each row (name, words, class): the name at the left edge, and the words from x on.
 
-    A dot stands before what was predicted or measured.
+    A dot stands before words on what was predicted or measured.
     """
     for number, (name, words, class_) in enumerate(rows):
         baseline = y + step * number

@@ -11,7 +11,7 @@ Point = tuple[Number, Number]
 def pieces_inside(
     places: Sequence[Point], left: Number, top: Number, side: Number
 ) -> list[list[Point]]:
-    """The parts of a line that lie in a square, each from edge to edge."""
+    """The parts of a line that lie in the square whose upper left corner is (left, top)."""
     pieces: list[list[Point]] = []
     for start, end in pairwise(places):
         part = _inside(start, end, (left, top), side)
@@ -27,14 +27,16 @@ def pieces_inside(
 
 def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Point, Point] | None:
     """The part of a segment that lies in the square; None if none of it does."""
-    enters = 0.0  # as a share of the way from start to end, like `leaves`
+    # Where the segment enters and leaves the square, as shares of the way from start to end.
+    enters = 0.0
     leaves = 1.0
-    for begins, ends, low in zip(start, end, corner, strict=True):  # across, then down
+    # First in x, between the square's left and right edge; then in y.
+    for begins, ends, low in zip(start, end, corner, strict=True):
         high = low + side
         if low <= begins <= high and low <= ends <= high:
             continue
         if begins == ends:
-            return None  # it runs along the square, outside
+            return None  # the segment is parallel to these two edges, and outside
         length = ends - begins
         at_low = (low - begins) / length
         at_high = (high - begins) / length
@@ -55,7 +57,9 @@ def _between(start: Point, end: Point, share: Number) -> Point:
 
 
 def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
-    """The points without those that are nearer than `least` to the one before; the last one stays.
+    """The points without those that are nearer than `least` to the kept one before.
+
+    The distance is the sum of those across and down. The first and the last point always stay.
 
     >>> simplified([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
     [(0, 0), (5, 0), (5.1, 0)]

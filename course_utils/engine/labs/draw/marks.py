@@ -16,7 +16,7 @@ RADIUS = 8
 
 
 class Track(NamedTuple):
-    """Where a mark can be: its lowest level is at `start`, its highest at `end`."""
+    """The line on which a mark moves: its lowest level is at `start`, its highest at `end`."""
 
     start: Point
     end: Point
@@ -29,10 +29,10 @@ class Track(NamedTuple):
 
 
 def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = False) -> str:
-    """The marks of the field of that name, on their tracks.
+    """The marks of the field `name`, on their tracks. `asked` has the answers to all fields.
 
-    With `through`, a line goes through those that are set. When `asked.shown` says that the
-    measurement is in the picture, marks can no longer be moved, and those not set are left out.
+    With `through`, a line goes through the marks that are set. Once `asked.shown` is True, the
+    measurement is in the picture: marks can no longer be moved, and those not set are left out.
     """
     field = _field(asked, name)
     levels = getattr(asked, name)
@@ -48,7 +48,7 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
 
 
 def _mark(name: str, asked: object, number: int, track: Track) -> str:
-    """The mark of that number, as a slider for the keyboard and for screen readers."""
+    """One mark of the field, which keyboards and screen readers take for a slider."""
     field = _field(asked, name)
     level = getattr(asked, name)[number]
     share = _share(field, level)
@@ -76,7 +76,7 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
 def offs(
     guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]
 ) -> Iterator[str]:
-    """Beside each mark that is set, how many times too large or too small it was."""
+    """Words beside each mark that is set: how many times too large or too small the guess is."""
     field = _field(asked, name)
     places = []
     for track, level in zip(tracks, getattr(asked, name), strict=True):
@@ -92,10 +92,12 @@ def farthest(guesses: Sequence[Guess]) -> str:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)
     which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
-    return f"{which} is {guess.words.partition('. ')[0]}."
+    how_far, _, _ = guess.words.partition(". ")  # the first sentence, without its full stop
+    return f"{which} is {how_far}."
 
 
 def _off(guess: Guess) -> str:
+    """The words beside a mark, such as "× 0.5" for half of what was measured."""
     if guess.is_right:
         return "right"
     if guess.off == math.inf:
@@ -104,11 +106,12 @@ def _off(guess: Guess) -> str:
 
 
 def _field(asked: object, name: str) -> Drawn:
+    """The lab's field of that name, which the dataclass of the answers has in its metadata."""
     return asked.__dataclass_fields__[name].metadata["field"]
 
 
 def _share(field: Drawn, level: int | None) -> float:
-    """How far along its track a mark is. One that is not set waits in the middle."""
+    """How far along its track a mark is, from 0 to 1. A mark that is not set is in the middle."""
     if level is None:
         return 0.5
     return level / (field.levels - 1)

@@ -10,15 +10,16 @@ from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import polyline, text
 
 _ROUND_GAPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
-_SLACK = 1e-9  # a logarithm may lie that much beside the whole number that it should be
+_SLACK = 1e-9  # of a logarithm that is a whole number, and differs from it by a rounding error
 
 
 @dataclass(frozen=True)
 class Axis:
     """An axis from `low` to `high`, logarithmic unless it is `linear`.
 
-    It is marked at `marks`. Without any, it is marked at powers of ten, and a linear one at round
-    numbers; `most_marks` is then roughly how many.
+    `marks` are the values with a tick. Without `marks`, a logarithmic axis has its ticks at powers
+    of ten, and a linear axis at round numbers: in both cases roughly `most_marks` of them. `words`
+    writes the number beside a tick.
     """
 
     low: Number
@@ -30,7 +31,7 @@ class Axis:
     most_marks: int = 6
 
     def share(self, value: Number) -> Number:
-        """How far along the axis a value lies, from 0 to 1; beyond an end it is 0 or 1, too."""
+        """How far along the axis a value lies, from 0 to 1; beyond an end, as if it were there."""
         low = self.low
         high = self.high
         if not self.linear:
@@ -42,7 +43,7 @@ class Axis:
 
     @property
     def ticks(self) -> Sequence[Number]:
-        """The values that have a mark."""
+        """The values at which the axis has a tick."""
         if self.marks:
             return [mark for mark in self.marks if self.low <= mark <= self.high]
         if self.linear:
@@ -50,6 +51,7 @@ class Axis:
         return self._powers_of_ten()
 
     def _round_numbers(self) -> list[int]:
+        """Multiples of 1, 2, 5, 10, 20, … : of the first that makes no more than about the most."""
         length = self.high - self.low
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
         first = gap * math.ceil(self.low / gap)
@@ -66,7 +68,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Plot:
-    """Where a value lies in the picture, and the frame around it."""
+    """A rectangle of the picture with two axes: where a value lies in it, and its frame."""
 
     left: Number
     top: Number
@@ -98,14 +100,14 @@ class Plot:
         return self.x(x), self.y(y)
 
     def line(self, points: Iterable[Point], class_: str) -> str:
-        """A line through points, in the axes' units."""
+        """A line through points that are given in the units of the axes."""
         places = [self.at(x, y) for x, y in points]
         return polyline(places, class_=class_)
 
     def frame(self, title: str = "") -> str:
         """The grid, its numbers as far as there is space for them, the axes' names, and a title.
 
-        Below the plot it takes 40 units; above it, 26 and a line of the title.
+        The frame takes 40 units of the picture below the plot; above it, 26 and the title's line.
         """
         title_y = self.top - (26 if self.y_axis.name else 8)
         parts = [
@@ -119,7 +121,7 @@ class Plot:
 
     def _verticals(self) -> Iterator[str]:
         """The vertical lines of the grid. A number that would touch the one before is left out."""
-        free_from = -math.inf
+        free_from = -math.inf  # the right end of the number before
         for value in self.x_axis.ticks:
             x = self.x(value)
             yield polyline([(x, self.top), (x, self.bottom)], class_="grid")

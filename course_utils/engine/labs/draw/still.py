@@ -13,12 +13,12 @@ from course_utils.engine.labs.draw.svg import SHADES, text
 
 
 def stylesheet(path: Path) -> str:
-    """What stands in that file, with the course's colours filled in."""
+    """The text of a CSS file, with the course's colours filled in."""
     return Template(path.read_text(encoding="utf-8")).substitute(COLOURS)
 
 
 def _shades() -> str:
-    """A rule for each shade, from viridis."""
+    """The CSS rules of the classes shade-0 to shade-63, with the colours of viridis."""
     outline = "var(--jp-ui-font-color2, #5f6b76)"
     rules = []
     for number, colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
@@ -39,7 +39,7 @@ def _confined(css: str) -> str:
 
 PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css")) + _shades()
 PAGE_CSS = _confined(PICTURE_CSS)
-# Outside a page there are no theme variables, so each takes the value it falls back on.
+# Outside a page there are no theme variables, so each becomes the value that it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
 VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
@@ -58,7 +58,7 @@ def captioned(svg: str, words: str) -> str:
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
 
-    The words that describe it are stored inside.
+    The words, which describe the drawing, are stored inside the PNG.
     """
     fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     png = resvg_py.svg_to_bytes(

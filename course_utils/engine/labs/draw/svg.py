@@ -1,4 +1,4 @@
-"""A few elements of SVG. A lab's picture is one string: live in the page, and a still as PNG.
+"""A few elements of SVG. A lab's picture is one string, live in a page or turned into a PNG.
 
 Shapes carry a class and no colour of their own: `picture.css` holds the colours, and in the page
 they follow the reader's theme.
@@ -12,7 +12,7 @@ from html import escape
 
 from course_utils.core.say import Number
 
-# The classes shade-0 to shade-63 go from dark to light: they colour things by their order.
+# The classes shade-0 to shade-63 colour things by their order, from dark to light.
 SHADES = 64
 # These characters cannot stand in XML.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -20,7 +20,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @cache
 def _named(attribute: str) -> str:
-    """The attribute's name as SVG has it, and the equals sign behind it."""
+    """The attribute's name as SVG writes it, with a space before and an equals sign behind it."""
     return f" {attribute.rstrip('_').replace('_', '-')}="
 
 
@@ -53,7 +53,7 @@ def rect(x: Number, y: Number, width: Number, height: Number, **attributes: obje
 
 
 def button(*children: str, key: str, row: str, label: str, **attributes: object) -> str:
-    """A part of the picture that can be clicked, and that arrow keys reach, row by row."""
+    """A part of the picture that can be clicked. Arrow keys go through the buttons row by row."""
     names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
     return element("g", *children, **names | attributes)
 
@@ -83,7 +83,7 @@ def dot(x: Number, y: Number, radius: Number = 5, **attributes: object) -> str:
 
 
 def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
-    """An X: where something ended."""
+    """An X, which marks where something ended."""
     left = x - arm
     right = x + arm
     falling = polyline([(left, y - arm), (right, y + arm)], **attributes)
@@ -93,11 +93,11 @@ def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
 
 def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
     """A part of the picture, moved to a position; with a scale below 1 it is drawn smaller."""
-    scale = min(1, math.floor(1000 * scale) / 1000)
+    scale = min(1, math.floor(1000 * scale) / 1000)  # rounded down, so that it surely fits
     return element("g", *children, transform=f"translate({x:g} {y:g}) scale({scale:g})")
 
 
 def picture(width: Number, height: Number, *children: str) -> str:
-    """The whole drawing, which scales to the width it is given."""
+    """The whole drawing, which the page scales to the width that there is."""
     frame = f"0 0 {width:g} {height:g}"
     return element("svg", *children, xmlns="http://www.w3.org/2000/svg", viewBox=frame)
