@@ -98,9 +98,10 @@ def same(a: object, b: object) -> bool:
 
 
 def _same_value(a: object, b: object) -> bool:
-    """`same` for two values that are not both sequences. True equals no 1, and a string no number.
+    """`same` for two values that are not both sequences.
 
-    An int and a float are compared as floats where that loses nothing.
+    True is not 1 here, and no string is a number. An int and a float are compared as floats where
+    that loses nothing.
     """
     is_mixed = {type(a), type(b)} == {int, float}
     if is_mixed and abs(a) < EXACT_IN_FLOAT and abs(b) < EXACT_IN_FLOAT:
@@ -114,7 +115,7 @@ def _same_value(a: object, b: object) -> bool:
         return a is b
     try:
         return bool(a == b)
-    except Exception:  # such as two arrays, whose == is no single truth value
+    except Exception:  # of a tensor, say, whose == is no single truth value
         return False
 
 

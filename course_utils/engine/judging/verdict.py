@@ -42,9 +42,9 @@ def _nothing() -> object:
 class Verdict:
     """The result of a check.
 
-    `words` are the sentences that the reader sees. `looks_like` is the advice on a listed mistake,
-    or else the same as `words`. `without_case` has the sentences for those who are not to know the
-    case. `ours` returns a right answer.
+    `words` are the sentences that the reader sees. Of a wrong answer, `looks_like` is the advice if
+    the exercise lists the mistake, and otherwise `words`; `without_case` has the sentences for
+    those who are not to know the case. `ours` returns a right answer.
     """
 
     status: str  # one of those in COLOUR
@@ -81,8 +81,8 @@ class Verdict:
         if not self.right:
             term = getattr(course, self.exercise)
             return replace(self, ours=lambda: term).or_ours
-        what_was_kept = keeping.keep(self.exercise, self.answer, self.check)
-        words = f"{self.words} {what_was_kept}".strip()
+        about_keeping = keeping.keep(self.exercise, self.answer, self.check)
+        words = f"{self.words} {about_keeping}".strip()
         return replace(self, words=words).or_ours
 
     @property

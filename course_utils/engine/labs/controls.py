@@ -34,6 +34,7 @@ def _width(width_px: int) -> widgets.Layout:
 
 
 def _powers(part: ControlPart) -> widgets.Widget:
+    """A slider in powers of two. It has no readout, since a text field stands beside it."""
     return widgets.FloatLogSlider(
         2.0**part.value,
         base=2,
@@ -92,7 +93,7 @@ def _slider(part: ControlPart) -> widgets.Widget:
     if not part.options:
         return widgets.IntSlider(part.value, part.least, part.most, part.step, **_look(part))
     slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
-    # With this class, screen.js lets nobody type into the readout beside the slider.
+    # What is typed into the readout would mean nothing. By this class, screen.js forbids it.
     slider.add_class("course-chosen")
     return slider
 

@@ -240,7 +240,8 @@ class Panel(widgets.VBox):
             self.remove_class("course-waits")
 
     def _show_controls(self) -> None:
-        self._showing = True  # what the widgets report in the meantime is no reader's move
+        """Make each control look as its parts do now."""
+        self._showing = True  # a widget that changes in the meantime was not moved by the reader
         try:
             for name, parts in self.session.parts.items():
                 for widget, part in zip(self._widgets[name], parts, strict=True):
@@ -296,7 +297,10 @@ class Panel(widgets.VBox):
     _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        # Colab finds the code of the screen by this metadata of anywidget.
+        """A picture and a sentence beside the live view, with anywidget's metadata.
+
+        By that metadata, Colab finds the code of the screen.
+        """
         _, colabs = self.screen._repr_mimebundle_(**kwargs)
         shown, caption = self._still()
         words = f"{self.screen.name}. {shown['meaning']}"

@@ -32,15 +32,15 @@ function render({ model, el }) {
   }
 
   const fillTable = () => showTable(model.get("table"), parts);
-  const say = sayer(model, el, parts);
+  const showWords = wordsShower(model, el, parts);
   fold.addEventListener("toggle", fillTable);
   model.on("change:svg", draw);
   model.on("change:table", fillTable);
-  model.on("change:meaning change:mistake change:report change:failed change:progress", say);
+  model.on("change:meaning change:mistake change:report change:failed change:progress", showWords);
   draw();
   fillTable();
-  say();
-  // When a cell runs again, something in the page may hold on to its old output: empty it.
+  showWords();
+  // When a cell runs again, something in the page may still hold its old screen: empty that.
   return () => el.replaceChildren();
 }
 
@@ -68,7 +68,7 @@ function buildScreen(el) {
   return { mistake, meaning, picture, progress, report, fold, frame, table };
 }
 
-// The table is filled when it is unfolded: no movement waits for what nobody sees.
+// The table is filled only while it is unfolded, so that no movement waits for what nobody sees.
 function showTable(rows, { fold, table }) {
   fold.hidden = !rows.length;
   if (!fold.open) return;
@@ -83,12 +83,12 @@ function showTable(rows, { fold, table }) {
   });
 }
 
-// Returns a function that says what the model says now. A number that is half typed is no mistake
-// yet, so while somebody types, the sentence on a mistake waits until they pause.
-function sayer(model, el, { mistake, meaning, picture, progress, report }) {
+// Returns a function that shows the model's present words and progress. A number that is half typed
+// is no mistake yet, so while somebody types, the sentence on a mistake waits until they pause.
+function wordsShower(model, el, { mistake, meaning, picture, progress, report }) {
   let timer;
 
-  function sayNow() {
+  function showNow() {
     meaning.textContent = model.get("meaning");
     mistake.textContent = model.get("mistake");
     report.textContent = model.get("report");
@@ -103,11 +103,11 @@ function sayer(model, el, { mistake, meaning, picture, progress, report }) {
     return el.closest(".course-lab")?.contains(focused) && focused.matches("input[type=text]");
   }
 
-  return function say() {
+  return function showWords() {
     clearTimeout(timer);
     const isNewMistake = model.get("mistake") && !mistake.textContent;
-    if (isNewMistake && isTyping()) timer = setTimeout(sayNow, TYPING_PAUSE_MS);
-    else sayNow();
+    if (isNewMistake && isTyping()) timer = setTimeout(showNow, TYPING_PAUSE_MS);
+    else showNow();
   };
 }
 
@@ -117,14 +117,14 @@ function hasModifier({ shiftKey, ctrlKey, altKey, metaKey }) {
   return shiftKey || ctrlKey || altKey || metaKey;
 }
 
-// A key that has been dealt with here does nothing else.
-function keep(event) {
+// A key that had an effect here has no other.
+function consume(event) {
   event.preventDefault();
   event.stopPropagation();
 }
 
 // Makes a part of the picture reachable by the keyboard. Without the second attribute, JupyterLab
-// takes some keys for its commands.
+// would take some keys for its commands.
 function makeFocusable(node, tabIndex) {
   node.setAttribute("tabindex", tabIndex);
   node.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -162,7 +162,8 @@ function followClicks(picture, model) {
     currentKey = button.dataset.key;
   }
 
-  // Left and right stay in the row; up and down go to the nearest part of the next row.
+  // The button next to another: left or right in its row, or the nearest one in the row above or
+  // below. There is none at an end.
   function beside(from, { across, down }) {
     const all = buttons();
     const rows = [...new Set(all.map((button) => button.dataset.row))];
@@ -201,16 +202,17 @@ function followClicks(picture, model) {
     } else {
       return;
     }
-    keep(event);
+    consume(event);
   });
   return { prepare };
 }
 
 // A guess that the reader draws: marks on tracks, which Python has put into the picture. A mark has
-// its field's name and its number as `data-mark`, and its track's ends as `data-track`. It moves at
-// once, and Python is told.
+// its field's name and its number as `data-mark`, and its track's ends as `data-track`. The page
+// moves a mark at once, and sends its level to Python.
 function followDrawing(picture, model) {
-  // By field, the levels that Python has not answered yet: they are ahead of pictures that come.
+  // By field, the levels that were sent, until Python has dealt with them. Pictures that arrive in
+  // the meantime have older levels.
   const ahead = {};
   const send = latestOnly(model);
 
@@ -249,7 +251,7 @@ function followDrawing(picture, model) {
     const handle = handleOf(mark);
     handle.setAttribute("cx", x + share * dx);
     handle.setAttribute("cy", y + share * dy);
-    // Python puts the new level into words.
+    // The former level's words no longer hold; Python's next picture has the new ones.
     if (levelOf(mark) !== level || !isSet(mark)) mark.removeAttribute("aria-valuetext");
     mark.setAttribute("aria-valuenow", level);
     mark.classList.replace("unset", "set");
@@ -265,7 +267,7 @@ function followDrawing(picture, model) {
     line.setAttribute("points", points.join(" "));
   }
 
-  // Moves a mark, and tells Python the levels of all marks of its field.
+  // Moves a mark, and sends the levels of all marks of its field to Python.
   function set(mark, level) {
     const whole = Math.max(0, Math.min(highestOf(mark), Math.round(level)));
     if (isSet(mark) && levelOf(mark) === whole) return;
@@ -298,7 +300,7 @@ function followDrawing(picture, model) {
     else if (across) set(mark, level + across);
     else if (levels[event.key] !== undefined) set(mark, levels[event.key]);
     else return;
-    keep(event);
+    consume(event);
   }
 
   picture.addEventListener("keydown", moveByKey);
@@ -320,7 +322,7 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
   }
 
   // How far a point is away from a mark's track, and the level at the nearest point of the track.
-  function near(mark, point) {
+  function distance(mark, point) {
     const { x, y, dx, dy } = trackOf(mark);
     const along = ((point.x - x) * dx + (point.y - y) * dy) / (dx * dx + dy * dy);
     const share = Math.max(0, Math.min(1, along));
@@ -329,7 +331,7 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
   }
 
   function nearest(marks, point) {
-    const found = marks.filter(isFree).map((mark) => near(mark, point));
+    const found = marks.filter(isFree).map((mark) => distance(mark, point));
     return found.sort((a, b) => a.away - b.away)[0];
   }
 
@@ -416,8 +418,9 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
   picture.addEventListener("touchmove", stopScrolling, { passive: false });
 }
 
-// Returns a function that sends one message at a time. While the kernel answers, only the latest
-// message is remembered; it is sent next. `answered` is called if no newer message waits then.
+// Returns a function that sends one message at a time. While the kernel works on a message, only
+// the latest one after it is remembered, and sent next. `answered` is called when the kernel has
+// done a message, unless a newer one waits.
 function latestOnly(model) {
   let isWaiting = false;
   let latest = null;
@@ -442,8 +445,9 @@ function latestOnly(model) {
 }
 
 // JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would
-// delete the lab's cell. It asks each element on the way down from the document whether it may, so
-// we answer earlier, at the window. With a modifier it may: Ctrl+S saves.
+// delete the lab's cell. From the document on, it looks at each element on the way to the focus for
+// the attribute that forbids this, so we set the attribute earlier, at the window. With a modifier,
+// commands are allowed: Ctrl+S saves.
 const FOCUSABLE = "button, select, summary, input[type=checkbox], .noUi-handle, .widget-readout";
 const CONTROLS = `.course-lab :is(${FOCUSABLE})`;
 

@@ -97,7 +97,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
 
 
 def _off(guess: Guess) -> str:
-    """The words beside a mark, such as "× 0.5" for half of what was measured."""
+    """The words beside a mark: "right", or the guess as a multiple of what was measured."""
     if guess.is_right:
         return "right"
     if guess.off == math.inf:

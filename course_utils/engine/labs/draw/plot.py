@@ -31,7 +31,7 @@ class Axis:
     most_marks: int = 6
 
     def share(self, value: Number) -> Number:
-        """How far along the axis a value lies, from 0 to 1; beyond an end, as if it were there."""
+        """How far along the axis a value lies, from 0 to 1. Beyond an end, it is 0 or 1 as well."""
         low = self.low
         high = self.high
         if not self.linear:
