@@ -33,14 +33,14 @@ _COURSE = str(Path(__file__).resolve().parents[2])
 
 
 def settle() -> None:
-    """Install the packages that are missing, and begin to keep what the reader makes.
+    """Install the packages that are missing, and make the folder for what the reader makes.
 
     A package that is installed in another version is not replaced.
     """
     missing = [pin for pin in NEEDED if not _is_installed(pin)]
     if missing:
         _install(missing)
-    sys.path.insert(0, _COURSE)  # the cell's own entry is relative to this folder
+    sys.path.insert(0, _COURSE)  # the entry that the cell has made is relative to this folder
     os.environ["PYTHONPATH"] = _COURSE  # for the processes that labs start
     _keep_in(Path.cwd())
     added = ", ".join(missing) if missing else "nothing"
@@ -48,7 +48,7 @@ def settle() -> None:
 
 
 def keep_on_drive() -> None:
-    """Keep what the reader makes on their Google Drive, where the next machine finds it."""
+    """From now on, keep what the reader makes on their Google Drive, for the next machine."""
     from google.colab import drive
 
     drive.mount(str(_BEGAN / "drive"))
@@ -58,7 +58,7 @@ def keep_on_drive() -> None:
 def download(*names: str) -> None:
     """Send files of this folder to the reader's browser.
 
-    Without names, those are the record and the accountant. A file that does not exist is skipped.
+    Without names, these are the record and the accountant. A file that does not exist is skipped.
     """
     from google.colab import files
 
@@ -70,11 +70,13 @@ def download(*names: str) -> None:
 
 
 def _is_installed(pin: str) -> bool:
+    """Whether the package of a pin such as "einops==0.8.2" is installed, in whatever version."""
     name, _, _ = pin.partition("==")
     return any(distributions(name=name))
 
 
 def _install(pins: list[str]) -> None:
+    """Install these versions and nothing that they depend on; ValueError if that fails."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *pins]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -85,5 +87,6 @@ def _install(pins: list[str]) -> None:
 
 
 def _keep_in(folder: Path) -> None:
+    """Work in the folder. With `.course` in it, the course keeps the reader's record there."""
     (folder / HIDDEN).mkdir(parents=True, exist_ok=True)
     os.chdir(folder)

@@ -1,7 +1,7 @@
 """An IPython extension for the kernels of the course: it explains a NameError after a restart.
 
-etc/ipython/ipython_kernel_config.json of the environment loads it. It imports nothing of the
-course, so that a kernel starts as fast as it would without it.
+The environment's etc/ipython/ipython_kernel_config.json loads it. This module imports nothing of
+the course, so that a kernel starts as fast as one without it.
 """
 
 import json
@@ -16,7 +16,7 @@ LONGEST_QUOTE = 60  # characters of a cell's first line
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """IPython calls this when the kernel starts."""
+    """Have NameErrors explained. IPython calls this function when the kernel starts."""
     shell.set_custom_exc((NameError,), _explain)
     if os.environ.get("COURSE_ROOM"):  # a presentation whose audience guesses by phone
         shell.extension_manager.load_extension("course_utils.stage.present.asking")
@@ -29,7 +29,10 @@ def _explain(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Say which cell defines the missing name. If no cell does, show the error as usual."""
+    """Show which cell defines the missing name. If no cell does, show the error as usual.
+
+    The arguments are those that IPython passes to the handler of an error.
+    """
     name = error.name or ""
     begins = _beginning_of_the_cell_that_defines(name)
     if begins:
@@ -38,12 +41,12 @@ def _explain(
             "and has not run since the kernel was started. Choose Run → Run All Above Selected "
             "Cell, and then run this cell again."
         )
-        error._render_traceback_ = lambda: [words]  # IPython shows these lines, if there are any
+        error._render_traceback_ = lambda: [words]  # IPython shows these lines as the traceback
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 def _beginning_of_the_cell_that_defines(name: str) -> str:
-    """The first line of that cell; an empty one if no cell of the saved notebook defines it."""
+    """The first line of the cell that defines the name; empty if none of the saved cells does."""
     for source in _code_of_this_notebook():
         if name in _defined_in(source):
             first_line, _, _ = source.lstrip().partition("\n")

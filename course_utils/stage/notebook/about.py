@@ -1,4 +1,4 @@
-"""What a notebook says of itself: in its metadata under the key "course", else in its heading."""
+"""A notebook's title, question and minutes, from its metadata or else from its heading."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from course_utils.core.say import listed
 from course_utils.stage.notebook.files import Cell, Notebook, source
 from course_utils.stage.notebook.prose import title_in
 
-KEY = "course"
+KEY = "course"  # of the course's entry in a notebook's metadata
 
 
 @dataclass(frozen=True)
 class About:
     """A notebook's title, the question that it answers, its minutes, and what its reader needs.
 
-    `needs` has the numbers of other notebooks, or else words. `chapter` is the chapter whose
-    checks the notebook's turns call. What is not known is empty, or 0.
+    `needs` has the numbers of the notebooks to read before, or else other words. `chapter` is the
+    chapter whose checks the notebook's turns call. A field that is not known is empty, or 0.
     """
 
     title: str
@@ -27,7 +27,7 @@ class About:
 
     @property
     def minutes_and_needs(self) -> str:
-        """How long it takes and what its reader needs, as sentences.
+        """How long the notebook takes and what its reader needs, as sentences.
 
         >>> About("FLOPs", minutes=65, minutes_beyond=103, needs=("1", "2")).minutes_and_needs
         '65 minutes, and 103 beyond. You need: notebooks 1 and 2.'
@@ -48,35 +48,36 @@ class About:
 
 
 def about(notebook: Notebook, name: str) -> About:
-    """What the notebook in the file of that name is about.
+    """What the notebook is about; `name` is its file's name.
 
-    Where the metadata is lost, as Colab may lose it, the heading and the file's name have to do.
+    Where the metadata has no entry of the course, since Colab may lose it, the title is taken from
+    the heading or else from the file's name, and the chapter from the file's name.
 
     >>> cells = [{"cell_type": "markdown", "source": "# 4 · FLOPs: what a product costs"}]
     >>> about({"cells": cells, "metadata": {}}, "04_flops.ipynb")
     About(title='FLOPs', question='', minutes=0, minutes_beyond=0, needs=(), chapter='flops')
     """
-    said = said_in(notebook)
-    title = _text(said.get("title"))
+    entry = course_entry(notebook)
+    title = _text(entry.get("title"))
     if not title:
         title = _title(notebook["cells"])
     if not title:
         title, _, _ = name.partition(".")
-    chapter = _text(said.get("chapter"))
+    chapter = _text(entry.get("chapter"))
     if not chapter:
         chapter = chapter_in(name)
     return About(
         title=title,
-        question=_text(said.get("question")),
-        minutes=_whole(said.get("minutes")),
-        minutes_beyond=_whole(said.get("minutes_beyond")),
-        needs=_texts(said.get("needs")),
+        question=_text(entry.get("question")),
+        minutes=_whole(entry.get("minutes")),
+        minutes_beyond=_whole(entry.get("minutes_beyond")),
+        needs=_texts(entry.get("needs")),
         chapter=chapter,
     )
 
 
 def unknown(name: str) -> About:
-    """What is known of a notebook that cannot be read: its file's name.
+    """What the file's name says about a notebook that cannot be read.
 
     >>> unknown("07_mixed_precision.ipynb").title
     'Mixed precision'
@@ -85,32 +86,32 @@ def unknown(name: str) -> About:
     return About(title=chapter.replace("_", " ").capitalize(), chapter=chapter)
 
 
-def with_the_courses_words(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's notebook with the course's entry in its metadata; the other entries stay."""
-    said = said_in(course)
-    if not said:
+def with_course_entry(own: Notebook, course: Notebook) -> Notebook:
+    """The reader's notebook with the course's entry of `course`; the other metadata stays."""
+    entry = course_entry(course)
+    if not entry:
         return own
-    return {**own, "metadata": {**own["metadata"], KEY: said}}
+    return {**own, "metadata": {**own["metadata"], KEY: entry}}
 
 
-def said_in(notebook: Notebook) -> Mapping[str, object]:
-    """The course's entry in the notebook's metadata, or an empty one."""
+def course_entry(notebook: Notebook) -> Mapping[str, object]:
+    """The course's entry in the notebook's metadata: title, question, minutes; empty if none."""
     metadata = notebook.get("metadata")
     if not isinstance(metadata, dict):
         return {}
-    said = metadata.get(KEY)
-    return said if isinstance(said, dict) else {}
+    entry = metadata.get(KEY)
+    return entry if isinstance(entry, dict) else {}
 
 
 def chapter_in(name: str) -> str:
-    """The chapter of a file: floats for 01_floats.ipynb."""
+    """The chapter in a file's name, such as "floats" in "01_floats.ipynb"."""
     _, _, after_number = name.partition("_")
     chapter, _, _ = after_number.partition(".")
     return chapter
 
 
 def _title(cells: list[Cell]) -> str:
-    """The first title in a cell of text. On Colab the first cell of all is code."""
+    """The first title in a cell of text, which may be the second cell: Colab's copies add one."""
     for cell in cells:
         if cell["cell_type"] == "markdown":
             title = title_in(source(cell))
@@ -119,7 +120,7 @@ def _title(cells: list[Cell]) -> str:
     return ""
 
 
-# The metadata may hold anything: whoever edits it by hand makes mistakes.
+# Somebody may have edited the metadata by hand, so a value of a wrong type counts as none.
 
 
 def _text(value: object) -> str:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
 COMMENT = "  # "
-SHOWN = "shown"  # the button *Show* of a figure in which a guess is drawn
+SHOWN = "shown"  # the control with the button *Show*: figures in which a guess is drawn have it
 
 
 @dataclass(frozen=True)
 class Blank:
-    """A name that a cell sets to `...`, and the comment behind it. A dict has its keys as items."""
+    """A name that a cell sets to `...`, and the comment behind it.
+
+    `items` are the keys if the name is set to a dict with `...` for each of its values.
+    """
 
     name: str
     items: tuple[str, ...] = ()
@@ -28,8 +31,8 @@ class Blank:
 class Reveal:
     """A name whose guess is compared with a measurement.
 
-    `row` is the row of the comparison's table, and `among` what the reader could choose from.
-    Both are empty where the code does not say.
+    `row` is the row of the comparison's table, and `among` has the options of a choice. Both are
+    empty where the call has none.
     """
 
     name: str
@@ -39,9 +42,9 @@ class Reveal:
 
 @dataclass(frozen=True)
 class Figure:
-    """A whole lab, or a figure that has some of a lab's controls.
+    """A whole lab, or a figure that has only some of a lab's controls.
 
-    It begins with these answers, and with these presets pressed.
+    `answers` are the first values of controls, and `presets` the presets that the cell presses.
     """
 
     lab: str
@@ -52,7 +55,7 @@ class Figure:
 
     @property
     def asks(self) -> bool:
-        """Whether the reader draws a guess in it: then it has the button *Show*."""
+        """Whether the reader draws a guess in the figure: then it has the button *Show*."""
         return SHOWN in self.controls
 
 
@@ -65,24 +68,27 @@ def statements(text: str) -> list[ast.stmt]:
 
 
 def is_stub(node: ast.stmt) -> bool:
-    """Whether it sets something to `...`, or is a function whose whole body is `return ...`."""
+    """Whether a statement sets something to `...`, or defines a function that returns `...`.
+
+    The function may have a docstring, and nothing else.
+    """
     if isinstance(node, ast.FunctionDef):
         *before, last = node.body
-        if len(before) > 1:  # one statement may be the docstring
+        if len(before) > 1:  # one statement is taken for the docstring
             return False
         return isinstance(last, ast.Return) and _is_dots(last.value)
     return isinstance(node, ast.Assign) and _is_dots(node.value)
 
 
 def _is_dots(value: ast.expr | None) -> bool:
-    """Whether it is the `...` of an answer that is not given yet, or a dict of them."""
+    """Whether the value is the `...` of an answer that is still to be given, or a dict of them."""
     if isinstance(value, ast.Dict):
         return all(_is_dots(item) for item in value.values)
     return isinstance(value, ast.Constant) and value.value is ...
 
 
 def is_open(text: str) -> bool:
-    """Whether all that the cell does is to set names to `...`."""
+    """Whether the cell does nothing else than set names to `...`."""
     body = statements(text)
     if not body:
         return False
@@ -94,7 +100,7 @@ def has_a_stub(text: str) -> bool:
 
 
 def blanks_in(text: str) -> list[Blank]:
-    """The names that the cell leaves to fill in.
+    """The names that the reader has to fill in, each a Blank.
 
     >>> blanks_in("my_days = ...  # in days")
     [Blank(name='my_days', items=(), comment='in days')]
@@ -111,7 +117,7 @@ def blanks_in(text: str) -> list[Blank]:
 
 
 def _last_comment(text: str) -> str:
-    """The comment behind the cell's last line, or an empty one."""
+    """The comment behind the code of the cell's last line; empty if there is none."""
     _, _, last_line = text.rstrip("\n").rpartition("\n")
     _, found, comment = last_line.rpartition(COMMENT)
     return comment if found else ""
@@ -124,7 +130,7 @@ def _keys(value: ast.expr) -> tuple[str, ...]:
 
 
 def _key_text(key: ast.expr | None) -> str:
-    """The key without quotes, as a table shows it; of `**more`, which has no key, nothing."""
+    """The key without quotes, as a table shows it; empty for `**more`, which has no key."""
     if key is None:
         return ""
     if isinstance(key, ast.Constant):
@@ -133,12 +139,12 @@ def _key_text(key: ast.expr | None) -> str:
 
 
 def checks_of(text: str, name: str) -> list[str]:
-    """The exercises whose check is given that name."""
+    """The exercises whose check is called with that name: ["days"] for check.days(my_days)."""
     return [exercise for exercise, given in CHECKED.findall(text) if given == name]
 
 
 def checked_in(text: str) -> list[str]:
-    """The names that checks are given."""
+    """The names with which checks are called, such as my_days in check.days(my_days)."""
     return [name for _, name in CHECKED.findall(text)]
 
 
@@ -155,6 +161,7 @@ def reveals_in(text: str) -> list[Reveal]:
 
 
 def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
+    """The guesses in a call with `guess=`, which is one name, or a dict of names by their rows."""
     arguments = {keyword.arg: keyword.value for keyword in call.keywords}
     choices = _texts_of(arguments.get("among"))
     guess = arguments.get("guess")
@@ -168,6 +175,7 @@ def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
 
 
 def _texts_of(among: ast.expr | None) -> tuple[str, ...]:
+    """The strings in the code of a tuple; none if it is something else."""
     if not isinstance(among, ast.Tuple):
         return ()
     return tuple(element.value for element in among.elts if _is_text(element))
@@ -178,7 +186,7 @@ def _is_text(node: ast.expr | None) -> bool:
 
 
 def figure_in(text: str) -> Figure | None:
-    """The lab or figure that the cell makes.
+    """The lab or figure that the cell makes; None if it makes none.
 
     >>> figure_in('labs.figure("float", "fmt", typed="0.1")')
     Figure(lab='float', controls=('fmt',), answers={'typed': '0.1'}, presets=(), is_whole=False)
@@ -196,7 +204,7 @@ def figure_in(text: str) -> Figure | None:
 
 
 def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
-    """The figure of a call, if its arguments can be read without running it; else None."""
+    """The figure that a call makes; None if an argument is computed, and would have to be run."""
     try:
         given = [ast.literal_eval(argument) for argument in call.args]
         answers = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
@@ -209,6 +217,7 @@ def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
 
 
 def _calls(text: str) -> list[ast.Call]:
+    """All calls in the cell, nested ones included."""
     calls = []
     for statement in statements(text):
         for node in ast.walk(statement):
@@ -218,7 +227,7 @@ def _calls(text: str) -> list[ast.Call]:
 
 
 def _is_of_labs(function: ast.expr) -> bool:
-    """Whether it is `labs.…`."""
+    """Whether the called function is `labs.…`."""
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return False
     return function.value.id == "labs"

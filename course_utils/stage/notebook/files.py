@@ -1,4 +1,4 @@
-"""A notebook as a file: JSON, whose cells are told apart by their ids."""
+"""A notebook as a file: JSON, in which each cell has an id of its own."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def read(path: Path) -> Notebook:
 
 
 def parsed(contents: bytes) -> Notebook:
-    """The notebook in a file with these contents; ValueError if its cells cannot be told apart."""
+    """The notebook in a file with these contents; ValueError if the course cannot read it."""
     try:
         notebook = json.loads(contents)
         is_sound = _has_sound_cells(notebook)
@@ -27,6 +27,7 @@ def parsed(contents: bytes) -> Notebook:
 
 
 def _has_sound_cells(notebook: Notebook) -> bool:
+    """Whether each cell has what the course reads, and no two cells have the same id."""
     cells = notebook["cells"]
     if not all(_is_sound(cell) for cell in cells):
         return False
@@ -43,11 +44,11 @@ def _is_sound(cell: Cell) -> bool:
 
 
 def write(path: Path, notebook: Notebook) -> None:
-    """Write the notebook as JupyterLab would: completely, or not at all."""
+    """Write the notebook in JupyterLab's form, completely or not at all."""
     text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False)
     write_whole(path, f"{text}\n".encode())
 
 
 def source(cell: Cell) -> str:
-    """A cell's text, which a file holds as one string or as lines."""
+    """A cell's text, which a file has as one string or as a list of lines."""
     return "".join(cell["source"])

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from course_utils.stage.notebook import code, prose
-from course_utils.stage.notebook.about import said_in
+from course_utils.stage.notebook.about import course_entry
 from course_utils.stage.notebook.code import Figure, Reveal
 from course_utils.stage.notebook.files import Cell, Notebook, source
 from course_utils.stage.notebook.prose import Question
 
 BEYOND = "Beyond"  # the section that begins what is for those who want more
-TURN_CELLS = 4  # its text, the stub, the check and the folded solution
+TURN_CELLS = 4  # of a turn: its text, the stub, the check and the folded solution
 # Copies from before the course had chapters import their checks in the second way.
 CHECKS = re.compile(
     r"from course_utils\.(?:chapters\.(\w+) import (?:\w+, )*check|checks import (\w+) as check)\b"
@@ -21,9 +21,10 @@ CHECKS = re.compile(
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the notebook: the cell of its heading, and the minutes that it states, or 0.
+    """A section of the notebook: its title, and the id of the cell with its heading.
 
-    *Beyond* is a section, and so is each of those below it.
+    `minutes` are those that are stated below the heading, or 0. *Beyond* is a section, and so is
+    each section below it.
     """
 
     title: str
@@ -34,10 +35,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """A value that a cell asks for, by one question; or a dict, by one for each of its keys.
+    """A value that a cell asks for with one question, or a dict with a question for each key.
 
-    `comment` is what the cell says about it. `check` is the exercise that the next cell gives it
-    to; a guess has none.
+    `comment` stands behind the value in the cell. `check` is the exercise whose check the next cell
+    calls with the value; it is empty for a guess.
     """
 
     name: str
@@ -52,9 +53,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn of the reader: its check ("flops.days"), its cells, its text, its solution's code.
+    """A turn of the reader, which is an exercise.
 
-    The cells are named by their ids: the heading, the stub, the check and the folded solution.
+    `check` is its check's name, as in "flops.days". `cells` are the ids of its cells: the heading,
+    the stub, the check and the folded solution. `solution` is the code of the solution.
     """
 
     number: int
@@ -85,8 +87,8 @@ class Part:
     is_beyond: bool = False
     turn: int | None = None
     asked: tuple[Asked, ...] = ()
-    is_guess: bool = False  # the reader types it, and the cell does nothing else
-    is_answer: bool = False  # the next cell checks it
+    is_guess: bool = False  # whether the reader types a guess, and the cell does nothing else
+    is_answer: bool = False  # whether the next cell checks what the reader writes here
     figure: Figure | None = None
     reveals: tuple[Reveal, ...] = ()
 
@@ -96,7 +98,7 @@ class Part:
 
     @property
     def waits_for_a_guess(self) -> bool:
-        """Whether a guess goes here, typed or drawn."""
+        """Whether the reader makes a guess here, typed or drawn."""
         return self.is_guess or self.is_drawn_guess
 
     @property
@@ -124,7 +126,7 @@ class Outline:
         return [part.figure for part in self.parts if part.figure]
 
     def revealed(self, name: str) -> Reveal | None:
-        """Where the guess of that name is compared with a measurement."""
+        """The Reveal of the guess of that name; None if no cell compares it with a measurement."""
         for part in self.parts:
             for reveal in part.reveals:
                 if reveal.name == name:
@@ -133,7 +135,10 @@ class Outline:
 
 
 def outline(notebook: Notebook) -> Outline:
-    """What the notebook contains; a dict with nothing but cells will do."""
+    """The notebook's heading, cells, sections and turns.
+
+    The notebook may be a dict without metadata, as long as it has "cells".
+    """
     cells = notebook["cells"]
     placements = list(_placements(cells))
     return Outline(
@@ -151,7 +156,7 @@ def turns(notebook: Notebook) -> tuple[Turn, ...]:
 
 
 def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """The cells, but a cell of text with headings inside it is divided into several."""
+    """The cells, each cell of text divided at the headings inside it."""
     for cell in cells:
         if is_code(cell):
             yield cell
@@ -161,7 +166,7 @@ def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
             yield cell
             continue
         for number, text in enumerate(texts):
-            # The first keeps the cell's id.
+            # The first part keeps the cell's id, and the others have a number behind it.
             name = f"{cell['id']}-{number}" if number else cell["id"]
             yield {**cell, "id": name, "source": text}
 
@@ -184,6 +189,7 @@ def _heading(cells: Sequence[Cell]) -> str:
 
 
 def _sections(cells: Sequence[Cell]) -> Iterator[Section]:
+    """The sections, from the headings in the cells of text."""
     is_beyond = False
     for cell in cells:
         if not _is_text(cell):
@@ -216,12 +222,13 @@ class _Placement(NamedTuple):
 def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
     """The placement of each cell.
 
-    A heading counts for its own cell if it stands at the beginning, else from the next cell on.
+    A heading at the beginning of a cell counts for that cell, too; a heading inside it counts from
+    the next cell on.
     """
     section = ""
     is_beyond = False
     turn = None
-    cells_left = 0  # of the turn
+    cells_left = 0  # how many cells of the present turn are still to come
     for cell in cells:
         text = source(cell) if _is_text(cell) else ""
         headings = [heading for heading in prose.headings(text) if heading.level < 3]
@@ -245,9 +252,10 @@ def _section_of(heading: prose.Heading) -> str:
 
 
 def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[Part]:
+    """The part for each cell."""
     reveals = [_reveals(cell) for cell in cells]
     choices = _choices_by_guess(reveals)
-    above = ""
+    above = ""  # the last text above the cell
     for at, cell in enumerate(cells):
         if is_code(cell):
             below = _next_code(cells, at)
@@ -265,7 +273,7 @@ def _reveals(cell: Cell) -> tuple[Reveal, ...]:
 
 
 def _choices_by_guess(by_cell: Sequence[tuple[Reveal, ...]]) -> dict[str, tuple[str, ...]]:
-    """The choices that a reveal names, for each guess by its name."""
+    """The options of each guess, by its name, if a comparison of the guess lists them."""
     choices = {}
     for reveals in by_cell:
         for reveal in reveals:
@@ -289,6 +297,7 @@ def _code_part(
     reveals: tuple[Reveal, ...],
     is_checked: bool,
 ) -> Part:
+    """The part for a cell of code. `is_checked` is whether the next cell of code calls a check."""
     text = source(cell)
     return Part(
         cell["id"],
@@ -306,6 +315,7 @@ def _code_part(
 def _asked(
     text: str, above: str, below: str, choices: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Asked]:
+    """The values that a cell of code asks for: `above` is the text above, `below` the next code."""
     for blank in code.blanks_in(text):
         among = choices.get(blank.name, ())
         items = blank.items if blank.items else ("",)
@@ -316,7 +326,7 @@ def _asked(
 
 
 def _turns(notebook: Notebook, placements: Sequence[_Placement]) -> Iterator[Turn]:
-    """Each turn is a heading, and what follows it up to its folded solution."""
+    """The turns. Each begins with its heading, and ends with its folded solution."""
     cells = notebook["cells"]
     chapter = _chapter(notebook)
     for at, cell in enumerate(cells):
@@ -356,10 +366,13 @@ def _first_solution(cells: Sequence[Cell]) -> str:
 
 
 def _chapter(notebook: Notebook) -> str:
-    """The chapter whose checks the notebook calls; an old copy says it in its imports alone."""
-    said = said_in(notebook).get("chapter")
-    if isinstance(said, str) and said:
-        return said
+    """The chapter whose checks the notebook calls: as the metadata has it, else as it is imported.
+
+    Copies from before the metadata had the chapter only import it.
+    """
+    chapter = course_entry(notebook).get("chapter")
+    if isinstance(chapter, str) and chapter:
+        return chapter
     for cell in notebook["cells"]:
         for new, old in CHECKS.findall(source(cell)):
             return new if new else old

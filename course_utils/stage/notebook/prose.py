@@ -23,7 +23,7 @@ PYTHON = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading with as many # as its level, and where it begins and ends in the text."""
+    """A heading. `level` is how many # it has; `begin` and `end` are its places in the text."""
 
     level: int
     title: str
@@ -32,7 +32,7 @@ class Heading:
 
 
 def headings(text: str) -> list[Heading]:
-    """The headings of a text. A line in a block of code is none, even if it begins with #."""
+    """The headings of a text. A line that begins with # inside a block of code is no heading."""
     blocks = [block.span() for block in FENCE.finditer(text)]
     found = []
     for match in HEADING.finditer(text):
@@ -52,7 +52,7 @@ def divided(text: str) -> list[str]:
 
 
 def title_in(text: str) -> str:
-    """The title in a notebook's first heading: FLOPs, of "# 4 · FLOPs: what a product costs"."""
+    """The title in a notebook's heading: "FLOPs" in "# 4 · FLOPs: what a product costs"."""
     found = TITLE.search(text)
     return found[1].strip() if found else ""
 
@@ -64,7 +64,7 @@ def minutes_below(text: str, heading: Heading) -> int:
 
 
 def difficulty_and_minutes(text: str) -> tuple[str, int]:
-    """What a turn states about itself, as in "*easy, 3 minutes.*"; otherwise "" and 0."""
+    """The difficulty and minutes in a turn's text, as in "*easy, 3 minutes.*"; else "" and 0."""
     found = DIFFICULTY.search(text)
     if not found:
         return "", 0
@@ -81,7 +81,7 @@ def without_folds(text: str) -> str:
 
 
 def solution_in(text: str) -> str:
-    """The code of a folded solution; empty if the text is not one, or has no code."""
+    """The code of a folded solution; empty if the text is no solution, or has no code."""
     if not text.startswith(SOLUTION):
         return ""
     found = PYTHON.search(text)
@@ -102,7 +102,7 @@ def turns_in(text: str) -> Iterator[TurnHeading]:
         yield TurnHeading(int(found[1]), found[2].strip(), found.start())
 
 
-# How a guess is asked for: on the wall, and on phones.
+# The question of a guess, as the wall and phones show it.
 
 MOST = 600  # characters of a question
 ENOUGH = 160  # a paragraph that is shorter is shown together with the one before
@@ -123,9 +123,9 @@ PLAIN = (
 
 @dataclass(frozen=True)
 class Question:
-    """A question in words, its unit, and the choices, if there are any.
+    """A question in words, the unit of its answer, and the choices, if there are any.
 
-    Where a cell asks for a dict, `item` is the key that this question is about.
+    Where a cell asks for a dict, `item` is the key whose value this question asks for.
     """
 
     words: str
@@ -137,9 +137,9 @@ class Question:
 def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> Question:
     """The question that the text above a cell asks.
 
-    The choices stand in quotes in the cell's comment. If they do not, they are those that the
-    answer's code lists, `among`, or else the words in quotes in the text above. A comment that is
-    no unit is added to the words.
+    The choices are the words in quotes in the cell's comment. If there are none, they are `among`,
+    which the code of the answer lists; or else, if the comment wants an answer in quotes, the words
+    in quotes in the last paragraph above. A comment that is no unit is added to the question.
     """
     before, last = _plain_paragraphs(above)
     parts = (_few_words(before, last), item, _hint(comment))
@@ -154,7 +154,7 @@ def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> 
 
 
 def _unit(item: str, last: str, comment: str) -> str:
-    """The unit that the comment names, else the item, else the last paragraph above; or ""."""
+    """The unit in the comment, else in the item, else in the last paragraph above; or ""."""
     found = COMMENT.match(comment)
     if not found:
         found = ASKED.search(item)
@@ -169,7 +169,7 @@ def _quoted_in_last_paragraph(above: str) -> list[str]:
 
 
 def _plain_paragraphs(above: str) -> tuple[list[str], str]:
-    """The paragraphs without Markdown's marks and links, and the last of them apart."""
+    """The paragraphs but the last, and the last one, without Markdown's marks and links."""
     paragraphs = re.split(r"\n\n+", above)
     texts = [_plain(paragraph) for paragraph in paragraphs if not paragraph.startswith("#")]
     if not texts:
@@ -185,7 +185,7 @@ def _plain(paragraph: str) -> str:
 
 
 def _few_words(before: list[str], last: str) -> str:
-    """As many of the last paragraphs as fit on a wall."""
+    """The last paragraph, with those before it that are needed and fit on the wall."""
     shown = last
     for paragraph in reversed(before):
         is_enough = len(shown) >= ENOUGH and not shown.startswith("- ")
@@ -199,15 +199,18 @@ def _few_words(before: list[str], last: str) -> str:
 
 
 def _hint(comment: str) -> str:
-    """What the comment says beyond a unit and choices."""
+    """The words of the comment that are neither a unit nor choices.
+
+    Empty for a comment like "the value", which repeats the question.
+    """
     if re.match(f"the |{COMMENT.pattern}", comment):
         return ""
     hint, *_ = re.split(r',? ?in quotes|"', comment)
     return hint.strip()
 
 
-# What only a live picture can do, and a still one cannot: what the text tells a reader to do in it.
-# That takes whole sentences, remarks in parentheses, and items of a list.
+# The patterns below find what a text asks the reader to do in a live picture, since a still picture
+# cannot be moved: whole sentences, remarks in parentheses, and items of a list.
 
 MOVES = (
     r"(?:Click|Drag|Draw it|Fit|Look for|Move|Play|Press|Pull|Raise|Set (?:a|the) marks?"
@@ -226,7 +229,7 @@ FOR_A_LIVE_PICTURE = [
 
 
 def for_a_still(text: str) -> str:
-    """The text without what it tells a reader to do in a picture that moves."""
+    """The text without the sentences on what to do in a live picture."""
     for pattern in FOR_A_LIVE_PICTURE:
         text = pattern.sub("", text)
     return text.strip()
