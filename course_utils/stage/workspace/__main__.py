@@ -1,6 +1,6 @@
 """`make lab`: JupyterLab over the course's folder, open at the contents page.
 
-Its options are JupyterLab's own.
+Options on the command line are passed on to JupyterLab.
 """
 
 import sys

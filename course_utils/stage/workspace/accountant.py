@@ -1,38 +1,39 @@
-"""A new version of the course's accountant, with what the reader has written into their own."""
+"""A new version of the course's accountant reaches the reader's file, which keeps their terms."""
 
 from course_utils.core.accountant_file import statements, theirs
 from course_utils.stage.workspace.merge import woven
 
 
 def renewed(course: str, taken: str, own: str) -> str:
-    """The course's file with the reader's terms, statements and lines of comments.
+    """The course's new file with the reader's terms, statements and lines of comments.
 
-    `own` is the reader's file, and `taken` the course's version that it was made from. A statement
-    that the course has dropped since then is dropped here, too.
+    `own` is the reader's file, and `taken` the version of the course's that it was made from. A
+    statement that the course has dropped since then is dropped here, too.
     """
     new = statements(course)
-    mine = statements(own)
-    stay = set(theirs(own)) | _only_the_readers(mine, new, taken)
+    readers = statements(own)
+    stay = set(theirs(own)) | _only_the_readers(readers, new, taken)
     known_lines = {*course.split("\n"), *taken.split("\n")}
-    mine_in_new = [name for name in mine if name in new or name in stay]
+    readers_order = [name for name in readers if name in new or name in stay]
     texts = []
-    for name in woven(list(new), mine_in_new):
+    for name in woven(list(new), readers_order):
         if name in stay and name in new:
-            texts.append(_below_the_courses_head(mine[name], new[name], known_lines))
+            texts.append(_below_the_courses_head(readers[name], new[name], known_lines))
         elif name in stay:
-            texts.append(mine[name])
+            texts.append(readers[name])
         else:
-            comments = _comments(mine.get(name, ""), known_lines)
+            comments = _comments(readers.get(name, ""), known_lines)
             texts.append(_with_comments(new[name], comments))
     return "\n".join(texts)
 
 
-def _only_the_readers(mine: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
-    """The names of the statements that the course neither has nor had."""
-    return mine.keys() - new.keys() - _names_in(taken)
+def _only_the_readers(readers: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
+    """The names of the reader's statements that the course neither has now nor had before."""
+    return readers.keys() - new.keys() - _names_in(taken)
 
 
 def _names_in(taken: str) -> set[str]:
+    """The names of the file's statements; none if it cannot be parsed."""
     try:
         return set(statements(taken))
     except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
@@ -40,7 +41,7 @@ def _names_in(taken: str) -> set[str]:
 
 
 def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str:
-    """The reader's term below the comments that the course has above it now, and their own."""
+    """The reader's term, below the course's new comments and those that the reader has added."""
     head, _ = _parted(course)
     own_head, term = _parted(own)
     comments = _comments("\n".join(own_head), known_lines)
@@ -66,7 +67,7 @@ def _comments(statement: str, known_lines: set[str]) -> list[str]:
 
 
 def _with_comments(text: str, comments: list[str]) -> str:
-    """The statement with these lines above it, below the blank lines that it begins with."""
+    """The statement with the comments above it; the blank lines at its beginning stay first."""
     statement = text.lstrip("\n")
     blank_lines = text.removesuffix(statement)
     return blank_lines + "\n".join([*comments, statement])

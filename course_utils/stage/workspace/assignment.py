@@ -1,7 +1,7 @@
-"""What a class gets, the course without solutions; and what its assistants get, a key with them.
+"""What to hand out: to a class the course without solutions, and to its assistants a key.
 
 `make assignment NB=04` writes `assignment/` and `assignment.zip`: a README, the notebook, and the
-course to install. `make key NB=04` writes `key/`, with the page for whoever helps and grades.
+course to install. `make key NB=04` writes `key/`, with a page of solutions and listed mistakes.
 """
 
 import re
@@ -29,7 +29,8 @@ PLAIN_FILES = (
 FOR_INSTRUCTORS = "INSTRUCTORS.md"
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
-CASES = 40  # of a check that draws them: with more, no further mistakes come up
+# Some checks have thousands of cases. After so many, no further mistakes come up.
+CASES = 40
 
 README = """# Notebook {number}: what to do, and what to hand in
 
@@ -82,11 +83,11 @@ ask, and not to solve.
 def assignment(path: Path, folder: Path) -> str:
     """Write the folder to hand out, and a ZIP of it; returns a sentence on what is in them.
 
-    Neither has a solution, and no notebook in it links to a page that has one.
+    The folder has no solution, and no notebook in it links to a page with one.
     """
     shutil.rmtree(folder, ignore_errors=True)
     write_notebook(path, folder)
-    # An installed course does not have what an installation needs.
+    # A course that was installed as a package has no files to install it from.
     has_course = (copies.ROOT / "pyproject.toml").is_file()
     if has_course:
         write_course(folder / "course")
@@ -112,9 +113,9 @@ def write_notebook(path: Path, folder: Path) -> None:
 
 
 def without_solutions(notebook: Notebook) -> Notebook:
-    """The notebook in which each folded solution only says that it comes later.
+    """The notebook with a sentence in place of each solution: that it comes after the deadline.
 
-    Its cell keeps the id, so that a later version of the course brings the solution.
+    The cell keeps its id, so that an update of the course can bring the solution.
     """
     solutions = {part.id for part in outline(notebook).parts if part.is_solution}
     cells = []
@@ -124,7 +125,7 @@ def without_solutions(notebook: Notebook) -> Notebook:
 
 
 def write_course(folder: Path) -> None:
-    """Write what `make lab` needs, the notebooks without their solutions.
+    """Write all that `make lab` needs, with the notebooks' solutions removed.
 
     The tests are left out, because they try right answers and mistakes.
     """
@@ -143,8 +144,8 @@ def write_course(folder: Path) -> None:
 
 def readme(notebook: Notebook, name: str) -> str:
     """The page for students: how to install, where to work, what counts, what to hand in."""
-    counted = []
-    voluntary = []
+    counted = []  # rows of the table
+    voluntary = []  # numbers of turns
     for turn in turns(notebook):
         if turn.is_beyond:
             voluntary.append(f"{turn.number}")
@@ -178,24 +179,24 @@ of weakness.
 
 
 def key(path: Path, folder: Path) -> str:
-    """Write the key of that notebook; returns a sentence on what is in it.
+    """Write the key of the notebook at `path`; returns a sentence on what is in it.
 
-    It has each turn's solution, minutes and points, and the mistakes that its check knows.
+    The key has each turn's solution, minutes and points, and the mistakes that its check knows.
     """
-    there_are = turns(read(path))
-    on_the_path = [turn for turn in there_are if not turn.is_beyond]
+    all_turns = turns(read(path))
+    on_the_path = [turn for turn in all_turns if not turn.is_beyond]
     introduction = KEY.format(
         number=path.stem[:2].lstrip("0"),
         points=len(on_the_path),
         minutes=sum(turn.minutes for turn in on_the_path),
     )
-    page = "\n".join([introduction, *map(_answered, there_are)])
+    page = "\n".join([introduction, *map(_answered, all_turns)])
     folder.mkdir(exist_ok=True)
     target = folder / f"{path.stem}.md"
     write_whole(target, page.encode())
     return (
         f"{folder.name}/{target.name} has the solutions, points and listed mistakes "
-        f"of {len(there_are)} turns."
+        f"of {len(all_turns)} turns."
     )
 
 
@@ -242,9 +243,9 @@ def listed(name: str) -> tuple[str, list[str]]:
 
 
 def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
-    """The answers that the check lists: of a value once, and of a function for each of its cases.
+    """The lists of answers in a check: one for a value, and one for each case of a function.
 
-    A check that judges in another way lists nothing.
+    There is none in a check of another kind. The first answer of a list is the right one.
     """
     if hasattr(check, "listed"):
         yield check.listed()

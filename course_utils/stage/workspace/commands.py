@@ -19,7 +19,10 @@ HOW = {
 
 
 def main(command: str, name: str = "", number: str = "") -> int:
-    """Run the command, and print what was done. For a wrong name, print which names there are."""
+    """Run the command, and print what was done; returns the exit code.
+
+    For a wrong name, the known names are printed.
+    """
     try:
         print(_run(command, name, number))
     except OSError as error:
@@ -33,6 +36,7 @@ def main(command: str, name: str = "", number: str = "") -> int:
 
 
 def _run(command: str, name: str, number: str) -> str:
+    """Run the command on the notebook called `name`; returns the sentence to print."""
     if number and not number.isdecimal():
         raise ValueError(f"An exercise is named by its number, not {number!r}.")
     notebook = copies.named(name)

@@ -1,7 +1,7 @@
 """The contents page: each notebook's question, the reader's turns, and how far off guesses were.
 
-It is a page of the server that JupyterLab runs in, made anew whenever somebody looks at it. It
-works without JavaScript, too, because links and buttons are the browser's own.
+JupyterLab's server serves the page, and makes it anew for each request. The page works without
+JavaScript, too, because its links and buttons are the browser's own.
 """
 
 import os
@@ -32,7 +32,7 @@ LAB = "lab/tree"
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
 HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
 PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
-SAID = "course_said"  # the setting with what the last button did
+SAID = "course_said"  # the server's setting with the sentence on what the last button did
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,23 @@ class Known:
 
 
 class Contents(JupyterHandler):
-    def initialize(self, mine: Path, news: list[str]) -> None:
-        """Tornado calls this with the folder of the copies, and what the start said about them.
+    """The handler of the contents page."""
 
-        The page repeats `news`, because few look at the terminal.
+    def initialize(self, mine: Path, news: list[str]) -> None:
+        """Tornado calls this method for each request. `mine` is the folder of the copies.
+
+        `news` are the sentences of the server's start about the copies. The page repeats them,
+        because few look at the terminal.
         """
         self.mine = mine
         self.news = news
 
     @web.authenticated
     def get(self) -> None:
-        """Show the page. It says once what a button did, and not to the script that looks for news.
+        """Show the page, the first time after a button with the sentence on what the button did.
 
-        That script asks with `look`.
+        The page's script loads the page again, with `look`, to see what has changed. It does not
+        use the sentence up.
         """
         copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
@@ -68,7 +72,7 @@ class Contents(JupyterHandler):
 
     @web.authenticated
     def post(self) -> None:
-        """Do what a button is for; then show the page, which says what was done."""
+        """Do what a button is for, and then show the page with a sentence on what was done."""
         button = self.get_body_argument("do", "")
         what = self.get_body_argument("what", "")
         try:
@@ -79,6 +83,7 @@ class Contents(JupyterHandler):
         self.redirect(self.request.path)
 
     def _page(self, said: str) -> str:
+        """The page's HTML. `said` is the sentence on what a button did, or empty."""
         done = record.done(self.mine)
         guesses = record.guesses(self.mine)
         notebooks = []
@@ -103,7 +108,7 @@ class Contents(JupyterHandler):
     def _notebook(
         self, known: Known, done: Mapping[str, record.Done], guesses: Sequence[Guess]
     ) -> dict[str, object]:
-        """What the page says of that notebook."""
+        """What the template contents.html needs to show the notebook."""
         return {
             "title": known.about.title,
             "name": known.name,
@@ -118,19 +123,20 @@ class Contents(JupyterHandler):
         }
 
     def _place(self, chapter: str) -> str:
-        """Where the reader was in that notebook, as a link's fragment; empty if nothing has run."""
+        """The fragment of a link to the cell that the reader ran last; empty if none has run."""
         cell = record.place(self.mine, chapter)
         return f"#cell-id={cell}" if cell else ""
 
     def _link(self, name: str) -> str:
+        """The address that opens the file in JupyterLab; empty if it lies outside the root."""
         path = where_it_opens(name, self.mine)
         return url_path_join(self.base_url, LAB, path) if path else ""
 
 
 def where_it_opens(name: str, mine: Path) -> str:
-    """The path of the reader's copy under the server's root, as an address has it.
+    """The path of the reader's copy under the server's root, quoted for an address.
 
-    Without a copy, it is the course's own file, if that lies under the root; else it is empty.
+    Without a copy, it is the path of the course's own file if that is under the root; else empty.
     """
     root = mine.parent
     for folder in (mine, copies.COURSE):
@@ -141,7 +147,10 @@ def where_it_opens(name: str, mine: Path) -> str:
 
 
 def _do(mine: Path, button: str, what: str) -> str:
-    """Do what the button is for; returns the sentence to show. `what` is a notebook, and a turn."""
+    """Do what the button is for; returns the sentence to show.
+
+    `what` is the notebook's name, for a turn followed by a space and the check of the turn.
+    """
     if button == "forget":
         return _forget(mine)
     name, _, turn = what.partition(" ")
@@ -153,6 +162,7 @@ def _do(mine: Path, button: str, what: str) -> str:
 
 
 def _forget(mine: Path) -> str:
+    """Begin the record anew; returns the sentence to show."""
     path = mine / record.RECORD
     if not path.is_file():
         return "There is no record."
@@ -177,11 +187,11 @@ def _accountant(link: str, mine: Path) -> Markup:
 
 
 def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
-    """What the record has on that turn; an empty entry if it has nothing."""
+    """The record's entry on the turn; an empty entry if the record has none."""
     return done.get(turn.check, record.Done())
 
 
-def _right_of(there_are: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
+def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
     """How many turns are right, on the main path and, if there are any, beyond it.
 
     >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
@@ -191,7 +201,7 @@ def _right_of(there_are: Sequence[Turn], done: Mapping[str, record.Done]) -> str
     """
     counts = []
     for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
-        here = [turn for turn in there_are if turn.is_beyond == is_beyond]
+        here = [turn for turn in all_turns if turn.is_beyond == is_beyond]
         right = [turn for turn in here if _done(turn, done).status == "right"]
         if here:
             counts.append(f"{len(right)} of {len(here)} {where}")
@@ -199,9 +209,10 @@ def _right_of(there_are: Sequence[Turn], done: Mapping[str, record.Done]) -> str
 
 
 def _known(path: Path) -> Known:
+    """What is known of the notebook: of one that cannot be read, what its name says."""
     try:
         notebook = read(path)
     except (OSError, ValueError):
-        # The course's own file is broken, as the start has said. The other notebooks are not.
+        # The course's own file is broken, as `news` says. The page still shows the other notebooks.
         return Known(path.name, unknown(path.name))
     return Known(path.name, about(notebook, path.name), turns(notebook))

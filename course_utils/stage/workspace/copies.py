@@ -3,10 +3,10 @@
 A new copy shows no results, because nobody guesses an answer that they can see. An update keeps
 what was run. `my_notebooks` lies under the server's root: in a clone beside `notebooks`, where git
 ignores it, so that `git pull` never meets a changed notebook; and on a hub in each reader's own
-folder. The glossary comes along, since notebooks link to it, and so does `AGENTS.md`, for the
-reader's AI assistant. The hidden folder `.course` keeps each file as the copy was made from it; a
-comparison with it shows later what the reader has changed. Before a copy is overwritten, what was
-there goes to `earlier`.
+folder. The glossary is copied, too, since notebooks link to it, and so is `AGENTS.md`, for the
+reader's AI assistant. The hidden folder `.course` keeps the course's file from which each copy was
+made, called `taken` here: a comparison of the two shows what the reader has changed. Before a copy
+is overwritten, it is saved in the folder `earlier`.
 """
 
 import os
@@ -19,7 +19,7 @@ from pathlib import Path
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, OURS, ours, program_text
 from course_utils.core.record import HIDDEN, write_whole
-from course_utils.stage.notebook.about import with_the_courses_words
+from course_utils.stage.notebook.about import with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
@@ -32,7 +32,7 @@ from course_utils.stage.workspace.outputs import (
 )
 from course_utils.stage.workspace.spacers import with_spacers, without_spacers
 
-ROOT = Path(__file__).parents[3]  # of a clone
+ROOT = Path(__file__).parents[3]  # the folder of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
 # A server takes the folder of the name of MINE that lies under its own root.
 if INSTALLED.is_dir():
@@ -42,7 +42,7 @@ else:
     COURSE = ROOT / "notebooks"
     MINE = ROOT / "my_notebooks"
 EARLIER = "earlier"
-TO_README = b"(../README.md#the-notebooks)"
+TO_README = b"(../README.md#the-notebooks)"  # in a copy, this link leads to the contents page
 IF_OPEN = (
     "If it is open in JupyterLab, it is read again as soon as you look at it. "
     "If it asks there, choose Revert: what was not saved goes with that."
@@ -65,13 +65,12 @@ def notebooks(course: Path = COURSE) -> list[Path]:
 def bring_up_to_date(
     course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False, contents: str = "/contents"
 ) -> Iterator[str]:
-    """Bring the reader's copies up to date; yields a sentence wherever there is something to say.
+    """Bring the reader's copies up to date; yields sentences on what was changed or has failed.
 
-    `contents` is the address of the contents page, to which a copy's link leads where the course's
-    own leads to the README.
+    `contents` is the address of the contents page. Links to it replace the links to the README.
 
-    If the copies are in use, missing ones are made and the others are left alone: a JupyterLab
-    that has one open would show another text than the file has.
+    If the copies are in use, missing ones are made and the others are left alone: a JupyterLab in
+    which one is open would show another text than the file has.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     for path in (*notebooks(course), *course.glob(GLOSSARY), AGENTS, OURS):
@@ -105,9 +104,9 @@ def _is_notebook(path: Path) -> bool:
 
 
 def _new_version(path: Path, contents: str) -> bytes:
-    """The course's file as a copy gets it; ValueError if it is a notebook that cannot be read.
+    """The contents of the course's file for a copy; ValueError for a notebook that is broken.
 
-    The file is read here alone, because a `git pull` may change it between two readings.
+    The file is read only once, because a `git pull` may change it between two readings.
     """
     new = ours().encode() if path == OURS else path.read_bytes()
     new = new.replace(TO_README, f"({contents})".encode())
@@ -117,7 +116,7 @@ def _new_version(path: Path, contents: str) -> bytes:
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of that notebook: its results still to come, and a spacer below each guess."""
+    """A new copy of the course's notebook, without results, and with a spacer below each guess."""
     return for_this_kernel(with_spacers(to_come(course)))
 
 
@@ -129,19 +128,25 @@ def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
     names = [path.name for path in (*notebooks(course), OURS)]
     if all(os.path.lexists(mine / name) for name in names):
         return
-    with suppress(OSError):  # the start has said so
-        list(bring_up_to_date(course, mine, in_use=True, **options))  # a generator, read to its end
+    with suppress(OSError):  # the start of the server has reported it
+        # It is a generator, so it runs only while somebody takes its sentences.
+        list(bring_up_to_date(course, mine, in_use=True, **options))
 
 
 def _why(error: Exception) -> str:
+    """The error's reason, without a full stop. An OSError's message would have the path, too."""
     reason = getattr(error, "strerror", None)
     return f"{reason if reason else error}".rstrip(".")
 
 
 def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+    """Make the copy, or bring it up to date with `new`; yields sentences on what was done.
+
+    ValueError, with the reason, if the file of that name is not a copy that can be updated.
+    """
     own = mine / name
     taken = mine / HIDDEN / name
-    if not os.path.lexists(own):
+    if not os.path.lexists(own):  # a broken link exists, too
         write_whole(taken, new)
         write(own, as_handed_out(parsed(new)))
         return
@@ -165,9 +170,9 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
 
 
 def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
-    """Bring what the reader has not written up to date: views, spacers and metadata."""
+    """Bring views, spacers and metadata up to date, which the reader has not written."""
     shown = with_spacers(without_views(mine_now))
-    fresh = with_the_courses_words(for_this_kernel(shown), course)
+    fresh = with_course_entry(for_this_kernel(shown), course)
     if fresh != mine_now:
         write(own, fresh)
 
@@ -175,7 +180,8 @@ def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
 def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> list[str]:
     """Write the copy with what is new in the course; returns sentences on what was done.
 
-    `base` is the course's version that the copy was made from.
+    `base` is the course's version that the copy was made from. A copy that the reader has not
+    touched, with or without the course's results, is replaced.
     """
     course = as_handed_out(new)
     cells = without_spacers(mine_now)["cells"]
@@ -187,7 +193,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
         return [f"{own.name} is brought up to date."]
     together, conflicts = merged(base, course, mine_now)
     kept = keep_earlier(own)
-    write(own, with_the_courses_words(without_views(together), course))
+    write(own, with_course_entry(without_views(together), course))
     sentences = [
         f"{own.name} is brought up to date; what you wrote is in it. "
         f"As it was: {own.parent.name}/{EARLIER}/{kept.name}"
@@ -202,7 +208,10 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
 
 
 def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    """Write a text as the course has it; in the accountant, the reader's own terms stay."""
+    """Write the course's text over the copy; in the accountant, the reader's own terms stay.
+
+    Yields a sentence if the reader had changed the copy, which is then saved in `earlier`.
+    """
     own = mine / name
     taken = mine / HIDDEN / name
     as_taken = taken.read_bytes() if taken.is_file() else b""
@@ -224,16 +233,16 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
 def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:
     """Reset one turn of the reader's copy, or the whole copy; returns a sentence on what was done.
 
-    `turn` is the turn's number, or the name of its check. The sentence says where the copy is as
-    it was before.
+    `turn` is the turn's number, or the name of its check. The sentence names the file in which the
+    former copy was saved. ValueError if the copy has no such turn.
     """
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)
-    there_are = turns(course)
-    asked = [known for known in there_are if turn is None or turn in (known.number, known.check)]
+    all_turns = turns(course)
+    asked = [known for known in all_turns if turn is None or turn in (known.number, known.check)]
     if not asked:
         raise ValueError(
-            f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}."
+            f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(all_turns)}."
         )
     if turn is None:
         again = course
@@ -245,19 +254,25 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     write(own, without_views(again))
     for known in asked:
         record.note(mine, known.check, "anew")
-    there = f"{mine.name}/{EARLIER}/{kept.name}"
-    return f"{what} begins anew. As it was when last saved: {there}. {IF_OPEN}"
+    former = f"{mine.name}/{EARLIER}/{kept.name}"
+    return f"{what} begins anew. As it was when last saved: {former}. {IF_OPEN}"
 
 
 def show_results(path: Path, mine: Path = MINE) -> str:
-    """Put the course's results into the reader's copy where it has none; returns a sentence."""
+    """Put the course's results into the reader's copy where it has none.
+
+    Returns a sentence on what was done.
+    """
     own, taken = _copy(path, mine)
     write(own, with_results(without_spacers(_read_copy(own)), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 
 def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
-    """The reader's copy of that notebook, and the version of the course's that it was made from."""
+    """The path of the reader's copy, and the course's version from which the copy was made.
+
+    ValueError if there is no copy.
+    """
     own = mine / path.name
     taken = mine / HIDDEN / path.name
     if not (own.is_file() and taken.is_file()):
@@ -269,6 +284,7 @@ def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
 
 
 def _read_copy(own: Path) -> Notebook:
+    """The reader's copy; ValueError, with what to do, if it cannot be read."""
     try:
         return read(own)
     except ValueError as error:
@@ -279,18 +295,20 @@ def _read_copy(own: Path) -> Notebook:
 
 
 def named(name: str) -> Path:
-    """The notebook that is meant by "4", "04", "04_flops" or "04_flops.ipynb".
+    """The path of the notebook called "4", "04", "04_flops" or "04_flops.ipynb".
+
+    ValueError, with the names of all notebooks, if none is called so.
 
     >>> named("4").name
     '04_flops.ipynb'
     """
-    there_are = notebooks()
-    for path in there_are:
+    all_notebooks = notebooks()
+    for path in all_notebooks:
         number = path.stem[:2]
         if name in (number.lstrip("0"), number, path.stem, path.name):
             return path
     asked = f"There is no notebook {name!r}." if name else "Which notebook?"
-    known = ", ".join(path.stem for path in there_are)
+    known = ", ".join(path.stem for path in all_notebooks)
     raise ValueError(f"{asked} There are: {known}.")
 
 
@@ -302,9 +320,12 @@ def chosen(names: Collection[str]) -> list[Path]:
 
 
 def keep_earlier(own: Path) -> Path:
-    """Copy the file into `earlier`, under a name with the time. No earlier copy is overwritten."""
-    # Read before a name is chosen: a process that changes the file meanwhile has kept what was
-    # there, so the name that it took exists by then.
+    """Copy the file into `earlier`, under a name with the time; returns the copy's path.
+
+    No earlier copy is overwritten.
+    """
+    # The file is read before the name is chosen. If another process changes the file in between, it
+    # has saved the former one here already, so the name that it took is seen below.
     contents = own.read_bytes()
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from statistics import median_low
 
 from course_utils.core.say import Guess, times_text
 
-FURTHEST = 1000.0  # times off; what is further off, or a wrong choice, is drawn here
+FURTHEST = 1000.0  # times off; a guess that is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
 MARKS = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
 
@@ -30,11 +30,11 @@ def summary(guesses: Sequence[Guess]) -> str:
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
-    """What contents.html draws; empty without a guess.
+    """The picture that contents.html draws; empty without a guess.
 
-    Each guess has a dot: its height, and a sentence. Each notebook has a bar: the numbers of its
-    first guess and of the next notebook's, its height, and a name. A height goes from 0 for right
-    to 1 for far off.
+    "dots" has a height and a sentence for each guess. "bars" has for each notebook the numbers of
+    its first guess and of the first one after it, a height, and a name. A height is 0 for a right
+    guess, and 1 for one that is FURTHEST off.
     """
     guesses = []
     bars = []
@@ -75,7 +75,7 @@ def _trend(guesses: Sequence[Guess]) -> str:
 
 
 def _half(guesses: Sequence[Guess]) -> str:
-    """How far off the better half of the guesses is, or that most of them are wrong choices."""
+    """In words, how far off the better half of the guesses is, or that most are wrong choices."""
     by_distance = sorted(guesses, key=lambda guess: guess.off)
     median = by_distance[(len(guesses) - 1) // 2]
     share = "half" if median.off < math.inf else "most"
@@ -91,4 +91,5 @@ def _how_far(guess: Guess) -> str:
 
 
 def _height(off: float) -> float:
+    """The height in the picture of a guess that is `off` times off, from 0 to 1."""
     return math.log(min(off, FURTHEST)) / math.log(FURTHEST)

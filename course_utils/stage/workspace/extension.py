@@ -1,4 +1,4 @@
-"""What a Jupyter server loads: the reader's copies, up to date, and the contents page over them."""
+"""The extension of Jupyter's server, which updates the copies and serves the contents page."""
 
 import fcntl
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ LOCK = "open"  # a file in the copies' `.course`
 
 
 def _load_jupyter_server_extension(server: ServerApp) -> None:
-    """Jupyter calls this when the server starts."""
+    """Set up the server. Jupyter calls this function when the server starts."""
     mine = Path(server.root_dir) / copies.MINE.name
     settings = server.web_app.settings
     address = url_path_join(settings["base_url"], ADDRESS)
@@ -37,29 +37,33 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         server.log.warning(sentence)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
-    # Behind the reader's own custom.css, so that theirs is found first.
+    # Behind the folder of the reader's own custom.css, so that theirs is found first.
     settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))
     open_at_the_named_cell(server)
     show_pictures_of_gone_labs(server)
 
 
 def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]:
-    """Bring the copies up to date, and hold their lock as long as the server lives."""
+    """Bring the copies up to date, and hold their lock as long as the server runs.
+
+    Yields the sentences on what was done.
+    """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     lock = (mine / HIDDEN / LOCK).open("w+")
-    settings["course_lock"] = lock  # keeps the file open
+    settings["course_lock"] = lock  # so that the file stays open, and the lock with it
     in_use = not _is_alone(lock)
     yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=in_use, contents=address)
     with suppress(OSError):
-        # This waits only while another server is just bringing them up to date.
+        # From now on several servers may hold the lock. This waits only while another server, which
+        # has just started, holds it alone to bring the copies up to date.
         fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def _is_alone(lock: TextIO) -> bool:
-    """Whether no other server uses the copies.
+    """Whether no other server uses the copies. If so, this server now holds the lock alone.
 
-    Each server holds the lock as long as it lives. A file with its process id would not do: in a
-    container that starts anew, the id of a killed server soon belongs to another process.
+    A file with a server's process id would not do in place of the lock: in a container that starts
+    anew, the id of a killed server soon belongs to another process.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,11 +1,12 @@
 """A three-way merge of notebooks, cell by cell.
 
-It takes the notebook that the reader's copy was made from (`base`), the course's new version
-(`course`), and the reader's copy (`own`). What the reader changed, added or deleted stays so; all
-else follows the course. Only a cell's text counts as a change, because outputs, counts and times
-come from running it. Where both changed the same cell, both changes are made if they concern
-different lines. Otherwise the reader's text stays, and the course's stands in a note below it. The
-note is a cell of text, since a cell of code would run and replace the reader's answer.
+The three versions have the same names everywhere: `base` is the notebook that the reader's copy was
+made from, `course` the course's new version, and `own` the reader's copy. What the reader changed,
+added or deleted stays so; all else follows the course. Only a cell's text counts as a change,
+because outputs, counts and times come from running it. Where both changed the same cell, both
+changes are made if they concern different lines. Otherwise the reader's text stays, and the
+course's stands in a note below it. The note is a cell of text, since a cell of code would run and
+replace the reader's answer.
 """
 
 import hashlib
@@ -21,29 +22,30 @@ CONFLICT = "The course has changed this cell, and so have you."
 
 def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, list[str]]:
     """The reader's notebook brought up to date, and the ids of the cells in conflict."""
-    before = _by_id(base)
-    theirs = _by_id(course)
-    mine = _by_id(own)
+    base_cells = _by_id(base)
+    course_cells = _by_id(course)
+    own_cells = _by_id(own)
     cells: dict[str, Cell] = {}
     conflicts = []
-    for id_ in _order(before, theirs, mine):
-        result = _merge(before.get(id_), theirs.get(id_), mine.get(id_))
+    for id_ in _order(base_cells, course_cells, own_cells):
+        result = _merge(base_cells.get(id_), course_cells.get(id_), own_cells.get(id_))
         if result.cell:
             cells[id_] = result.cell
         if result.is_conflict:
             conflicts.append(id_)
-            note = _note(theirs[id_])
-            cells[note["id"]] = mine.get(note["id"], note)  # the reader may have written into it
+            note = _note(course_cells[id_])
+            # The note of an earlier merge stays, since the reader may have written into it.
+            cells[note["id"]] = own_cells.get(note["id"], note)
     return {**own, "cells": list(cells.values())}, conflicts
 
 
-def restored(base: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
+def restored(course: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
     """The reader's notebook with these cells as the course has them, even if they were deleted."""
-    again = _by_id(base)
-    mine = _by_id(own)
-    known = [id_ for id_ in again if id_ in mine or id_ in ids]
-    order = woven(list(mine), known)
-    cells = [again[id_] if id_ in ids else mine[id_] for id_ in order]
+    course_cells = _by_id(course)
+    own_cells = _by_id(own)
+    stay = [id_ for id_ in course_cells if id_ in own_cells or id_ in ids]
+    order = woven(list(own_cells), stay)
+    cells = [course_cells[id_] if id_ in ids else own_cells[id_] for id_ in order]
     return {**own, "cells": cells}
 
 
@@ -53,126 +55,130 @@ def _by_id(notebook: Notebook) -> dict[str, Cell]:
 
 @dataclass(frozen=True)
 class _Merged:
-    """The cell after the merge, or None if it is deleted; and whether both changed its lines."""
+    """A cell after the merge, or None if it is deleted.
+
+    In a conflict, both the reader and the course have changed the same lines of the cell.
+    """
 
     cell: Cell | None
     is_conflict: bool = False
 
 
-def _merge(before: Cell | None, theirs: Cell | None, mine: Cell | None) -> _Merged:
-    """One cell merged. Each version is None where it does not have the cell."""
-    old = _text(before)
-    new = _text(theirs)
-    own = _text(mine)
-    if mine is None:
-        # The reader deleted it. It comes back only if the course has something new to say there.
-        return _Merged(None if new == old else theirs)
-    if theirs is None:
-        # The course deleted it, or it is the reader's own. What the reader changed stays.
-        return _Merged(None if own == old else mine)
-    if own == new or new == old:
-        return _Merged(mine)
-    if own == old:
-        return _Merged(theirs)
-    return _with_changes_of_both(before, theirs, mine)
+def _merge(base: Cell | None, course: Cell | None, own: Cell | None) -> _Merged:
+    """One cell merged. A version that does not have the cell is None."""
+    base_text = _text(base)
+    course_text = _text(course)
+    own_text = _text(own)
+    if own is None:
+        # The reader has deleted the cell, or never had it. It comes if its text is new.
+        return _Merged(None if course_text == base_text else course)
+    if course is None:
+        # The course has deleted the cell, or the reader added it. What the reader wrote stays.
+        return _Merged(None if own_text == base_text else own)
+    if own_text == course_text or course_text == base_text:
+        return _Merged(own)
+    if own_text == base_text:
+        return _Merged(course)
+    return _with_changes_of_both(base, course, own)
 
 
-def _with_changes_of_both(before: Cell | None, theirs: Cell, mine: Cell) -> _Merged:
-    if before is None or _kinds(before, theirs, mine) > 1:
-        return _Merged(mine, is_conflict=True)
-    text = _with_both_changes(source(before), source(theirs), source(mine))
+def _with_changes_of_both(base: Cell | None, course: Cell, own: Cell) -> _Merged:
+    """A cell that the reader and the course have changed in different ways."""
+    if base is None or _kinds(base, course, own) > 1:
+        return _Merged(own, is_conflict=True)
+    text = _with_both_changes(source(base), source(course), source(own))
     if text is None:
-        return _Merged(mine, is_conflict=True)
-    return _Merged({**mine, "source": text.splitlines(keepends=True)})
+        return _Merged(own, is_conflict=True)
+    return _Merged({**own, "source": text.splitlines(keepends=True)})
 
 
 def _kinds(*cells: Cell) -> int:
+    """How many kinds of cells there are among these, such as code and text."""
     return len({cell["cell_type"] for cell in cells})
 
 
-def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
-    """The text with both changes, or None if both changed the same lines.
+def _with_both_changes(base: str, course: str, own: str) -> str | None:
+    """The base text with the course's and the reader's changes; None if these concern one line.
 
-    Lines that both added at the same point follow one another, the course's first.
+    Lines that both have added at the same point follow one another, the course's first.
 
     >>> _with_both_changes("import a, b", "import a", "import os\\nimport a, b")
     'import os\\nimport a'
     """
-    old = before.split("\n")
-    new = theirs.split("\n")
-    own = mine.split("\n")
-    if _has_all_of(Counter(own), Counter(new), Counter(old)):
-        return mine
-    changes = _changes(old, new) + _changes(old, own)
+    base_lines = base.split("\n")
+    course_lines = course.split("\n")
+    own_lines = own.split("\n")
+    # After an earlier merge that was interrupted, the reader's copy contains the change already.
+    if _has_change(Counter(own_lines), Counter(base_lines), Counter(course_lines)):
+        return own
+    changes = _changes(base_lines, course_lines) + _changes(base_lines, own_lines)
     changes.sort(key=lambda change: (change.begin, change.end))
     lines = []
-    done = 0  # lines of the old text
+    done = 0  # how many lines of the base text are in `lines`, or were replaced
     for change in changes:
         if change.begin < done:
             return None
-        lines += old[done : change.begin]
+        lines += base_lines[done : change.begin]
         lines += change.lines
         done = change.end
-    lines += old[done:]
+    lines += base_lines[done:]
     return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class _Change:
-    """The old text's lines from `begin` to `end` are replaced by these."""
+    """The lines of the base text from `begin` to before `end` are replaced by `lines`."""
 
     begin: int
     end: int
     lines: list[str]
 
 
-def _changes(old: list[str], new: list[str]) -> list[_Change]:
+def _changes(base: list[str], changed: list[str]) -> list[_Change]:
+    """The changes that make the changed lines out of the base lines."""
     changes = []
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for kind, begin, end, new_begin, new_end in matcher.get_opcodes():
+    matcher = SequenceMatcher(None, base, changed, autojunk=False)
+    for kind, begin, end, changed_begin, changed_end in matcher.get_opcodes():
         if kind != "equal":
-            changes.append(_Change(begin, end, new[new_begin:new_end]))
+            changes.append(_Change(begin, end, changed[changed_begin:changed_end]))
     return changes
 
 
-def _has_all_of(own: Counter[str], new: Counter[str], old: Counter[str]) -> bool:
-    """Whether the reader's lines contain the course's change already.
-
-    They do after a merge that was interrupted before it was recorded.
-    """
-    if new == old:
+def _has_change(own: Counter[str], base: Counter[str], course: Counter[str]) -> bool:
+    """Whether all lines that the course has added or removed are so in the reader's copy, too."""
+    if course == base:
         return False
-    added = new - old
-    removed = old - new
-    return added <= own - old and removed <= old - own
+    added = course - base
+    removed = base - course
+    return added <= own - base and removed <= base - own
 
 
 def _text(cell: Cell | None) -> tuple[str, str] | None:
-    """What a change is judged by: the cell's kind and its text."""
+    """The kind and the text of a cell. Only if one of them differs is the cell changed."""
     if cell is None:
         return None
     return cell["cell_type"], source(cell)
 
 
-def _order(before: dict[str, Cell], theirs: dict[str, Cell], mine: dict[str, Cell]) -> list[str]:
-    """The reader's order, unless the course has moved its cells: then the course's."""
-    order_before = [id_ for id_ in before if id_ in theirs]
-    order_now = [id_ for id_ in theirs if id_ in before]
+def _order(base: dict[str, Cell], course: dict[str, Cell], own: dict[str, Cell]) -> list[str]:
+    """The ids of all cells in the reader's order; in the course's, if that has changed."""
+    order_before = [id_ for id_ in base if id_ in course]
+    order_now = [id_ for id_ in course if id_ in base]
     if order_before == order_now:
-        return woven(list(mine), list(theirs))
-    return woven(list(theirs), list(mine))
+        return woven(list(own), list(course))
+    return woven(list(course), list(own))
 
 
 def woven(first: list[str], second: list[str]) -> list[str]:
-    """The first list, with the items that only the second one has.
+    """The first list, with the items that only the second list has.
 
-    Each of these stands behind the item that it follows in the second list.
+    Each added item stands behind the item that it follows in the second list.
 
     >>> woven(["a", "b", "c"], ["a", "x", "y", "c"])
     ['a', 'x', 'y', 'b', 'c']
     """
     order = list(first)
-    at = 0
+    at = 0  # where the next item that only the second list has is added
     for item in second:
         if item in first:
             at = order.index(item) + 1
@@ -182,15 +188,16 @@ def woven(first: list[str], second: list[str]) -> list[str]:
     return order
 
 
-def _note(theirs: Cell) -> Cell:
-    """A cell with the course's new text, for below the reader's."""
-    text = source(theirs)
+def _note(course: Cell) -> Cell:
+    """The cell of text that stands below the reader's cell, with the course's new text in it."""
+    text = source(course)
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    language = "python" if theirs["cell_type"] == "code" else "markdown"
+    language = "python" if course["cell_type"] == "code" else "markdown"
     words = f"**{CONFLICT}** Yours stands above. The course's new text:"
     note = f"{words}\n\n{fence}{language}\n{text}\n{fence}"
-    digest = hashlib.sha256(f"{theirs['id']} {text}".encode()).hexdigest()
+    # The same text gets the same id again, so that a second merge adds no second note.
+    digest = hashlib.sha256(f"{course['id']} {text}".encode()).hexdigest()
     return {
         "cell_type": "markdown",
         "id": f"new-{digest[:12]}",

@@ -6,7 +6,7 @@ from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 
 
 def to_come(notebook: Notebook) -> Notebook:
-    """The notebook as if none of its cells had run."""
+    """The notebook without outputs, as if none of its cells had run."""
     cells = [_emptied(cell) for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
@@ -18,7 +18,7 @@ def _emptied(cell: Cell) -> Cell:
 
 
 def for_this_kernel(notebook: Notebook) -> Notebook:
-    """The notebook with the metadata that JupyterLab writes, so that opening it changes nothing."""
+    """The notebook with the metadata that JupyterLab would write when it opens the notebook."""
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     version = sys.version_info
     language = {
@@ -35,13 +35,14 @@ def for_this_kernel(notebook: Notebook) -> Notebook:
 
 
 def with_results(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's notebook with the course's results in cells that are neither changed nor run."""
+    """The reader's notebook with the course's results in cells neither changed nor run."""
     course_cells = {cell["id"]: cell for cell in without_views(course)["cells"]}
     cells = [_with_result(cell, course_cells.get(cell["id"])) for cell in own["cells"]]
     return {**own, "cells": cells}
 
 
 def _with_result(own: Cell, course: Cell | None) -> Cell:
+    """The reader's cell with the course's outputs, if it has none and its code is the course's."""
     if own["cell_type"] != "code" or own.get("outputs"):
         return own
     if not course or source(course) != source(own):

@@ -10,7 +10,7 @@
 
   const pause = () => new Promise((done) => setTimeout(done, FRAME_MS));
 
-  // The cell that the address names, and its notebook's path; null if it names none.
+  // The id of the cell that the address names, and the notebook's path; null if it names none.
   function cellIn(address) {
     const { hash, pathname } = new URL(address);
     const found = hash.match(/^#cell-id=([\w-]+)$/);
@@ -19,7 +19,7 @@
     return { id: found[1], path: afterTree.join("/tree/") };
   }
 
-  // The notebook's panel, as soon as there is one.
+  // Waits for the notebook's panel, and returns it; null if there is none after LONGEST_MS.
   async function notebookAt(app, path) {
     const end = Date.now() + LONGEST_MS;
     while (Date.now() < end) {
@@ -39,6 +39,7 @@
   const MOVES = ["wheel", "keydown", "pointerdown", "touchstart"]; // of the reader
   let calls = 0;
 
+  // Brings the cell into view, and keeps it there for a while, until the reader does something.
   async function goTo(app, { id, path }) {
     calls += 1;
     const mine = calls; // a later call wins
@@ -61,7 +62,7 @@
       if (!isInView(panel, cell)) {
         await notebook.setFragment(`#cell-id=${id}`);
       } else if (notebook.activeCell !== cell) {
-        // Not before it is in view: JupyterLab takes an active cell for one that is.
+        // Not before the cell is in view: JupyterLab assumes that an active cell is.
         notebook.activeCellIndex = notebook.widgets.indexOf(cell);
       }
     }

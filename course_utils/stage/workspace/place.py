@@ -1,6 +1,6 @@
 """Where the course runs: in a clone, installed, or on a JupyterHub.
 
-The contents page and the messages about copies differ with it.
+The contents page and the messages about copies depend on this.
 """
 
 import os
@@ -11,14 +11,16 @@ from course_utils.stage.workspace import copies
 
 @dataclass(frozen=True)
 class Place:
+    """Where the course runs, with what the page and the messages say there."""
+
     kind: str  # "clone", "installed" or "hub"
     remedy: str  # what to do where no copies can be made
     panel: str = ""  # the address at which a hub starts and stops servers
 
 
 def place() -> Place:
-    """The place of this server. If a hub has started it, its environment says so."""
-    base = os.environ.get("JUPYTERHUB_BASE_URL")
+    """The place of this server."""
+    base = os.environ.get("JUPYTERHUB_BASE_URL")  # set by a hub that has started the server
     if base is not None:
         host = os.environ.get("JUPYTERHUB_HOST", "")  # only where each user has a subdomain
         return Place(

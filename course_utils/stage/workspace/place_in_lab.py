@@ -1,4 +1,4 @@
-"""JupyterLab loads `place.js`, which opens a notebook at the cell that the address names."""
+"""Has JupyterLab load `place.js`, which opens a notebook at the cell that the address names."""
 
 import posixpath
 from pathlib import Path
@@ -14,16 +14,17 @@ FILE = "place.js"
 
 
 def open_at_the_named_cell(server: ServerApp) -> None:
-    """Serve the file, and list it among the extensions in the configuration of each page."""
+    """Serve `place.js`, and list it among JupyterLab's extensions in each page's configuration."""
     settings = server.web_app.settings
     folder = url_path_join(settings["base_url"], ADDRESS)
     address = url_path_join(folder, FILE)
     hook_before = settings.get("page_config_hook")
 
     def with_place(handler: JupyterHandler, page_config: dict) -> dict:
+        """Add `place.js` to a page's configuration. The server calls this hook for each page."""
         if hook_before:
             page_config = hook_before(handler, page_config)
-        # JupyterLab looks for all extensions below one address, and this file lies elsewhere.
+        # JupyterLab looks for all extensions below one address, and `place.js` lies elsewhere.
         load = posixpath.relpath(address, f"{page_config['fullLabextensionsUrl']}/{NAME}")
         ours = {"name": NAME, "load": load, "extension": "./extension"}
         extensions = page_config.setdefault("federated_extensions", [])

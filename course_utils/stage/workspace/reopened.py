@@ -1,6 +1,7 @@
-"""A notebook that is opened again shows pictures of labs whose kernel is gone or was restarted.
+"""A notebook that is opened again shows pictures of the labs whose kernel no longer has them.
 
-Without this, JupyterLab shows “Error displaying widget: model not found” in their place.
+A kernel that has ended or was restarted has no labs. In their place, JupyterLab would show
+“Error displaying widget: model not found”.
 """
 
 from jupyter_core.utils import ensure_async
@@ -11,19 +12,20 @@ from course_utils.stage.workspace.outputs import without_views
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
-    """Change what the server answers when a page asks for a notebook. The file stays as it is."""
+    """Change the notebooks that the server sends to pages. Their files stay as they are."""
     contents = server.contents_manager
     kernels = server.kernel_manager
     get = contents.get
     restart_kernel = kernels.restart_kernel
     list_sessions = server.session_manager.list_sessions
-    restarted = set()  # the ids of kernels, which a restart keeps
+    restarted = set()  # the ids of restarted kernels, since a restart does not change an id
 
     async def noting_restart(kernel_id: str, *arguments: object, **options: object) -> None:
         restarted.add(kernel_id)
         await ensure_async(restart_kernel(kernel_id, *arguments, **options))
 
     async def has_its_labs(path: str) -> bool:
+        """Whether the notebook's kernel runs, and was not restarted since it made the labs."""
         for session in await ensure_async(list_sessions()):
             if session["path"] == path.strip("/") and session["kernel"]["id"] not in restarted:
                 return True

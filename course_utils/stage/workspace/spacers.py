@@ -1,14 +1,14 @@
-"""The spacer below a guess, which keeps what follows out of view until the guess is made."""
+"""The spacer below a guess: it keeps what follows out of view until the guess is made."""
 
 from collections.abc import Sequence
 
 from course_utils.stage.notebook.files import Cell, Notebook
 from course_utils.stage.notebook.outline import outline
 
-# The stored output of a guess that is still to come. It fills the window, so that nothing of the
-# answer is in it; and it goes as soon as the cell runs, as any output does.
+# The spacer is the stored output of the cell of a guess. It fills the window, so that the answer is
+# not in view, and disappears as soon as the cell runs, as any output does.
 SPACER_LINES = 38
-WITHIN = 3  # a guess is answered within so many code cells
+WITHIN = 3  # the code cells below a guess among which one shows the answer
 WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
@@ -34,6 +34,7 @@ def with_spacers(notebook: Notebook) -> Notebook:
 
 
 def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
+    """Whether the guess's cell has not run, and none of the cells below has an output."""
     if guess["outputs"] or guess["execution_count"] is not None:
         return False
     return not any(cell["outputs"] for cell in below)

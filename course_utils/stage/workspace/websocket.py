@@ -1,9 +1,9 @@
 """A kernel's messages reach the page without delay.
 
 A kernel answers a slider with three or four messages in a row, most of them small. Nagle's
-algorithm, which Jupyter's server leaves on, holds a small one back until the browser has
-acknowledged the one before it. The system delays that acknowledgement in turn, on Linux by up to
-40 ms. `make latency` shows what it costs.
+algorithm, which Jupyter's server leaves on, holds a small message back until the browser has
+acknowledged the one before. The browser's system delays that acknowledgement in turn, on Linux by
+up to 40 ms. `make latency` shows what this costs.
 """
 
 import asyncio

@@ -66,9 +66,9 @@
   const waitingLab = (node) =>
     node.querySelector(".course-waits:not(.jupyter-widgets-disconnected)");
 
-  // What has to be seen of a cell: of one with a lab, the lab and its controls; of one that asks,
-  // the code or the wall of guesses; of any other, all of it. The space that keeps the rest away
-  // is not part of that.
+  // The top and bottom of the part of a cell that has to be seen: of a cell with a lab, the lab and
+  // its controls; of a cell that waits for a typed guess, the code or the wall of guesses; of any
+  // other cell, all of it. The space that keeps the rest away is not counted.
   function boxOf({ node }) {
     const lab = node.querySelector(".course-lab");
     const isHeld = node.classList.contains(HELD);
@@ -85,7 +85,7 @@
     return { top, bottom: Math.max(top, ...bottoms) + (hasHint ? HINT : 0) };
   }
 
-  // Whether at least half of it is in the window, or it fills at least half of the window.
+  // Whether at least half of the cell is in the window, or fills at least half of the window.
   function isSeen(scroller, cell) {
     const seen = scroller.getBoundingClientRect();
     const whole = cell.node.getBoundingClientRect();
@@ -96,7 +96,7 @@
     return height >= Math.min(seen.height, bottom - top) / 2;
   }
 
-  // Put the cell back where it was, or as near to that as lets all of it be seen.
+  // Scroll so that the cell's top is at `was` again, or as near to it as lets all of it be seen.
   function bringIntoView(scroller, cell, was = topOf(cell.node)) {
     const seen = scroller.getBoundingClientRect();
     const { top, bottom } = boxOf(cell);
@@ -105,11 +105,12 @@
     const below = bottom - back + MARGIN - seen.bottom; // positive if the bottom is
     let by = back;
     if (above < 0) by += above;
-    else if (below > 0) by += Math.min(above, below);
+    else if (below > 0) by += Math.min(above, below); // the top stays in view
     scrollBy(scroller, by);
   }
 
-  // Before an audience, what asks comes to the top, as the presentation's style does with cells.
+  // Before an audience, a cell that asks for a guess comes to the top. The presentation's style
+  // does the same with other cells.
   function bringToTheTop(scroller, { node }) {
     const hasLab = node.querySelector(".course-lab") !== null;
     const shown = hasLab ? node.querySelector(".jp-Cell-outputWrapper") : node;
@@ -127,14 +128,15 @@
     return false;
   }
 
-  // Only the last cell that was ever kept in view is still moved; after `leave`, none is.
+  // The number of the latest cell that is kept in view. An earlier cell is no longer moved, and
+  // after `leave` none is.
   let watched = 0;
   const leave = () => { watched += 1; };
 
   // Keep the cell's lab in view while it is drawn, until the reader does something. With `always`,
-  // a cell without a lab is kept in view, too. `ends` is the promise of the cell's run, `was` where
-  // the cell was before, and `former` the lab that the run replaces. Without `moves`, the cell is
-  // only brought to the top.
+  // a cell without a lab is kept in view, too. `ends` is the promise of the cell's run, `was` the
+  // cell's top before it, and `former` the lab that the run replaces. Without `moves`, the cell is
+  // only brought to the top, and that only while it waits for a guess.
   function keep(scroller, cell, ends, { always, moves, was, former }) {
     leave();
     const mine = watched;
@@ -156,7 +158,7 @@
       const waitsForLab = !isDrawn && hasEnded && showsWidget(cell);
       const isQuiet = hasEnded && now - changed > (waitsForLab ? SOON_MS : QUIET_MS);
       const isTyped = node.classList.contains(TYPED);
-      // From here on the space of the lab itself keeps the rest away.
+      // From here on, a space in the lab itself keeps the rest away.
       if ((isDrawn || isQuiet) && !isTyped) node.classList.remove(HELD);
 
       const isHeld = node.classList.contains(HELD);
@@ -193,8 +195,8 @@
       keep(scroller, cell, ends, { always, moves, was: topsBefore.get(cell), former });
     }
 
-    // What the reader saw when the key went down. JupyterLab scrolls before it says that a cell
-    // runs, so it is noted for each event after which a cell may run.
+    // What the reader saw when the key went down. JupyterLab scrolls before it reports that a cell
+    // runs, so this is noted at each event after which a cell may run.
     let seenBefore = new Set();
     let topsBefore = new Map(); // by cell
 
@@ -238,7 +240,8 @@
     }
     window.addEventListener("keydown", goOnFromLab, true);
 
-    // Let what the cells above held come into view; returns whether there was any.
+    // Take away the space below the cells above that kept the rest out of view; returns whether
+    // there was any.
     function liftAbove(widgets) {
       const held = widgets.filter(({ node }) => node.classList.contains(HELD));
       for (const { node } of held) node.classList.remove(HELD, TYPED);
@@ -276,9 +279,9 @@
     });
   }
 
-  // A notebook can begin anew on the contents page while it is open here. What was written is saved
-  // before that, and the file is read again afterwards. Otherwise JupyterLab's next save would
-  // offer to overwrite the file.
+  // The contents page can reset a notebook while it is open here. JupyterLab then saves first what
+  // was written, and reads the file again afterwards. Otherwise its next save would offer to
+  // overwrite the file.
   const SAME_MS = 500; // two times of a file that are so near are one, as they are for JupyterLab
 
   function followTheDisk(app) {
