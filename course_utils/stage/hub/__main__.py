@@ -1,7 +1,8 @@
 """A JupyterHub on this machine, where any name is a student with a folder of its own.
 
-`make hub` calls it, for trying: all servers run as whoever starts it, and what was done is deleted
-when it stops. Nobody else reaches it, because it listens on loopback only and asks for a password.
+`make hub` starts this hub, for trying. All servers run as the user who starts it, and all folders
+are deleted when the hub stops. Nobody else reaches the hub, because it listens on loopback only and
+asks for a password.
 """
 
 import argparse
@@ -26,8 +27,8 @@ HELP = (
 
 
 def main(port: int, password: str, instructor: str) -> None:
-    """Serve until it is stopped with Ctrl+C."""
-    warnings.simplefilter("ignore")  # JupyterHub's are for those who develop it
+    """Run the hub until it is stopped with Ctrl+C. `instructor` may be empty."""
+    warnings.simplefilter("ignore")  # JupyterHub's warnings are for its own developers
     os.environ["COURSE_INSTRUCTORS"] = instructor
     os.environ["COURSE_ROOM_PORT"] = str(free_port())
     url = f"http://127.0.0.1:{port}"
@@ -45,7 +46,7 @@ def main(port: int, password: str, instructor: str) -> None:
 
 
 def local(port: int, password: str, folder: Path) -> Config:
-    """The settings: loopback only, one password, and a home for each name in that folder."""
+    """The hub's settings: loopback only, one password, and a home in `folder` for each name."""
     config = Config()
     config.JupyterHub.update(
         bind_url=f"http://127.0.0.1:{port}",
@@ -55,7 +56,7 @@ def local(port: int, password: str, folder: Path) -> Config:
         log_level="WARN",
     )
     config.SharedPasswordAuthenticator.user_password = password
-    # A folder is called after the name, so not every character is allowed.
+    # A student's folder is called after the name, so a name may not have all characters.
     config.Authenticator.update(allow_all=True, username_pattern=r"\w[\w.-]*")
     config.ConfigurableHTTPProxy.update(
         command=[str(BIN / "configurable-http-proxy")],
@@ -71,9 +72,9 @@ def local(port: int, password: str, folder: Path) -> Config:
 
 
 def free_port(asked: str = "0") -> int:
-    """The port that was asked for, or any free one for "0".
+    """The port that was asked for, or any free port for "0".
 
-    If it is taken, or is no port, argparse shows the error's sentence.
+    ArgumentTypeError, whose message argparse shows, if that port is taken, or there is none.
     """
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,6 +91,7 @@ def free_port(asked: str = "0") -> int:
 
 
 def long_enough(password: str) -> str:
+    """The password itself; ArgumentTypeError if JupyterHub would refuse it."""
     if len(password) < 8:
         raise argparse.ArgumentTypeError(
             "JupyterHub wants 8 characters or more. Leave it out, and one is drawn."

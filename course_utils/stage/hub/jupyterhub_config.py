@@ -1,11 +1,11 @@
-"""What a JupyterHub on one machine has to be told about the course.
+"""The course's settings for a JupyterHub on one machine.
 
-`make hub` loads it. So does The Littlest JupyterHub, from its folder jupyterhub_config.d; for
-Kubernetes, values.yaml says the same.
+`make hub` loads this file. So does The Littlest JupyterHub, from its folder jupyterhub_config.d. On
+Kubernetes, values.yaml has the same settings, but not the room, on whose page a whole class
+guesses, because the hub's own image does not have the course.
 
-The room's page, on which a whole class guesses, is set up here alone: on Kubernetes, the hub's own
-image does not have the course. It is set up if COURSE_INSTRUCTORS names somebody in the hub's
-environment. COURSE_PYTHON is the Python that has the course.
+The room is set up if COURSE_INSTRUCTORS, in the hub's environment, names somebody. COURSE_PYTHON is
+the Python that has the course.
 """
 
 import os
@@ -18,15 +18,16 @@ c = get_config()  # noqa: F821
 
 c.Spawner.default_url = "/contents"
 c.Spawner.args = ["--ServerApp.jpserver_extensions=course_utils.stage.workspace=True"]
-# Each server believes that all cores are its own, and a hundred of them would get in each other's
-# way. The results that the notebooks have stored were computed by one thread, too.
+# Otherwise each of a hundred servers would use as many threads as there are cores, and they would
+# get in each other's way. The notebooks' stored results were computed by one thread, too.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 c.Spawner.http_timeout = 120  # forty servers that start at once take turns at the cores
 
 
 def refused(status: int, words: str) -> HTTPError:
+    """The error to raise, with words that the hub shows to the user."""
     error = HTTPError(status, words)
-    error.jupyterhub_message = words  # the hub's page shows it
+    error.jupyterhub_message = words  # the hub's page shows this attribute
     return error
 
 
@@ -46,14 +47,14 @@ if instructors:
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
 
     def wall(spawner: Spawner) -> str:
-        """The wall's address for a server that presents; "" for any other, which asks nobody."""
+        """The address of the wall, if the server presents a notebook; else an empty string."""
         presents = spawner.name and spawner.user.name in instructors
         return "/services/room/wall/" if presents else ""
 
     def presenting(spawner: Spawner) -> None:
-        """Make a named server present the notebook that it is called after.
+        """Make a named server present the notebook whose number is its name.
 
-        Only instructors may start one.
+        Servers without a name are ordinary ones. Only instructors may start a named one.
         """
         if not spawner.name:
             return
@@ -65,7 +66,7 @@ if instructors:
             )
         present = [python, "-m", "course_utils.stage.hub.presenting", spawner.name]
         spawner.cmd = [*present, *spawner.cmd[1:]]
-        spawner.args = []  # without the contents page, since what runs is a copy
+        spawner.args = []  # without the contents page, since the notebook that runs is a copy
 
     c.Spawner.environment["COURSE_ROOM"] = wall
     c.JupyterHub.allow_named_servers = True

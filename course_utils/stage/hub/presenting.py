@@ -1,7 +1,8 @@
 """On a hub, an instructor's server that presents: `make present`, with the hub's log-in and wall.
 
-The hub runs `python -m course_utils.stage.hub.presenting 04` for a named server called 04. What
-runs is a copy with settings of its own, so the instructor's own JupyterLab stays as it is.
+For a named server called 04, the hub runs `python -m course_utils.stage.hub.presenting 04`. It
+presents a copy of notebook 4 with settings of its own, so the instructor's JupyterLab stays as it
+is.
 """
 
 import os
@@ -17,10 +18,11 @@ LISTENS = "--ip="
 def serve(options: list[str]) -> None:
     """Start JupyterLab behind the hub's log-in, open at the notebook.
 
-    It gets two of the options in other ways: the hub tells it where to listen, and the environment
-    what opens first.
+    `options` are those of `make present`. Two of them are left out: the hub sets where the server
+    listens, and an environment variable sets what opens first.
     """
-    from jupyterhub.singleuser import main  # reads what `present` has put into the environment
+    # Only now, because this import reads what `present` has put into the environment.
+    from jupyterhub.singleuser import main
 
     opens = next(option for option in options if option.startswith(OPENS))
     os.environ["JUPYTERHUB_DEFAULT_URL"] = opens.removeprefix(OPENS)

@@ -1,8 +1,8 @@
 """The room on a JupyterHub: a service that the hub starts.
 
-Whoever is logged in may guess, and instructors see the wall. The hub's environment says where the
-service listens; COURSE_INSTRUCTORS names who may see the wall. A user has one guess, stored under
-a string that only this process can make of the name.
+Whoever is logged in may guess, and the users in COURSE_INSTRUCTORS see the wall. The hub passes the
+address of the service in the environment. A user has one guess, which is stored under a pseudonym
+that only this process can make from the user's name.
 """
 
 import asyncio
@@ -22,25 +22,27 @@ from course_utils.stage.poll import apps
 from course_utils.stage.poll.gate import BOUNDS
 from course_utils.stage.poll.rounds import Room
 
-SECRET = secrets.token_bytes(32)
+SECRET = secrets.token_bytes(32)  # makes pseudonyms of names
 
 
 async def main() -> None:
+    """Serve the room's pages until the hub ends this process."""
     hub = HubOAuth.instance()
     room = Room()
     prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     instructors = os.environ["COURSE_INSTRUCTORS"].split()
 
-    async def phone(asking: apps.Handler) -> str | None:
-        """The string under which this user's guess is stored; None if they may not guess."""
-        name = await name_of(asking, hub)
+    async def guesser(handler: apps.Handler) -> str | None:
+        """The pseudonym under which this user's guess is stored; None if they may not guess."""
+        name = await name_of(handler, hub)
         if not name:
             return None
         pseudonym = hmac.digest(SECRET, name.encode(), "sha256").hex()
         return pseudonym if room.admit(pseudonym) else None
 
-    async def presenter(asking: apps.Handler) -> str | None:
-        name = await name_of(asking, hub)
+    async def presenter(handler: apps.Handler) -> str | None:
+        """The instructor's name; None if nobody is logged in. HTTPError for other users."""
+        name = await name_of(handler, hub)
         if name and name not in instructors:
             raise HTTPError(403)
         return name
@@ -48,29 +50,30 @@ async def main() -> None:
     kept = Path(os.environ.get("COURSE_ROOMS", "rooms"))
     wall_pages = apps.wall(room, apps.PAGES, kept, prefix)
     wall = (f"{prefix}wall/", apps.Door(presenter, framed="'self'"), wall_pages)
-    phones = (prefix, apps.Door(phone), apps.phones(room))
+    phones = (prefix, apps.Door(guesser), apps.phones(room))
     back = [(f"{prefix}oauth_callback", HubOAuthCallbackHandler)]
     app = apps.application(wall, phones, more=back, cookie_secret=secrets.token_bytes(32))
-    where = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
-    HTTPServer(app, xheaders=True, **BOUNDS).listen(where.port, where.hostname)
-    await asyncio.Event().wait()
+    address = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
+    HTTPServer(app, xheaders=True, **BOUNDS).listen(address.port, address.hostname)
+    await asyncio.Event().wait()  # for ever
 
 
-async def name_of(asking: apps.Handler, hub: HubOAuth) -> str | None:
-    """The user who asks. Somebody who is not logged in is sent to the hub's log-in.
+async def name_of(handler: apps.Handler, hub: HubOAuth) -> str | None:
+    """The name of the user who has sent the request; None if nobody is logged in.
 
-    A request that is not for a page, such as a script's, is refused instead.
+    Then the browser is sent to the hub's log-in. A request that is not for a page, such as one of a
+    page's script, is refused instead.
     """
-    token = asking.get_secure_cookie(hub.cookie_name)
+    token = handler.get_secure_cookie(hub.cookie_name)
     if token:
-        session = hub.get_session_id(asking)
+        session = hub.get_session_id(handler)
         user = await hub.user_for_token(token.decode(), session_id=session, sync=False)
         if user and hub.check_scopes(hub.access_scopes, user):
             return user["name"]
-    if "text/html" not in asking.request.headers.get("Accept", ""):
+    if "text/html" not in handler.request.headers.get("Accept", ""):
         raise HTTPError(403)
-    state = hub.set_state_cookie(asking, next_url=asking.request.uri)
-    asking.redirect(url_concat(hub.login_url, {"state": state}))
+    state = hub.set_state_cookie(handler, next_url=handler.request.uri)
+    handler.redirect(url_concat(hub.login_url, {"state": state}))
     return None
 
 
