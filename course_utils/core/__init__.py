@@ -1,1 +1,1 @@
-"""What every notebook needs: how a number is said, predicted from shapes alone, and measured."""
+"""What every notebook needs: how a number is written, predicted from shapes alone, and measured."""

@@ -1,7 +1,8 @@
-"""The text of an `accountant.py`: which terms are the reader's, and how one more becomes theirs.
+"""The text of an `accountant.py`: which terms the reader has written, and how one more is put in.
 
-The file is a whole program at any time: a term that is not the reader's yet is the course's, and
-its first line says so. Nothing here runs the file, since the workspace's server reads it, too.
+The file is a whole program at any time: a term that the reader has not written yet is the course's,
+and its first line ends in MARK. Nothing here runs the file, since the workspace's server reads it,
+too.
 """
 
 import ast
@@ -36,22 +37,23 @@ def ours() -> str:
 
 
 def program_text(path: Path) -> str:
-    """The file's text; ValueError if Python cannot read it."""
+    """The text of the file. ValueError, with the reason, if it cannot be read or is no Python."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         statements(text)
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
-    except (OSError, ValueError, RecursionError, MemoryError) as error:  # a folder, or no text
+    except (OSError, ValueError, RecursionError, MemoryError) as error:  # such as a folder
         why = getattr(error, "strerror", None)
         raise ValueError(why or "it cannot be read as Python") from error
     return text
 
 
 def statements(text: str) -> dict[str, str]:
-    """Each statement with the blank lines and comments above it, by what it defines.
+    """Each statement's text, with the blank lines and comments above it, by what it defines.
 
-    The end of the file is under "".
+    An assignment is known by its left side, and a statement that defines nothing by its own text.
+    What stands behind the last statement is under "".
     """
     lines = text.split("\n")
     found = {}
@@ -62,7 +64,7 @@ def statements(text: str) -> dict[str, str]:
             name, _, _ = ast.unparse(node).partition("= ")
         while name in found:
             name += " again"
-        if node.end_lineno > begin:  # otherwise it is on the last line of the one before
+        if node.end_lineno > begin:  # otherwise it shares the last line of the one before
             found[name] = "\n".join(lines[begin : node.end_lineno])
             begin = node.end_lineno
     found[""] = "\n".join(lines[begin:])
@@ -70,13 +72,16 @@ def statements(text: str) -> dict[str, str]:
 
 
 def theirs(text: str) -> list[str]:
-    """The terms that are the reader's."""
+    """The names of the terms that the reader has written: those without the course's mark."""
     written = statements(text)
     return [name for name in TERMS if name in written and MARK not in written[name]]
 
 
 def with_term(text: str, name: str, function: str) -> str:
-    """The file's text, with this function in place of the one of the same name."""
+    """The file's text, with the text `function` in place of the function that is called `name`.
+
+    ValueError if the file has no such function, or if the new one is called something else.
+    """
     written = statements(text)
     former = written.get(name, "")
     begins = re.search(rf"^def {name}\b", former, re.MULTILINE)

@@ -35,7 +35,7 @@ class Machine:
     has_data_sheet: bool = True
 
     def peak(self, dtype: str) -> Number:
-        """The dense peak for that dtype, or a sentence on the dtypes that the sheet has."""
+        """The dense peak for that dtype. ValueError, with the sheet's dtypes, if it has none."""
         if dtype not in self.peak_flop_per_sec:
             known = ", ".join(self.peak_flop_per_sec)
             raise ValueError(f"No dense peak for {dtype!r} on {self.name}. There are: {known}.")
@@ -43,11 +43,12 @@ class Machine:
 
 
 def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
+    """FLOP/s by dtype, of the rates of that kind: "dense", "sparse" or "searched"."""
     return {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
 
 
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
-    """A machine of the table, which has TFLOP/s and GB as data sheets do."""
+    """The machine of an entry of the table, which is in TFLOP/s and GB as data sheets are."""
     return Machine(
         name,
         _rates(printed, "dense"),
@@ -68,16 +69,16 @@ MACHINES: dict[str, Machine] = {
 
 
 def machine_named(name: str) -> Machine:
-    """The machine of that name, or a sentence on which names there are."""
+    """The machine of that name. ValueError, with the names there are, if there is none."""
     if name not in MACHINES:
         raise ValueError(f"There is no machine {name!r} here. There are: {', '.join(MACHINES)}.")
     return MACHINES[name]
 
 
 def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
-    """The sheet of a GPU, by torch's name for it and by its memory.
+    """The data sheet of a GPU, by torch's name for the GPU and its memory; None if unknown.
 
-    Memory is asked for because GPUs of one name come in several sizes.
+    The name alone is not enough, because GPUs of one name come with memories of several sizes.
     """
     for name, printed in _TABLE.items():
         same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15

@@ -1,4 +1,4 @@
-"""What an einsum pattern says: its dimensions, its loops, and what each order of multiplying costs.
+"""An einsum pattern: its dimensions, its loops, and the cost of each order of multiplying.
 
 A pattern is written as in einops, "b i h, b j h -> b i j": operands, each a list of named
 dimensions, and the dimensions that are kept. The others are summed.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 LONGEST = 400  # characters
-MOST_OPERANDS = 12  # to compare the orders of; each operand more takes three times as long
+MOST_OPERANDS = 12  # whose orders are compared; each operand more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
 LETTERS = string.ascii_letters
 
@@ -55,7 +55,10 @@ class Einsum:
         return tuple(name for name in self.summed if held[name] == 1)
 
     def role(self, name: str) -> str:
-        """Summed if the result lacks it, batch if all operands have it, and otherwise kept.
+        """The dimension's role: "summed", "batch" or "kept".
+
+        It is summed if the result lacks it, a batch dimension if all of several operands have it,
+        and otherwise kept.
 
         >>> pattern = parsed("b i h, b j h -> b i j")
         >>> [f"{name}: {pattern.role(name)}" for name in pattern.names]
@@ -92,7 +95,7 @@ class Einsum:
 
 
 def parsed(pattern: str) -> Einsum:
-    """Take a pattern apart.
+    """The pattern, taken apart. ValueError, with the place marked, if it is no einsum.
 
     >>> parsed("b d, d k -> b k")
     Einsum(operands=(('b', 'd'), ('d', 'k')), output=('b', 'k'))
@@ -120,7 +123,10 @@ def parsed(pattern: str) -> Einsum:
 
 
 def _arrow(pattern: str) -> int:
-    """The position of the pattern's arrow, or a sentence if it has none, or a second one."""
+    """The position of the pattern's arrow.
+
+    ValueError if there is no arrow or a second one, or if a comma follows the arrow.
+    """
     example = f" A pattern looks like {EXAMPLE}."
     arrow = pattern.find("->")
     if arrow < 0:
@@ -137,15 +143,20 @@ def _arrow(pattern: str) -> int:
 
 
 def _names(pattern: str, start: int, end: int) -> dict[str, int]:
-    """The names of one operand or of the result, each with its position in the pattern."""
+    """The names of one operand or of the result, each with its position in the pattern.
+
+    They stand in the pattern from `start` to `end`. ValueError if something there is no name.
+    """
     found: dict[str, int] = {}
+    # Each match is a name, several dots, or one other character.
     for match in re.finditer(r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
         name = match[0]
         at = start + match.start()
         # Python takes two names for one if they are the same in this normal form.
-        normal = unicodedata.normalize("NFKC", name) == name
-        if not (normal and name.isidentifier() and name.strip("_") == name):
-            raise _mistake(pattern, at, at + len(name), _why_not(name))
+        is_normal = unicodedata.normalize("NFKC", name) == name
+        has_outer_underscore = name.strip("_") != name  # einops allows none
+        if not (is_normal and name.isidentifier()) or has_outer_underscore:
+            raise _mistake(pattern, at, at + len(name), _why_no_name(name))
         if name in found:
             what = (
                 f"{name} stands twice in one place, which would take a diagonal: "
@@ -156,7 +167,8 @@ def _names(pattern: str, start: int, end: int) -> dict[str, int]:
     return found
 
 
-def _why_not(name: str) -> str:
+def _why_no_name(name: str) -> str:
+    """Why this piece of a pattern does not name a dimension."""
     if name.startswith("."):
         return "here every dimension needs a name, so no dots"
     if name in ("(", ")"):
@@ -167,6 +179,7 @@ def _why_not(name: str) -> str:
 
 
 def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
+    """An error that marks the pattern from `start` to `end`, and says what is wrong there."""
     marked = f"{pattern[:start]}▸{pattern[start:end]}◂{pattern[end:]}"
     return ValueError(f"In “{marked}”, at ▸◂: {what}.{hint}")
 
@@ -209,7 +222,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
-    """Each dimension's name in the loops, with a _ behind it if the loops use that name already."""
+    """Each dimension's name in the loops: its own, or with a _ behind it if that is taken."""
     taken = {"result", "total", "range", *keyword.kwlist}
     for place in range(len(einsum.operands)):
         taken.add(operand_name(place))
@@ -229,7 +242,7 @@ def operand_name(place: int) -> str:
 class Order:
     """One way to multiply all operands in pairs."""
 
-    tree: Tree  # the pairs
+    tree: Tree  # which operands and products are multiplied with each other
     flops: int
     largest: int  # elements of the largest product, intermediate or result
 
@@ -247,13 +260,12 @@ def _tree_text(tree: Tree) -> str:
 
 
 def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = False) -> list[Order]:
-    """Every order with its cost, the cheapest first: 15 of four operands, 105 of five.
+    """Every order with its cost, the cheapest first: 15 for four operands, 105 for five.
 
     Before a pair is multiplied, the dimensions that one operand alone has are summed. That sum
-    counts 0, as all additions without a product do. A pair that sums a dimension which both have is
-    a matrix product, or several: it costs 2 FLOPs for each combination of the dimensions that are
-    left. Where a pair sums nothing that both have, each combination is one multiplication, and
-    costs 1; torch's counter, which counts matrix products only, says 0 there.
+    counts 0, as all additions without a product do. A pair that sums a dimension which both have
+    costs 2 FLOPs for each combination of the dimensions that are left. Any other pair costs 1 for
+    each: torch's counter, which counts matrix products only, counts 0 there.
 
     >>> pattern, sizes = parsed("a b, b c, c d -> a d"), {"a": 64, "b": 4, "c": 64, "d": 4}
     >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
@@ -268,18 +280,19 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def orders_of(group: int) -> list[Order]:
+        """The orders in which the operands of a group can be multiplied with each other."""
         if group.bit_count() == 1:
             place = group.bit_length() - 1
             return [Order(place, 0, 0)]
         found = []
-        size = groups.volume(groups.left(group))
+        elements = groups.volume(groups.kept(group))
         for half in _halves(group):
             others = group ^ half
             pair_flops = groups.pair_flops(half, others)
             for first, second in itertools.product(orders_of(half), orders_of(others)):
                 tree = (first.tree, second.tree)
                 flops = first.flops + second.flops + pair_flops
-                largest = max(first.largest, second.largest, size)
+                largest = max(first.largest, second.largest, elements)
                 found.append(Order(tree, flops, largest))
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
@@ -294,27 +307,31 @@ class _Groups:
     def __init__(self, einsum: Einsum, sizes: Mapping[str, int]) -> None:
         self.einsum = einsum
         self.sizes = sizes
-        self.left = cache(self._left)
+        self.kept = cache(self._kept)
 
-    def _left(self, group: int) -> frozenset[str]:
-        """The dimensions that a group's product keeps, for the result or an operand outside."""
+    def _kept(self, group: int) -> frozenset[str]:
+        """The dimensions of a group's product that the result or an operand outside needs."""
         inside = set()
-        wanted = {*self.einsum.output}
+        needed_outside = {*self.einsum.output}
         for n, names in enumerate(self.einsum.operands):
             is_inside = group >> n & 1
             if is_inside:
                 inside.update(names)
             else:
-                wanted.update(names)
-        return frozenset(inside & wanted)
+                needed_outside.update(names)
+        return frozenset(inside & needed_outside)
 
     def volume(self, names: frozenset[str]) -> int:
+        """The number of combinations of these dimensions: the elements of a tensor with them."""
         return math.prod(self.sizes[name] for name in names)
 
     def pair_flops(self, first: int, second: int) -> int:
-        """The FLOPs of multiplying two groups: 2 for each combination if that sums, 1 otherwise."""
-        both = self.left(first) | self.left(second)
-        summed = both - self.left(first | second)
+        """The FLOPs of multiplying the products of two groups.
+
+        Each combination of their dimensions costs 2 if a dimension is summed, and 1 otherwise.
+        """
+        both = self.kept(first) | self.kept(second)
+        summed = both - self.kept(first | second)
         if summed:
             return 2 * self.volume(both)
         return self.volume(both)
@@ -322,7 +339,7 @@ class _Groups:
 
 def _halves(group: int) -> Iterator[int]:
     """Yield each way to split a group in two, as the half that has the group's first operand."""
-    first = group & -group
+    first = group & -group  # the lowest bit
     half = (group - 1) & group
     while half:
         if half & first:

@@ -1,7 +1,7 @@
 """Number formats, bit by bit: what a pattern of bits means, and which pattern a number becomes.
 
-A format is three fields side by side: a sign bit, an exponent, a fraction. Nothing here asks the
-computer's own floats how it is done: `encode` works on exact fractions, `decode` is the formula.
+A format is three fields side by side: a sign bit, an exponent, a fraction. Nothing here relies on
+how the computer's own floats round: `encode` works on exact fractions, `decode` is the formula.
 """
 
 import math
@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Format:
-    """A sign bit, `exponent_bits`, `fraction_bits`, and what the largest exponent stands for."""
+    """A number format: a sign bit, `exponent_bits` and `fraction_bits`.
+
+    Patterns beyond the largest number may stand for infinity and NaN.
+    """
 
     name: str
     exponent_bits: int
@@ -53,7 +56,7 @@ class Format:
     def max_bits(self) -> int:
         """The pattern of the largest finite number."""
         if self.has_infinity:
-            special = 2**self.fraction_bits  # infinity, and the patterns of NaN
+            special = 2**self.fraction_bits  # patterns: infinity's and NaN's
         elif self.has_nan:
             special = 1
         else:
@@ -62,7 +65,7 @@ class Format:
 
     @property
     def nan_bits(self) -> int | None:
-        """The pattern that NaN is stored as, if the format has one."""
+        """The pattern that NaN is stored as; None if the format has no NaN."""
         if not self.has_nan:
             return None
         after_the_largest = self.max_bits + 1
@@ -72,6 +75,7 @@ class Format:
 
     @property
     def max(self) -> float:
+        """The largest finite number."""
         exponent, steps = self.largest
         return math.ldexp(steps, exponent - self.fraction_bits)
 
@@ -121,7 +125,7 @@ class Fields(NamedTuple):
 
 
 def format_named(fmt: str) -> Format:
-    """The format of that name, or a sentence that lists the names there are."""
+    """The format of that name. ValueError, with the names there are, if there is none."""
     if fmt not in FORMATS:
         raise ValueError(
             f"There is no number format {fmt!r} here. There are: {', '.join(FORMATS)}."
@@ -153,6 +157,7 @@ def kind(bits: int, fmt: str) -> str:
 
 
 def _kind(f: Format, exponent: int, fraction: int) -> str:
+    """What a pattern with these two fields is, as in `kind`."""
     without_sign = exponent << f.fraction_bits | fraction
     if without_sign > f.max_bits:
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
@@ -162,7 +167,9 @@ def _kind(f: Format, exponent: int, fraction: int) -> str:
 
 
 def decode(bits: int, fmt: str) -> float:
-    """(-1)^sign * 1.fraction * 2^(exponent - bias), and its three exceptions.
+    """The value of a pattern: (-1)^sign * 1.fraction * 2^(exponent - bias).
+
+    The exceptions are NaN, infinity, and subnormals with zero.
 
     >>> decode(0b0_01111100_01000000000000000000000, "fp32")
     0.15625
@@ -186,8 +193,9 @@ def decode(bits: int, fmt: str) -> float:
 def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
     """The pattern whose value is nearest to x; of two equally near, the one that ends in 0.
 
-    Beyond the largest number, it is infinity where the format has one, NaN in E4M3, and the largest
-    number in E2M1, which has neither. With `saturate`, it is the largest number in every format.
+    If x is beyond the largest number, the pattern is infinity's where the format has one, NaN's in
+    E4M3, and the largest number's in E2M1, which has neither. With `saturate`, it is the largest
+    number's in every format.
 
     >>> f"{encode(0.15625, 'fp32'):032b}"
     '00111110001000000000000000000000'
@@ -203,7 +211,8 @@ def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
 
 
 def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) -> int:
-    if magnitude != magnitude:
+    """The pattern of a number that is not negative. ValueError for NaN, if the format has none."""
+    if magnitude != magnitude:  # NaN
         if f.nan_bits is None:
             raise ValueError(
                 f"{f.name} has no NaN: every one of its {2**f.bits} patterns is a number."
@@ -220,7 +229,10 @@ def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) ->
 
 
 def _rounded(magnitude: float | Fraction, f: Format) -> tuple[int, int]:
-    """(exponent, steps): the magnitude as steps * 2^(exponent - fraction bits), however large."""
+    """(exponent, steps): the magnitude, rounded to steps * 2^(exponent - fraction bits).
+
+    The exponent may be beyond the format's largest.
+    """
     if magnitude == math.inf:
         exponent, _ = f.largest
         return exponent + 1, 0
@@ -242,7 +254,7 @@ def _floor_log2(magnitude: Fraction) -> int:
 
 
 def _exact(x: Real) -> float | Fraction:
-    """x without any rounding: a float, or a fraction, which NumPy's numbers become as well."""
+    """x without any rounding, as a float or a fraction, also if x is one of NumPy's numbers."""
     if not isinstance(x, Real):
         raise ValueError(
             f"Only a plain number can be encoded, not {type(x).__name__}; "

@@ -1,7 +1,7 @@
 """How a right answer becomes a term of the reader's accountant.
 
-Only a kernel runs the reader's file. The workspace's hidden folder remembers the text of the file
-whose terms were judged last, and the result, so that an import need not judge them again.
+Only a kernel runs the reader's file. In the workspace's hidden folder, JUDGED has the text of the
+file whose terms were judged last, and the verdicts, so that an import need not judge them again.
 """
 
 import ast
@@ -26,10 +26,10 @@ Space = dict[str, object]
 
 
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
-    """Put a right answer into the file as the reader's term of that name.
+    """Write a right answer into the workspace's accountant.py, as the reader's term `name`.
 
-    The check judges the answer once more, as the file defines it. Return a sentence on what
-    happened; without a workspace it is empty.
+    There, `check` judges the answer once more. Return a sentence for the reader on what happened;
+    without a workspace, nothing happens and the sentence is empty.
     """
     workspace = record.workspace()
     if workspace is None:
@@ -47,27 +47,34 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
 
 
 def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object], object]) -> None:
-    """Write the term into the workspace's file; ValueError if it is not right there."""
+    """Write the answer into the workspace's file as its term `name`.
+
+    ValueError, and the file stays as it is, if the check does not find the term right as the file
+    defines it.
+    """
     path = workspace / files.NAME
     if not os.path.lexists(path):  # the reader has deleted it, to begin anew
         write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
         write_whole(path, files.ours().encode())
     former = files.program_text(path)
     text = files.with_term(former, name, _text_of(answer, name))
-    verdict = check(run(text, path).get(name))
+    defined = run(text, path)
+    verdict = check(defined.get(name))
     if not verdict.right:
         raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
     write_whole(path, text.encode())
     other_terms = {*files.theirs(former)} - {name}
+    # This term is right now. The whole file is known to be right if all other terms were judged
+    # right in it before, or if there are none.
     all_were_right = remembered(workspace) == (former, {})
     if all_were_right or not other_terms:
         remember(workspace, text, {})
 
 
 def _text_of(answer: object, name: str) -> str:
-    """The text of the reader's function, under the term's name.
+    """The text of the reader's function, renamed to the term's name.
 
-    ValueError if it cannot be a term of the file.
+    ValueError if the answer is not a single function without a decorator.
     """
     try:
         source = textwrap.dedent(inspect.getsource(answer))
@@ -79,11 +86,11 @@ def _text_of(answer: object, name: str) -> str:
         raise ValueError(f"write it in a cell as {expected}")
     text = "\n".join(source.split("\n")[: node.end_lineno])
     text = re.sub(f" *{files.MARK}", "", text)
-    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # where it calls itself, too
+    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # also where it calls itself
 
 
 def run(text: str, path: Path) -> Space:
-    """What a file of that text defines; ValueError if it raises an error."""
+    """What a file of that text defines, by name. ValueError if the file raises an error."""
     space: Space = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(compile(text, path, "exec"), space)
@@ -93,7 +100,10 @@ def run(text: str, path: Path) -> Space:
 
 
 def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
-    """The text that was judged last, and its wrong terms, each with its check's words."""
+    """The text that was judged last, and the verdict's words for each of its wrong terms.
+
+    The text is empty if none is remembered.
+    """
     with suppress(OSError, ValueError, TypeError):
         text, wrong = json.loads((workspace / JUDGED).read_text(encoding="utf-8"))
         return text, dict(wrong)
@@ -101,5 +111,6 @@ def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
 
 
 def remember(workspace: Path, text: str, wrong: dict[str, str]) -> None:
+    """Remember that `text` was judged, with the verdict's words for each of its wrong terms."""
     with suppress(OSError):  # then the text is judged again
         write_whole(workspace / JUDGED, json.dumps([text, wrong]).encode())

@@ -1,6 +1,6 @@
-"""What a tensor is in memory: a storage, and for each index a position in it.
+"""What a tensor is in memory: a storage, and for each index a position in the storage.
 
-And when a new shape needs no copy.
+`can_view` says when a new shape needs no copy.
 """
 
 import math
@@ -32,6 +32,7 @@ def address(t: torch.Tensor, index: Sequence[int]) -> int:
 
 
 def _is_within(index: Sequence[int], shape: tuple[int, ...]) -> bool:
+    """Whether a tensor of this shape has such an element. An index may count from the end."""
     if len(index) != len(shape):
         return False
     return all(-size <= i < size for i, size in zip(index, shape, strict=True))
@@ -60,7 +61,7 @@ def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[int]) -> bool:
-    """Whether new strides alone give the new shape; if not, it takes a copy.
+    """Whether new strides alone give the new shape; if not, the new shape needs a copy.
 
     Neighbouring dimensions i and i + 1 can be merged if stride[i] = size[i + 1] × stride[i + 1]:
     then a step along i is as long as a walk through all of i + 1. Where two dimensions cannot be
@@ -77,8 +78,9 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
         return True
     # A border between two dimensions is known, in both shapes, by how many elements follow it.
     new_borders = {math.prod(new_shape[place:]) for place in range(1, len(new_shape))}
+    # Nobody steps along a dimension of size 1, so its stride does not matter.
     stepped_along = [dimension for dimension, size in enumerate(shape) if size != 1]
-    behind = 1
+    behind = 1  # elements that follow the border between left and right
     for left, right in reversed(list(pairwise(stepped_along))):
         behind *= shape[right]
         can_be_merged = stride[left] == shape[right] * stride[right]
@@ -88,6 +90,7 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """A shape, its strides and a new shape, as tuples. ValueError if they cannot be that."""
     try:
         shape, stride, new_shape = [tuple(map(operator.index, side)) for side in sides]
     except TypeError:

@@ -19,11 +19,12 @@ from course_utils.core.say import Guess
 RECORD = "record.txt"
 HIDDEN = ".course"  # a folder with what only the workspace needs
 PLACES = f"{HIDDEN}/places"
-SAID = ("tried", "right", "anew")
-LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
+OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise again
+LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
 
-notebook = ""  # of this kernel, as its checks call it; known after its first cell
+# The name of this kernel's notebook, such as "floats"; empty until its first cell has run.
+notebook = ""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Done:
     """How far the reader is with one exercise."""
 
     tries: int = 0
-    first_right: str = ""  # the day
+    first_right: str = ""  # the day of the first right answer
 
     @property
     def status(self) -> str:
@@ -43,20 +44,20 @@ class Done:
 
 
 def workspace() -> Path | None:
-    """The folder of the reader's copies, if this kernel's notebook is one of them."""
+    """The folder of the reader's copies; None if this kernel's notebook is not one of them."""
     here = Path.cwd()
     return here if (here / HIDDEN).is_dir() else None
 
 
-def note(folder: Path, check: str, said: str) -> None:
-    """Add a line on the exercise of that check."""
-    _add(folder, f"{check} {said}")
+def note(folder: Path, check: str, outcome: str) -> None:
+    """Add a line on the exercise of that check; `outcome` is one of OUTCOMES."""
+    _add(folder, f"{check} {outcome}")
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line with the question, the guess and the measured value.
 
-    Numbers of any type become Python's.
+    Numbers of other types, such as NumPy's, are written as Python's.
     """
     fields = {name: value for name, value in vars(guess).items() if value is not None}
     as_json = json.dumps(fields, ensure_ascii=False, default=float)
@@ -64,9 +65,9 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
-    """Add a line on that guess in a picture which was farthest off.
+    """Of the guesses in one picture, add a line on the one that was farthest off.
 
-    It is added only if this kernel's notebook is a reader's copy.
+    Nothing is added if this kernel's notebook is not a reader's copy.
     """
     folder = workspace()
     if folder and notebook and guesses:
@@ -75,7 +76,7 @@ def note_drawn(guesses: Sequence[Guess]) -> None:
 
 
 def note_place(folder: Path, notebook: str, cell: str) -> None:
-    """Remember the cell that ran last in that notebook."""
+    """Remember the id of the cell that ran last in that notebook."""
     with suppress(OSError):
         (folder / PLACES).mkdir(parents=True, exist_ok=True)
         (folder / PLACES / notebook).write_text(cell, encoding="utf-8")
@@ -91,22 +92,28 @@ def place(folder: Path, notebook: str) -> str:
 
 
 def done(folder: Path) -> dict[str, Done]:
-    """Each exercise that was attempted, by its check's name; empty if no record can be read."""
+    """How far the reader is with each attempted exercise, by the name of its check.
+
+    Without a record that can be read, nothing was attempted.
+    """
     found: dict[str, Done] = {}
-    for day, check, said in LINE.findall(_text(folder)):
-        if said == "anew":
+    for day, check, outcome in LINE.findall(_text(folder)):
+        if outcome == "anew":
             found[check] = Done()
             continue
         former = found.get(check, Done())
         first_right = former.first_right
-        if said == "right" and not first_right:
+        if outcome == "right" and not first_right:
             first_right = day
         found[check] = Done(former.tries + 1, first_right)
     return found
 
 
 def guesses(folder: Path) -> dict[str, list[Guess]]:
-    """The first guess at each question, by notebook. Later guesses have seen the answer."""
+    """The reader's first guess at each question, by notebook.
+
+    Later guesses are left out, because the reader knew the answer by then.
+    """
     found: dict[str, dict[str, Guess]] = {}
     for notebook, line in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
@@ -117,10 +124,10 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
 
 def _guess_in(line: str) -> Guess:
-    """The guess that a line has as JSON; ValueError or TypeError if it cannot be shown."""
+    """The guess in a line's JSON. ValueError or TypeError if the guess cannot be shown."""
     guess = Guess(**json.loads(line))
     shown = f"{guess.asked}{guess.said}{guess.measured}{guess.words}"
-    shown.encode()  # which fails if half of a character is in it
+    shown.encode()  # raises a ValueError if half of a character is in it
     for value in (guess.said, guess.measured):
         if not isinstance(value, int | float | str):
             raise TypeError(f"{value!r} is neither a number nor a text.")
@@ -128,14 +135,14 @@ def _guess_in(line: str) -> Guess:
 
 
 def write_whole(path: Path, contents: bytes) -> None:
-    """Write a file of that name; after an error, what was there before is still there."""
+    """Write the file whole: after an error, the former contents of `path` are still there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():  # what nobody else may read must not become readable
+        if path.exists():  # keep the permissions: what others could not read stays so
             beside.chmod(path.stat().st_mode & 0o777)
         os.replace(beside, path)
     finally:

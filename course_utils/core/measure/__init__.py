@@ -1,4 +1,4 @@
-"""Run something and count what it cost, or look at what is really there. No formulas here."""
+"""Run something and count what it cost, or look at what is stored. There are no formulas here."""
 
 from course_utils.core.measure.accounting import Account, account, step_peak_bytes
 from course_utils.core.measure.available import free_bytes, memory_ran_out

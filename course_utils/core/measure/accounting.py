@@ -28,7 +28,7 @@ Inputs = Tensor | Sequence[Tensor]
 
 @dataclass(frozen=True)
 class Account:
-    """What one training step does and holds: FLOPs by pass, and bytes by what they are for."""
+    """The cost of one training step: FLOPs by pass, and bytes by what they are for."""
 
     parameters: int
     flops: Ledger
@@ -51,8 +51,8 @@ def account(
 ) -> Account:
     """Count a training step: loss(model(*inputs)), its backward pass, the optimizer's first step.
 
-    Nothing is allocated: model_factory makes the model of fake tensors, and so does `inputs`, if it
-    is a function. The operations counted are those that a CPU would run. Activations are what
+    Nothing is allocated: model_factory is called where all new tensors are fake. So is `inputs`, if
+    it is a function. The operations counted are those that a CPU would run. Activations are what
     autograd keeps for the backward pass; inputs are among them, and parameters are not.
 
     >>> account(lambda: nn.Linear(10**6, 10**6), lambda: torch.empty(10**6, 10**6)).bytes
@@ -76,9 +76,9 @@ def account(
 
         activations = saved_bytes(counted_forward, exclude=parameters)
         passes["backward"] = flops(losses.pop().backward).total
-        made = optimizer(parameters)
-        made.step()
-        held = _held_bytes(parameters, made, activations)
+        new_optimizer = optimizer(parameters)
+        new_optimizer.step()
+        held = _held_bytes(parameters, new_optimizer, activations)
         count = sum(p.numel() for p in parameters)
         return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))
 
@@ -86,6 +86,7 @@ def account(
 def _held_bytes(
     parameters: Sequence[Tensor], optimizer: torch.optim.Optimizer, activations: int
 ) -> dict[str, int]:
+    """The bytes of a step, by what they are for."""
     return {
         "parameters": storage_bytes(parameters),
         "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
@@ -104,7 +105,7 @@ def step_peak_bytes(
     """The most bytes that loss(model(*inputs)) and its backward pass would hold at one time.
 
     Nothing is allocated. Parameters and inputs are not counted. Before the step there are no
-    gradients, as after `zero_grad()`; with `accumulate`, those of an earlier batch are there, and
+    gradients, as after `zero_grad()`; with `accumulate` there are those of an earlier batch, which
     are not counted either. Scratch memory inside an operation is not seen.
 
     >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
@@ -121,7 +122,10 @@ def step_peak_bytes(
 def _faked(
     model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
 ) -> Iterator[tuple[nn.Module, list[Tensor]]]:
-    """The model and its inputs as fake tensors. What needs real numbers raises a sentence."""
+    """A context with the model and its inputs as fake tensors.
+
+    What cannot be done with fake tensors raises a ValueError.
+    """
     with FakeTensorMode() as mode:
         try:
             model = model_factory()

@@ -1,4 +1,4 @@
-"""The memory of this machine: what is free, and what an error says when it ran out."""
+"""The memory of this machine: how much is free, and whether an error means that it ran out."""
 
 import re
 
@@ -20,19 +20,19 @@ def free_bytes(device: str = "cpu") -> int:
 
 
 def memory_ran_out(error: BaseException) -> str:
-    """A sentence if the error says that memory ran out; else an empty string.
+    """A sentence if the error means that memory ran out; otherwise an empty string.
 
     >>> words = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."
     >>> memory_ran_out(torch.OutOfMemoryError(words))
     'Memory ran out: another 20.00 GiB could not be had.'
     """
     words = str(error)
-    of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    if not of_memory and not WORDS.search(words):
+    is_of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    if not is_of_memory and not WORDS.search(words):
         return ""
     if isinstance(error, MemoryError) and words:
         return f"Memory ran out: {words.rstrip('.')}."
-    asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
-    if not asked:
+    amount = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
+    if not amount:
         return "Memory ran out."
-    return f"Memory ran out: another {asked[1]} could not be had."
+    return f"Memory ran out: another {amount[1]} could not be had."

@@ -1,7 +1,7 @@
 """The memory that this process may use: the machine's, or a container's or service's share of it.
 
-Linux keeps such a limit in the process's control group or in one above it. What the system calls
-free memory is the whole machine's, whatever the limit is.
+Linux keeps the limit of a container or service in the process's control group, or in one above it.
+What the system calls free memory is the whole machine's, whatever the limit is.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ V2 = Names("memory.max", "memory.current", "inactive_file")
 
 
 def memory_bytes() -> tuple[int, int]:
-    """All memory, and the part of it that is free without swapping."""
+    """The bytes that this process may use, and how many of them are free without swapping."""
     machine = psutil.virtual_memory()
     totals = [machine.total]
     frees = [machine.available]
@@ -42,9 +42,9 @@ def memory_bytes() -> tuple[int, int]:
 
 
 def _used_bytes(folder: Path, names: Names) -> int:
-    """What a group uses, without the files that were read long ago.
+    """The bytes that a group uses, without the cached files that were read long ago.
 
-    The system counts these as used, and lets go of them as soon as somebody needs the memory.
+    The system counts these files as used memory, but drops them as soon as memory is needed.
     """
     lines = (folder / "memory.stat").read_text().splitlines()
     counts = dict(line.split() for line in lines)

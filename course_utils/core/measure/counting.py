@@ -15,7 +15,7 @@ from course_utils.core.measure import internals
 from course_utils.core.say import Ledger
 
 # Names of operations that multiply and add. An operation with such a name and without a formula is
-# refused, so that one that comes with a new torch is not counted as 0.
+# refused, so that a new torch's operations are not counted as 0.
 _PRODUCT = re.compile(
     r"mm(?!a|ax|in|y)|mv(?!l)|matmul|dot|addr|combination|[cp]dist|euclidean|linear|conv(?!ert)"
     r"|attention|transformer|rnn|lstm|gru|fft"
@@ -33,7 +33,7 @@ def flops(fn: Callable[[], object]) -> Ledger:
 
     Matrix products, convolutions and attention count; element-wise operations, reductions and
     optimizers do not. An operation that multiplies and adds, and for which torch's counter would
-    say 0, raises an error.
+    count 0, raises an error.
 
     >>> flops(lambda: torch.ones(8, 3) @ torch.ones(3, 5)).total
     240
@@ -51,7 +51,8 @@ class _FlopCounter(internals.Mode):
         self.by_operation: Counter[str] = Counter()
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """Run the operation and count it, or the parts that it is made of."""
+        """Run the operation and count it, or the operations that torch makes it of."""
+        # As in torch's own counter: prim.device computes nothing and cannot be taken apart.
         if func is not torch.ops.prim.device.default:
             with self:  # in inference mode, torch has not taken the operation apart before
                 result = func.decompose(*args, **kwargs)
@@ -67,6 +68,7 @@ class _FlopCounter(internals.Mode):
 
 
 def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple) -> None:
+    """Raise a ValueError if the operation multiplies and adds, but would be counted as 0."""
     has_formula = func.overloadpacket in _FORMULAS
     is_product = _PRODUCT.search(name) and not _NO_PRODUCT.search(name)
     is_sparse_product = "mm" in name and any(map(_is_sparse, args))
@@ -86,7 +88,7 @@ def _is_sparse(arg: object) -> bool:
 def _convolution_backward(
     grad_out: Sequence[int], x: Sequence[int], w: Sequence[int], *others: object, **_: object
 ) -> int:
-    """The forward pass's count for each gradient that is wanted, except the bias's.
+    """As many FLOPs as the forward pass for each gradient that is wanted, except the bias's.
 
     torch's own formula forgets the groups.
     """
@@ -98,7 +100,7 @@ def _convolution_backward(
 def _attention(
     q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
 ) -> int:
-    """Two products for each head of the query, also where several share a head of the key."""
+    """The FLOPs of two products for each head of the query, also if heads share their keys."""
     scores = math.prod(q[:3]) * k[2]
     return 2 * scores * (q[3] + v[3])
 
@@ -111,12 +113,12 @@ def _attention_backward(
     *_others: object,
     **_: object,
 ) -> int:
-    """Five products and not four, because the kernel computes the scores again."""
+    """The FLOPs of five products, and not four, because the kernel computes the scores again."""
     scores = math.prod(q[:3]) * k[2]
     return 2 * scores * (3 * q[3] + 2 * v[3])
 
 
-_IN_PLACE = {
+_IN_PLACE = {  # operations that torch's counter does not know, and those that cost the same
     torch.ops.aten.addmm_: torch.ops.aten.addmm,
     torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm,
 }

@@ -48,14 +48,14 @@ class Mode(TorchDispatchMode):
 def changes(func: Callable[..., object]) -> bool:
     """Whether the operation writes into its arguments.
 
-    No public name says so, although torch.library.opcheck looks at the same.
+    No public name tells this, although torch.library.opcheck looks at the same attribute.
     """
     return func._schema.is_mutable
 
 
 # The kernels of fused attention. On a CPU, torch's counter of FLOPs has no formula for it before
 # 2.15; on a GPU, 2.11 has one that refuses heads that share a key. Their arguments begin with the
-# query, the key and the value, on the way back after the result's gradient. `flops` refuses a
+# query, the key and the value, after the result's gradient in the backward pass. `flops` refuses a
 # kernel of another name until it is in this list.
 _KERNELS = ("flash_attention_for_cpu", "flash_attention", "efficient_attention", "cudnn_attention")
 _FORWARD = [f"_scaled_dot_product_{kernel}" for kernel in _KERNELS]
@@ -64,7 +64,7 @@ ATTENTION_BACKWARD = [getattr(torch.ops.aten, f"{name}_backward") for name in _F
 
 # The hooks that saved tensors go to now, as (pack, unpack), or None; with the argument True, also
 # while torch traces. By them `peak_saved_bytes` knows whether other hooks are set within the call
-# that it watches. If the name goes, let `peak_saved_bytes` watch all threads.
+# that it watches. If it is removed, let `peak_saved_bytes` watch all threads.
 innermost_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 # A product of two matrices in fp8. The public function is torch.nn.functional.scaled_mm, which asks

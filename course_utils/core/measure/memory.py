@@ -11,13 +11,14 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from course_utils.core.measure import internals
 
-Storage = torch.UntypedStorage  # torch has one object for each, as long as a tensor points into it
+# torch has one object for each storage, as long as a tensor points into it.
+Storage = torch.UntypedStorage
 
 
 def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
     """Bytes of the distinct storages that autograd keeps for the backward pass of what fn computes.
 
-    Leave out what is kept anyway, such as the parameters, with `exclude`.
+    `exclude` names tensors that are kept anyway, such as the parameters; they are not counted.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
     >>> saved_bytes(lambda: x.exp())  # its own result, 32 numbers of 4 bytes
@@ -38,10 +39,10 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
     """The most bytes that autograd keeps at one time while fn runs forward and backward.
 
-    It counts like saved_bytes, but over time: each storage from when it is kept until it is freed,
-    also those that activation checkpointing computes again in the backward pass. It leaves out
-    gradients, temporary tensors, what `exclude` names, and the states of random generators that
-    checkpointing keeps; peak_bytes counts all of that.
+    Storages are counted as by saved_bytes, but over time: each from when it is kept until it is
+    freed, also those that activation checkpointing computes again in the backward pass. Gradients,
+    temporary tensors, what `exclude` names, and the states of random generators that checkpointing
+    keeps are not counted; peak_bytes counts all of that.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
     >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
@@ -66,10 +67,10 @@ def saved_bytes_over_time(
 
 
 class _Watched(partial):
-    """A pack hook that shows what it keeps to somebody who watches."""
+    """A pack hook that shows `_watched` what it keeps. `_watched` knows its hooks by this class."""
 
 
-_one_watches = threading.RLock()
+_one_watches = threading.RLock()  # `_watched` replaces a method of torch's, for all threads
 
 
 @contextmanager
@@ -77,10 +78,10 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """Show `see` every tensor that a pack hook in this context keeps, also those of checkpointing.
 
     Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to
-    see it: hooks that the context of checkpoint's `context_fn` sets would replace its own. So while
-    somebody watches, all `saved_tensors_hooks` are entered by `enter_watched`. It changes those
-    that are entered within this context: in this thread, or in one of torch's that runs its
-    backward pass. All others remain as they are.
+    see it: hooks that the context of checkpoint's `context_fn` sets would replace its own. So
+    during this context, all `saved_tensors_hooks` are entered by `enter_watched`. It changes those
+    that are entered within this context: in this thread, or in one of torch's threads that runs
+    this thread's backward pass. All others remain as they are.
     """
 
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
@@ -110,10 +111,10 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
 
 
 class Held:
-    """Adds up the storages that are held, each from when it is seen first until it is freed.
+    """Adds up the storages that are held, each from when it is added until it is freed.
 
-    `over_time` has the bytes each time that a storage comes or goes. Storages that were there
-    before are not counted.
+    `over_time` has the bytes each time that a storage is added or freed. The storages of the
+    tensors `before` are not counted.
     """
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
@@ -125,7 +126,7 @@ class Held:
         return self.over_time[-1]
 
     def add(self, made: set[Storage]) -> None:
-        """Count the storages that have not been seen."""
+        """Count the storages that are not known yet."""
         for storage in made:
             if storage in self.known:
                 continue

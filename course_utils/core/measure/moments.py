@@ -14,13 +14,13 @@ from course_utils.core.measure.memory import Held, storages, tensors_in
 class Moment(NamedTuple):
     """An operation, and the bytes that are held."""
 
-    name: str  # as torch calls it
-    during: int  # while it runs
-    after: int  # once all that can go is gone
+    name: str  # as torch calls the operation
+    during: int  # while the operation runs
+    after: int  # once all that is no longer needed has been freed
 
 
 class _Written(NamedTuple):
-    """The same before it is known what goes after the operation."""
+    """An operation that has run. What is freed after it is known only when the next one begins."""
 
     name: str
     before: int
@@ -30,8 +30,8 @@ class _Written(NamedTuple):
 class Watch(internals.Mode):
     """Writes down each operation on a CPU that makes or changes a tensor, but no views.
 
-    What was there before counts only if it is named. Scratch memory inside a kernel is not seen,
-    nor the tensor that torch makes of a list between square brackets.
+    Tensors from before the context count only if `there` names them. Scratch memory inside a kernel
+    is not seen, nor the tensor that torch makes of a list between square brackets.
 
     >>> x = torch.ones(32, 32)
     >>> with Watch([x]) as watch:
@@ -45,11 +45,12 @@ class Watch(internals.Mode):
         self.held = Held()
         self.held.add(storages(there))
         self._written: list[_Written] = []
-        self._within_one = False  # whether the operations that run now count as one
+        self._inside_as_one = False
 
     @property
     def moments(self) -> list[Moment]:
         """All operations so far, in their order."""
+        # What is held after an operation is what is held before the next one.
         held_at_borders = [written.before for written in self._written]
         held_at_borders.append(self.held.now)
         found = []
@@ -59,31 +60,35 @@ class Watch(internals.Mode):
 
     @contextmanager
     def as_one(self, name: str) -> Iterator[None]:
-        """A context in which all that runs counts as one operation of that name."""
-        self._within_one = True
+        """A context in which all operations together count as one, of that name."""
+        self._inside_as_one = True
         before = self.held.now
         changes_before = len(self.held.over_time)
         yield
         within = self.held.over_time[changes_before:]
         self._written.append(_Written(name, before, max([before, *within])))
-        self._within_one = False
+        self._inside_as_one = False
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """Run an operation, and write it down."""
+        """Run an operation, and write it down if it makes or changes a tensor.
+
+        An operation inside `as_one` is not written down by itself.
+        """
         given = storages(tensors_in(args, kwargs))
+        # Arguments that are not known yet were there before, unnamed: they are never counted.
         self.held.known.update(given)
         before = self.held.now
         result = func(*args, **kwargs)
         made = storages(tensors_in(result)) - given
         self.held.add(made)
         writes = made or internals.changes(func)
-        if writes and not self._within_one:
+        if writes and not self._inside_as_one:
             self._written.append(_Written(_name(func), before, self.held.now))
         return result
 
 
 def _name(func: Callable[..., object]) -> str:
-    """The operation's name. Attention has one name, whatever the device."""
+    """torch's name for the operation; but for attention the same name on every device."""
     operation = func.overloadpacket
     if operation in internals.ATTENTION:
         return "scaled_dot_product_attention"
@@ -95,9 +100,9 @@ def _name(func: Callable[..., object]) -> str:
 def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     """Bytes of everything that a call allocates, kept or not.
 
-    On a GPU, it is what torch's caching allocator counts: multiples of 512 bytes; above 1 MiB, a
-    block may be up to 1 MiB larger than what was asked for; and the first product also takes its
-    library's workspace. On a CPU, it is the tensors that operations make: scratch memory inside a
+    On a GPU, torch's caching allocator counts them: in multiples of 512 bytes; above 1 MiB, a block
+    may be up to 1 MiB larger than the tensor; and the first product also takes its library's
+    workspace. On a CPU, the tensors that operations make are counted: scratch memory inside a
     kernel is not seen, nor the tensor that torch makes of a list between square brackets.
 
     >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
@@ -120,7 +125,7 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
 def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     """The most bytes, beyond those held before, that a call holds at one time.
 
-    They are counted as `allocated_bytes` counts them.
+    The bytes are counted as by `allocated_bytes`.
 
     >>> peak_bytes(lambda: torch.ones(32, 32).exp().sum().item())
     8192

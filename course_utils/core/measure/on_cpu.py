@@ -1,9 +1,9 @@
 """Samples of a call on a CPU: the best one counts.
 
 Other work on a CPU only ever makes a call slower. So the best of many samples is the one to
-believe. Sampling goes on until the three fastest agree, and until it has seen a while in which the
-machine had little else to do, because samples agree during a long burst of other work, too. What
-the other samples say is the spread.
+believe. Sampling goes on until the three fastest agree, and until there was a while in which the
+machine had little else to do, because samples agree during a long burst of other work, too. The
+other samples only tell the spread.
 """
 
 import math
@@ -24,16 +24,19 @@ from course_utils.core.say import Number, seconds_text
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # how far the three fastest samples may be apart, as a share
 QUIET_S = 0.15  # how long the machine has to have little else to do, in all
-SLICE_S = 0.05  # between two looks: the system counts its cores' work in hundredths of a second
-OTHERS = 0.1  # share of the machine's cores from which on other work counts as a disturbance
-# Times in psutil's list that are no work of a core, or counted twice: guests are users, too.
+# At least between two looks at other work: the system counts its cores' work in hundredths of a
+# second.
+SLICE_S = 0.05
+DISTURBING = 0.1  # share of the machine's cores from which on other work counts as a disturbance
+# Times in psutil's list that are no work of a core, or are counted twice: a virtual machine's time
+# ("guest") is part of "user" already.
 NOT_BUSY = ("idle", "iowait", "guest", "guest_nice")
 
 
 def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
-    """Sample from `begun` until the samples agree, or until the deadline."""
+    """Sample until the samples agree, or until the deadline. Progress is counted from `begun`."""
     on_a_cpu = torch.device(device).type == "cpu"
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
@@ -74,7 +77,7 @@ def samples(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Seconds of one call, by two clocks, and whether the call waits for something."""
+    """The seconds of one call by two clocks, and whether the call waits for something."""
 
     wall_s: Number
     cpu_s: Number
@@ -82,11 +85,12 @@ class _Sample:
 
     @property
     def own_s(self) -> Number:
-        """Wall time if the call waits, for a file or other threads; else its own thread's time."""
+        """Wall time if the call waits, for a file or other threads; otherwise its thread's time."""
         return self.wall_s if self.waits else self.cpu_s
 
 
 def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None]) -> _Sample:
+    """Time `calls` calls as one sample. They wait if the thread has waited once a call or more."""
     synchronize()
     waits_before = _waits()
     wall_begun = time.perf_counter()
@@ -101,19 +105,19 @@ def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None
 
 
 class _Clocks(NamedTuple):
-    """The wall's clock, and the seconds that the machine's cores have spent on other processes."""
+    """The wall clock, and the seconds that the machine's cores have spent on other processes."""
 
     wall_s: Number
     others_s: Number
 
     def share_since(self, earlier: "_Clocks") -> Number:
-        """The share of the machine's cores that other work took."""
+        """The share of the machine's cores that other work took since `earlier`."""
         used = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
         return used / (psutil.cpu_count() or 1)
 
 
 class _OtherWork:
-    """What the machine's cores did meanwhile, other than this process's work."""
+    """The work of the machine's cores for other processes, since this object was made."""
 
     def __init__(self) -> None:
         self.quiet_s = 0.0
@@ -132,35 +136,35 @@ class _OtherWork:
         if time.perf_counter() - self._latest.wall_s < SLICE_S:
             return
         now = self._now()
-        if now.share_since(self._latest) < OTHERS:
+        if now.share_since(self._latest) < DISTURBING:
             self.quiet_s += now.wall_s - self._latest.wall_s
         self._latest = now
 
     @property
     def in_words(self) -> str:
-        """A clause on other work; empty if there was little, or too short a time to tell."""
+        """A clause on other work; empty if there was little, or if the time was too short."""
         now = self._now()
         too_short = now.wall_s - self._begun.wall_s < SLICE_S
         if too_short or self.quiet_s >= QUIET_S:
             return ""
         share = now.share_since(self._begun)
-        if share < OTHERS:
+        if share < DISTURBING:
             return ""
         return f"other work took {share:.0%} of the machine's cores"
 
 
 def _waits() -> Number:
-    """How often this thread has waited, and so let go of its core.
+    """How often this thread has waited for something, and so given up its core.
 
-    It is infinite if the system does not count that.
+    The number is infinite if the system does not count it; then every call seems to wait.
     """
     if not hasattr(resource, "RUSAGE_THREAD"):  # macOS
         return math.inf
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
-_before: list[int] = []  # torch's threads before each context that has not ended
-_asking = threading.Lock()
+_before: list[int] = []  # for each open context, torch's number of threads before it
+_changing = threading.Lock()
 
 
 @contextmanager
@@ -169,11 +173,11 @@ def cpu_threads(number: int) -> Iterator[None]:
 
     When the last such context ends, torch uses as many as before the first.
     """
-    with _asking:
+    with _changing:
         _before.append(torch.get_num_threads())
         torch.set_num_threads(number)
     try:
         yield
     finally:
-        with _asking:
+        with _changing:
             torch.set_num_threads(_before.pop())

@@ -1,6 +1,7 @@
 """Samples of a call on a GPU: the typical one counts.
 
-A GPU's clock goes up and down with its power and temperature, so the median is what one gets.
+A GPU's clock goes up and down with its power and temperature. So the median is the time to expect,
+and the best sample is not.
 """
 
 import statistics
@@ -13,17 +14,17 @@ from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
 
 AGREEMENT = 0.01  # how far the medians of the first and the second half may be apart, as a share
-QUIET_S = 0.15  # of sampling, at least: a clock takes a while to rise
+QUIET_S = 0.15  # of sampling, at least: the GPU's clock takes a while to rise
 LEAST_SAMPLES = 10  # in each half
 BATCH_S = 0.05  # of calls between two looks at the clock
 MOST_CALLS = 100  # in a batch
-SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the next call gets into its queue
+SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the next call is queued behind
 
 
 def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
-    """Time each call between two events, with the second-level cache emptied before it."""
+    """Time each call between two events, with the second-level cache overwritten before."""
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
@@ -53,7 +54,7 @@ def samples(
 
 
 def _halves_agree(samples: list[Number]) -> bool:
-    """Whether the later half is neither faster nor slower than the earlier one."""
+    """Whether the later half of the samples is neither faster nor slower than the earlier half."""
     half = len(samples) // 2
     if half < LEAST_SAMPLES:
         return False
@@ -63,7 +64,7 @@ def _halves_agree(samples: list[Number]) -> bool:
 
 
 def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) -> list[Number]:
-    """Seconds of each call; if it was too short for a tick of the clock, a nanosecond."""
+    """The seconds of each call; a nanosecond for a call that was too short for the clock."""
     befores = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
     afters = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
     for before, after in zip(befores, afters, strict=True):

@@ -18,7 +18,8 @@ class MeasurementProgress:
 
 
 Result = TypeVar("Result")
-Steps = Generator[MeasurementProgress, None, Result]  # such as Steps[Timing]: they end in one
+# A generator of progress that returns the result: Steps[Timing] returns a Timing.
+Steps = Generator[MeasurementProgress, None, Result]
 OnProgress = Callable[[MeasurementProgress], None]
 
 
@@ -33,14 +34,14 @@ def result_of(steps: Steps[Result], on_progress: OnProgress = lambda step: None)
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured, and how far it can be believed."""
+    """The time of a call, and how far it can be believed."""
 
     samples: tuple[Number, ...]  # seconds of one call
     statistic: str  # which of the samples `seconds` is: "best" or "typical"
     converged: bool  # sampling ended because the samples agreed, and not because time was up
     clock: str  # "thread time", "wall time" or "device events"
     spent_s: Number  # the whole measurement, waiting included
-    disturbance: str = ""  # what was seen of other work; nothing on a quiet machine
+    disturbance: str = ""  # a clause on other work meanwhile; empty on a quiet machine
 
     @property
     def best(self) -> Number:
@@ -65,6 +66,7 @@ class Timing:
 
     @property
     def quiet(self) -> bool:
+        """Whether nothing makes the time doubtful."""
         return not self.doubt
 
     @property

@@ -14,7 +14,7 @@ from course_utils.core.say import Number
 def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
     """Seconds of one call of fn.
 
-    The measurement takes `at_most_s`, and one call more if need be. On a CPU torch uses one thread.
+    The measurement takes `at_most_s`, and at most one call more. On a CPU torch uses one thread.
     Other work on a GPU is not noticed: time one thing at a time.
     """
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
@@ -23,7 +23,7 @@ def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Numbe
 def timing_steps(
     fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """time_call as a generator of progress to show; closing it stops the measurement."""
+    """`time_call` as a generator of its progress; closing the generator stops the measurement."""
     if not at_most_s > 0:
         raise ValueError(
             f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}."

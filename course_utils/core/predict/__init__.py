@@ -1,7 +1,7 @@
 """Closed forms: bytes, FLOPs, seconds and days, from shapes alone.
 
-Nothing here runs what it predicts. What the accountant knows of a model or a run is asked of the
-accountant, and this package adds what it does not know. Every function on a model takes the
+Nothing here runs what it predicts. Where the accountant has a formula, this package calls it, and
+adds the formulas that the accountant does not have. Every function on a model takes the
 accountant's `Model`.
 
 The convention, everywhere: a multiply-add is 2 FLOPs; element-wise operations, reductions and

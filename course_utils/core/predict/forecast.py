@@ -1,6 +1,6 @@
-"""From a bound to a forecast: a product takes c + roof / e.
+"""From a bound to a forecast: a product takes c + roof / e seconds.
 
-Both numbers, c and e, are fitted to products that were timed.
+The roof is the least time of the product. c and e are fitted to products that were timed.
 """
 
 import math
@@ -19,7 +19,7 @@ FEWEST = 8  # products, of which half are fitted
 def product_seconds(
     b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number
 ) -> Number:
-    """c + roof / e, where the roof is `matmul_seconds`. With c = 0 and e = 1 it is the roof itself.
+    """c + roof / e, where the roof is `matmul_seconds`; with c = 0 and e = 1, the roof itself.
 
     c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of
     the roof's speed that large products get.
@@ -74,7 +74,10 @@ def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number,
 
 
 def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
-    """One half to fit, the other to try the fit on. The same seed gives the same halves."""
+    """One half of the products to fit, the other to try the fit on.
+
+    The same seed gives the same halves.
+    """
     _check_number(timed, FEWEST)
     sizes = sorted(timed)
     random.Random(seed).shuffle(sizes)
@@ -85,6 +88,7 @@ def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
 
 
 def _check_number(timed: Timed, fewest: int) -> None:
+    """Raise a ValueError if fewer products were timed than `fewest`."""
     if len(timed) < fewest:
         raise ValueError(
             f"It takes at least {fewest} products that were timed; there are {len(timed)}. "

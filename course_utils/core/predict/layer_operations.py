@@ -1,7 +1,7 @@
 """The operations of a transformer's layer on a tape: products, normalisations and attention.
 
-Each method writes down what an operation makes, what autograd saves of it, and what the backward
-pass makes of its gradient.
+Each method writes down what an operation makes, what autograd saves for it, and what the backward
+pass makes of its result's gradient.
 """
 
 from course_utils.core import accountant
@@ -12,22 +12,23 @@ from course_utils.core.predict.transformer import FP32_BYTES
 
 
 class LayerOperations:
-    """The operations of a layer, for a model with these sizes and bytes of a number."""
+    """The operations of a layer, with the model, the dtype and the tokens of `config`."""
 
     def __init__(self, config: StepConfig) -> None:
         self.config = config
         self.shape = config.model
-        self.dtype_bytes = config.n
+        self.dtype_bytes = config.dtype_bytes
         self.sequence = config.sequence
         self.tokens = config.batch * config.sequence
         self.matrices = accountant.matrices(config.model)
         self.tape = Tape(
-            dtype_bytes=config.n,
+            dtype_bytes=config.dtype_bytes,
             gradient_bytes=config.gradient_bytes,
             accumulate=config.accumulate,
         )
 
     def weight(self, numbers: int) -> Parameter:
+        """A parameter of that many numbers, in the model's dtype."""
         return Parameter(self.dtype_bytes * numbers)
 
     # Products, and what comes between them.
@@ -35,7 +36,10 @@ class LayerOperations:
     def product(
         self, x: Tensor, inputs: int, outputs: int, weight: Parameter | None = None
     ) -> Tensor:
-        """x W. On the way back, first the weight's gradient is made, then that of x."""
+        """x W, with a new W unless a weight is given.
+
+        In the backward pass, the gradient of W is made first, then the gradient of x.
+        """
         if weight is None:
             weight = self.weight(inputs * outputs)
         return self.tape.op(
@@ -48,7 +52,7 @@ class LayerOperations:
         )
 
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
-        """x W, by the matrix's name, plus its bias if the model has one.
+        """x times the matrix of that name, plus its bias if the model has one.
 
         The gradient of the result arrives in another memory order, and has to be copied, if heads
         are split after the bias (`splits`) or rows are folded before it (`folds`).
@@ -66,7 +70,7 @@ class LayerOperations:
         return made
 
     def copied_back(self, x: Tensor) -> Tensor:
-        """A view of x. Its gradient has to be copied before it can be viewed."""
+        """A view of x. In the backward pass, the view's gradient has to be copied for x."""
         (view,) = self.tape.views(x, "clone", x.nbytes)
         return view
 
@@ -75,7 +79,7 @@ class LayerOperations:
         return x._replace(storage=self.tape.one("clone", x.nbytes, reads=x.nbytes))
 
     def pointwise(self, name: str, x: Tensor) -> Tensor:
-        """GELU or SiLU."""
+        """GELU or SiLU of each number; `name` is torch's name for the operation."""
         return self.tape.op(name, (x,), x.nbytes, back=f"{name}_backward", saves=(x,))
 
     def plus(self, a: Tensor, b: Tensor) -> Tensor:
@@ -83,6 +87,7 @@ class LayerOperations:
         return self.tape.op("add", (a, b), a.nbytes, back=(PASS, PASS))
 
     def times(self, a: Tensor, b: Tensor) -> Tensor:
+        """a × b, number by number."""
         return self.tape.op("mul", (a, b), a.nbytes, back=("mul", "mul"), saves=(a, b))
 
     def norm(self, x: Tensor, where: str) -> Tensor:
@@ -90,11 +95,15 @@ class LayerOperations:
         return self._norm(x, self.shape.width, where, self.shape.norm_vectors)
 
     def head_norm(self, x: Tensor, where: str) -> Tensor:
-        """RMSNorm or LayerNorm of each head's numbers. Either has a weight and no bias."""
+        """RMSNorm or LayerNorm of each head's numbers, with a weight and without a bias."""
         return self._norm(x, self.shape.head_width, where, 1)
 
     def _norm(self, x: Tensor, width: int, where: str, vectors: int) -> Tensor:
-        """One kernel that saves its input. LayerNorm saves two numbers of each row as well."""
+        """A normalisation of rows of `width` numbers: one kernel that saves its input.
+
+        LayerNorm saves two numbers of each row as well. With 1 of `vectors` there is a weight, with
+        2 also a bias.
+        """
         self.tape.where = where
         weights = [self.weight(width) for _ in range(vectors)]
         edges = (x, *weights)
@@ -115,7 +124,10 @@ class LayerOperations:
     # Attention.
 
     def attention(self, x: Tensor, turn: Tensor | None) -> Tensor:
-        """Attention of all heads, from x to the matrix "out". `turn` has the rotary angles."""
+        """Attention of all heads, from x to the matrix "out".
+
+        `turn` has the rotary angles; it is None if the model has none.
+        """
         # Attention in single operations hands gradients back head by head, and the matrices have
         # them token by token. The two orders differ if there are several tokens and heads.
         reorders = not self.config.fused and self.sequence > 1
@@ -155,7 +167,10 @@ class LayerOperations:
         return new_q, new_k
 
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
-        """x with rotary positions: each half of the result is made of both halves of x."""
+        """x with rotary positions: each half of the result is made of both halves of x.
+
+        a and b are deleted where the model's expression frees them.
+        """
         tape = self.tape
         tape.where = f"{where}, rotated"
         half = x.nbytes // 2
@@ -171,7 +186,7 @@ class LayerOperations:
         return tape.op("cat", (turned_first, turned_second), x.nbytes, back=(PASS, PASS))
 
     def _turned(self, x: Tensor, turn: Tensor) -> Tensor:
-        """x times the cosines or the sines, which have no gradient."""
+        """x times the cosines or the sines in `turn`, which need no gradient."""
         reads = x.nbytes + turn.nbytes
         return self.tape.op("mul", (x,), x.nbytes, back="mul", saves=(turn,), reads=reads)
 
@@ -181,9 +196,9 @@ class LayerOperations:
         return 2 * self.tokens * self.sequence * self.shape.query_width
 
     def _fused_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Two products in one kernel, and five on the way back.
+        """One kernel with two products; the backward pass's kernel has five.
 
-        In place of the scores, it saves one number for each row of them.
+        In place of the scores, the kernel saves one number for each row of scores.
         """
         number_bytes = max(self.dtype_bytes, FP32_BYTES)
         row_sums = number_bytes * self.tokens * self.shape.heads
@@ -234,11 +249,11 @@ class LayerOperations:
         del masked
         values = self.copied(v) if by_head else v
         mixed = self._batched(weights, values, q.nbytes)
-        del values, later
+        del values, later  # the model, too, holds its mask until here
         return self.copied_back(mixed) if in_groups or by_head else mixed
 
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
-        """A product for each head."""
+        """A product of a and b for each head, all in one kernel. Its result has `nbytes`."""
         return self.tape.op(
             "bmm",
             (b, a),

@@ -1,4 +1,4 @@
-"""Networks of layers x W, one after the other."""
+"""Networks of layers x W, one behind the other."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,10 +8,11 @@ from course_utils.core.say import Ledger
 
 
 def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) -> Ledger:
-    """Forward 2B for each weight; backward 2B for its gradient, and 2B for the input's.
+    """The FLOPs of a forward and a backward pass, with a batch of B.
 
-    Plain data needs no gradient. So the first layer has no product for its input's, unless
-    `input_grad` asks for one.
+    Each weight takes 2B forward, 2B for its own gradient, and 2B for the gradient of its layer's
+    input. The data needs no gradient, so the first layer omits that last product unless
+    `input_grad` is set.
 
     >>> mlp_flops(1024, [256, 256, 64])
                     FLOPs

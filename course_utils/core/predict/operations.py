@@ -1,6 +1,6 @@
-"""One tensor, one product, products of several.
+"""The bytes of a tensor, and the FLOPs, bytes and least time of matrix products.
 
-They have bytes, FLOPs, and a time that they take at least.
+A product may have two operands, or as many as an einsum has.
 """
 
 import math
@@ -18,14 +18,14 @@ DTYPE_BYTES: Mapping[str, Number] = accountant.BYTES | {
 
 
 def dtype_bytes(dtype: str) -> Number:
-    """Bytes of one number in that dtype; ValueError for an unknown one."""
+    """The bytes of one number in that dtype. ValueError, with all dtypes, if it is unknown."""
     if dtype not in DTYPE_BYTES:
         raise ValueError(f"There is no dtype {dtype!r} here. There are: {', '.join(DTYPE_BYTES)}.")
     return DTYPE_BYTES[dtype]
 
 
 def check_sizes(**sizes: object) -> None:
-    """Raise a sentence on a size that is not a whole number from 0 up."""
+    """Raise a ValueError on the first size that is not a whole number from 0 up."""
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise ValueError(f"{name} is a size, a whole number from 0 up; got {size!r}.")
@@ -39,7 +39,7 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
     """
     sizes = {f"size {place}": size for place, size in enumerate(shape)}
     check_sizes(**sizes)
-    dtype_bytes(dtype)  # raises a sentence if there is no such dtype
+    dtype_bytes(dtype)  # raises a ValueError if there is no such dtype
     stored_as = STORED_AS.get(dtype, dtype)
     return accountant.tensor_bytes(shape, stored_as)
 
@@ -73,14 +73,17 @@ def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
 
 
 def intensity(flops: Number, nbytes: Number) -> Number:
-    """FLOPs per byte moved: what decides which of the two limits a machine meets first."""
+    """FLOPs per byte moved; NaN if no byte is moved.
+
+    The intensity decides which of its two limits, arithmetic or memory, a machine meets first.
+    """
     if nbytes == 0:
         return math.nan
     return flops / nbytes
 
 
 def ridge(machine: Machine, dtype: str) -> Number:
-    """Peak FLOP/s over bytes/s.
+    """The machine's peak FLOP/s over its bytes/s.
 
     From this intensity on, arithmetic is the limit and not memory.
     """
@@ -98,12 +101,12 @@ def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Numb
 
 
 def einsum_flops(pattern: str, /, **sizes: int) -> int:
-    """Count the FLOPs of an einsum, whose pattern is written as in einops.
+    """The FLOPs of an einsum, whose pattern is written as in einops.
 
     A multiply-add of a product of two operands counts 2; where nothing is summed, a multiplication
     counts 1. Three operands or more are multiplied in the cheapest order, two at a time. A
-    dimension that only one operand has is summed before that operand is multiplied, as torch does
-    it, and that sum counts 0.
+    dimension that only one operand has, and the result lacks, is summed before that operand is
+    multiplied, as torch does it, and that sum counts 0.
 
     >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
     16384

@@ -1,7 +1,7 @@
 """The course's transformer, written for sizes: `models.Transformer` line by line, on a tape.
 
-Where a name stands for a tensor there, it does here, so that what is held is the same:
-tests/core/test_timeline.py compares both, operation by operation.
+Where a name stands for a tensor there, one stands for it here, so that the same is held.
+tests/core/test_timeline.py compares the two, operation by operation.
 """
 
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ from course_utils.core.predict.transformer import FP32_BYTES, INT64_BYTES
 
 
 def operations(config: StepConfig, layers: int) -> list[Operation]:
-    """Forward, loss and backward of so many of the model's layers."""
+    """The operations of forward, loss and backward, for that many of the model's layers."""
     step = ForwardPass(config, layers)
     loss = step.loss()
     step.tape.phase = "backward"
     gradient = step.tape.one("ones_like", FP32_BYTES, reads=loss.nbytes, part=LOGITS)
     step.tape.backward(gradient)
-    del loss, gradient  # both are held to the end
+    del loss, gradient  # a training step holds both until here
     return step.tape.written()
 
 
 class ForwardPass(LayerOperations):
-    """One forward pass and its loss, of so many layers."""
+    """One forward pass and its loss, for a model with that many layers."""
 
     def __init__(self, config: StepConfig, layers: int) -> None:
         super().__init__(config)
@@ -47,6 +47,7 @@ class ForwardPass(LayerOperations):
         return self.linear(inner, "down")
 
     def _gated(self, x: Tensor) -> Tensor:
+        """silu(x Wg) × (x W1)."""
         gate = self.linear(x, "gate")
         gate = self.pointwise("silu", gate)
         up = self.linear(x, "up")
@@ -66,6 +67,7 @@ class ForwardPass(LayerOperations):
         return self.plus(x, made)
 
     def blocks(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
+        """The layers of these numbers, one after the other."""
         for number in numbers:
             x = self.block(x, turn, number)
         return x
@@ -94,11 +96,12 @@ class ForwardPass(LayerOperations):
         return tape.op("add", (x, used), nbytes, back=(PASS, "sum"))
 
     def rotation(self) -> Tensor:
-        """Cosine and sine of each position and pair, in fp32, and then in the model's dtype."""
+        """Cosine and sine of each position's and pair's angle, at last in the model's dtype."""
         tape = self.tape
         tape.where = "rotary angles"
         pairs = self.shape.head_width // 2
         angles_bytes = FP32_BYTES * pairs * self.sequence
+        # The angle of each pair from one position to the next: base^(-2i/D).
         turns = tape.one("arange", INT64_BYTES * pairs)
         for name in ("div", "neg", "pow"):
             turns = tape.one(name, FP32_BYTES * pairs, reads=turns.nbytes)
@@ -128,7 +131,7 @@ class ForwardPass(LayerOperations):
         return self.norm(x, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
-        """Yield the layers of each segment, and whether they run a second time on the way back."""
+        """Yield the layers of each segment, and whether the segment is recomputed."""
         recompute = self.config.recompute
         segment = self.config.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
@@ -139,7 +142,7 @@ class ForwardPass(LayerOperations):
             yield range(begin, end), recomputes
 
     def _recomputed(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
-        """Layers that keep only their input, and run a second time on the way back."""
+        """The layers of a segment that keeps only its input, and is recomputed."""
         x.storage.keep_as(ACTIVATIONS)
         run = partial(self.blocks, x, turn, numbers)
         keeps_products = self.config.recompute == "every other product"
@@ -151,8 +154,8 @@ class ForwardPass(LayerOperations):
     def loss(self) -> Tensor:
         """The loss of all tokens at once, or in pieces.
 
-        It is computed in single operations, in a kernel of its own, or in one kernel with the
-        output.
+        A loss of all tokens is made of single operations, or is a kernel of its own, or is one
+        kernel with the output's product.
         """
         x = self.hidden()
         self.tape.phase = "loss"
@@ -174,13 +177,14 @@ class ForwardPass(LayerOperations):
         return made
 
     def in_fp32(self, logits: Tensor) -> Tensor:
+        """The logits as a copy in fp32, or themselves if they are in fp32."""
         wide = logits.nbytes // self.dtype_bytes * FP32_BYTES
         if wide == logits.nbytes:
             return logits
         return self.tape.op("_to_copy", (logits,), wide, back="_to_copy", part=LOGITS)
 
     def cross_entropy(self, logits: Tensor) -> Tensor:
-        """The cross-entropy of the logits. It saves the logarithm of every probability."""
+        """The cross-entropy of the logits, which saves the logarithm of every probability."""
         logs = self.tape.op(
             "_log_softmax",
             (logits,),
@@ -203,14 +207,14 @@ class ForwardPass(LayerOperations):
     def _loss_in_pieces(self, x: Tensor) -> Tensor:
         """The loss, piece by piece.
 
-        The logits of a piece exist for its loss, and are computed again on the way back.
+        The logits of a piece are held only for its loss, and computed again in the backward pass.
         """
         tape = self.tape
         row = x.nbytes // self.tokens
-        most = -(-self.tokens // self.config.pieces)  # tokens of a piece, rounded up
+        most_tokens = -(-self.tokens // self.config.pieces)  # of a piece: rounded up
         sizes = []
-        for begin in range(0, self.tokens, most):
-            tokens = min(most, self.tokens - begin)
+        for begin in range(0, self.tokens, most_tokens):
+            tokens = min(most_tokens, self.tokens - begin)
             sizes.append(row * tokens)
         parts = tape.views(x, "cat", *sizes)
         x.storage.keep_as(ACTIVATIONS)
@@ -230,9 +234,9 @@ class ForwardPass(LayerOperations):
         return self.cross_entropy(self.in_fp32(self.logits(x)))
 
     def _loss_in_place(self, logits: Tensor) -> Tensor:
-        """One kernel saves the logits and a number for each row.
+        """The loss as one kernel, which saves the logits and a number for each row of them.
 
-        On the way back, the gradient is written over the logits.
+        In the backward pass, the gradient of the logits is written over the logits.
         """
         return self.tape.op(
             "cross_entropy",
@@ -247,9 +251,10 @@ class ForwardPass(LayerOperations):
         )
 
     def _loss_with_output(self, x: Tensor) -> Tensor:
-        """One kernel that never has all logits.
+        """The output's product and the loss as one kernel, which never has all logits.
 
-        It makes the gradients of the output matrix and of its input at once, in the forward pass.
+        The kernel makes the gradients of the output matrix and of its input at once, in the forward
+        pass.
         """
         self.tape.where = "output and cross-entropy"
         return self.tape.op(

@@ -1,6 +1,6 @@
-"""What a format makes of a number, by its size alone.
+"""What a format makes of a number, by the number's size alone.
 
-It becomes zero, a subnormal or a normal number, or it is too large.
+The number becomes zero, a subnormal or a normal number, or it is too large.
 """
 
 import math
@@ -15,16 +15,17 @@ class Edges(NamedTuple):
     """The sizes, before rounding, at which one kind of result ends and the next begins."""
 
     zero_to: float  # the largest size that becomes zero
-    normal_from: float
-    beyond_from: float  # the smallest size that is beyond the largest number
+    normal_from: float  # the smallest size that becomes a normal number
+    beyond_from: float  # the smallest size that is too large
 
 
 @cache
 def rounding_edges(fmt: str) -> Edges:
     """The edges between zero, subnormals, normals, and what is too large for the format.
 
-    Zero goes up to half the smallest subnormal. A number is too large from half a gap above the
-    largest number on. Exactly there, the tie goes to the even one of the two neighbours.
+    What is at most half the smallest subnormal becomes zero. A number is too large from half a gap
+    above the format's largest number on. Exactly at that edge, the tie goes to the even one of the
+    two neighbours.
 
     >>> edges = rounding_edges("fp16")
     >>> edges.zero_to == 2**-25, edges.beyond_from
@@ -55,7 +56,7 @@ def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
 
 
 def checked_scale(scale: Number) -> Number:
-    """The scale, if it is a finite number above 0."""
+    """The scale itself. ValueError if it is not a finite number above 0."""
     if not (scale > 0 and math.isfinite(scale)):
         raise ValueError(f"A loss scale is a finite number above 0; got {scale}.")
     return scale

@@ -1,4 +1,4 @@
-"""How often a run should save itself: what saving costs against the work that a failure undoes."""
+"""How often a run should save its state, so that saves and undone work cost the least together."""
 
 import math
 
@@ -22,7 +22,7 @@ def young_seconds(save_s: Number, failure_s: Number) -> Number:
 def daly_seconds(save_s: Number, failure_s: Number) -> Number:
     """√(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C: Daly's estimate, which is of higher order.
 
-    Where C is 2M or more, it is M.
+    Where C is 2M or more, Daly's estimate is M.
 
     >>> round(daly_seconds(60, 3 * 3600) / 60, 1)
     18.3
@@ -38,11 +38,12 @@ def daly_seconds(save_s: Number, failure_s: Number) -> Number:
 def wasted_share(
     interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0
 ) -> Number:
-    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): what a long run loses.
+    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): the share of its time that a long run loses.
 
-    It loses the time of saves and restarts, and the work that failures undo. τ is the work between
-    two saves. The formula is exact if failures come at a constant rate, also during saves and
-    restarts.
+    The run loses the time of saves and restarts, and the work that failures undo. τ is the time of
+    work between two saves, C the time of a save, R the time of a restart, and M the mean time
+    between failures. The formula is exact if failures come at a constant rate, also during saves
+    and restarts.
 
     >>> round(wasted_share(1200, 60, 3 * 3600), 3)
     0.102
@@ -63,6 +64,7 @@ def wasted_share(
 
 
 def _check_times(**seconds: Number) -> None:
+    """Raise a ValueError on the first time that is not above 0 s, or is infinite."""
     for name, value in seconds.items():
         if not 0 < value < math.inf:
             raise ValueError(f"{name} is a time above 0 s; got {value!r}.")

@@ -22,8 +22,8 @@ class StepConfig:
     model: Shape
     batch: int
     sequence: int
-    n: int  # bytes of a number in the model
-    gradient_bytes: int  # of a number in a parameter's gradient
+    dtype_bytes: int  # of one number of the model
+    gradient_bytes: int  # of one number of a parameter's gradient
     accumulate: bool
     fused: bool
     recompute: Recompute
@@ -49,7 +49,7 @@ class StepConfig:
 
     @property
     def unit(self) -> int:
-        """The number of layers that repeat as one unit."""
+        """The number of layers that make one unit: units are alike, single layers may not be."""
         if self.recompute == "every other layer":
             return 2
         if self.recompute is True:

@@ -1,7 +1,4 @@
-"""What a tape holds: storages, tensors and parameters.
-
-And what it writes down: operations, each with the bytes that are held.
-"""
+"""What a tape holds: storages, tensors and parameters; and what it writes down: operations."""
 
 from typing import NamedTuple
 
@@ -14,16 +11,16 @@ class Held(NamedTuple):
     optimizer: int = 0
     master: int = 0
     activations: int = 0  # what autograd keeps
-    logits: int = 0  # with what the loss makes of them
+    logits: int = 0  # with all that the loss computes from them
     passing: int = 0  # what is held for a few operations
-    gathered: int = 0  # what is whole for a while, of what machines hold in parts
+    gathered: int = 0  # what each machine has whole for a while, where each holds only a part
 
     @property
     def total(self) -> int:
         return sum(self)
 
 
-# Where these parts are in a `Held`.
+# The positions of these parts in a `Held`.
 GRADIENTS = Held._fields.index("gradients")
 ACTIVATIONS = Held._fields.index("activations")
 LOGITS = Held._fields.index("logits")
@@ -31,10 +28,7 @@ PASSING = Held._fields.index("passing")
 
 
 class Operation(NamedTuple):
-    """One operation of a step.
-
-    It says what is held while it runs, and what is held once all that can go is gone.
-    """
+    """One operation of a step, with the bytes that are held."""
 
     name: str  # as torch calls it
     where: str  # such as "query", "norm1", "cross-entropy"
@@ -42,12 +36,12 @@ class Operation(NamedTuple):
     layer: int | None  # from 0
     flops: int
     moved: int  # bytes that it reads and writes
-    during: Held
-    after: Held
+    during: Held  # while the operation runs
+    after: Held  # once all that is no longer needed has been freed
 
 
 class Storage:
-    """So many bytes, which are held as long as something refers to this object."""
+    """`nbytes` bytes, which are held as long as something refers to this object."""
 
     __slots__ = ("held", "nbytes", "part")
 
@@ -61,7 +55,7 @@ class Storage:
         self.held[self.part] -= self.nbytes
 
     def keep_as(self, part: int) -> None:
-        """Count these bytes in that part from now on, if they were held only in passing."""
+        """Count these bytes in that part from now on, if they count as held in passing."""
         if self.part == PASSING:
             self.move_to(part)
 
@@ -83,12 +77,12 @@ class Parameter:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.uses = 0  # that have not added a gradient yet
+        self.uses = 0  # how many uses have not added a gradient yet
         self.gradients: list[Storage | None] = [None]
 
 
 class Tensor(NamedTuple):
-    """So many bytes of a storage. They are the result number `place` of a node."""
+    """`nbytes` bytes of a storage: the result number `place` of a node."""
 
     storage: Storage | None
     nbytes: int
@@ -100,7 +94,7 @@ class Back(NamedTuple):
     """An operation of the backward pass. It makes the gradient of one edge, or of all edges."""
 
     name: str
-    makes: tuple[int, ...]  # bytes of each gradient; none if they go where something was saved
+    makes: tuple[int, ...]  # bytes of each gradient; none if it is written over what was saved
     reads: int
     flops: int = 0
     part: int = PASSING

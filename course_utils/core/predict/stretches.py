@@ -1,7 +1,8 @@
 """A step's operations in stretches, which repeat from layer to layer.
 
-Layers are alike. So at most three units of layers are run on the tape, and the second of them
-stands for all between the first and the last.
+Layers are alike. So at most three units of layers are run on the tape, and the second unit stands
+for all units between the first and the last. A unit is a layer, or several that are recomputed as
+one.
 """
 
 from collections.abc import Iterator
@@ -15,13 +16,13 @@ from course_utils.core.predict.storages import Held, Operation
 
 
 class Stretch(NamedTuple):
-    """Operations that repeat.
+    """Operations that are repeated, `times` times in all.
 
     From one repetition to the next, `grows` more bytes are held, and the layers' numbers go up by
-    `layers`, which is below 0 on the way back.
+    `layers`, which is below 0 in the backward pass.
     """
 
-    rows: list[Operation]
+    rows: list[Operation]  # as the tape wrote them, for one repetition
     times: int
     start: Held  # what the first repetition holds beyond what `rows` say
     grows: Held
@@ -29,14 +30,14 @@ class Stretch(NamedTuple):
     layers: int
 
     def shift(self, turn: int) -> Held:
-        """The bytes that are added to what this repetition holds."""
+        """The bytes that repetition number `turn` holds beyond what `rows` say."""
         shifted = []
         for begin, more in zip(self.start, self.grows, strict=True):
             shifted.append(begin + turn * more)
         return Held._make(shifted)
 
     def at(self, turn: int) -> Iterator[Operation]:
-        """The operations of this repetition."""
+        """The operations of repetition number `turn`."""
         added = self.shift(turn)
         layers_up = self.layer + turn * self.layers
         if layers_up == 0 and not any(added):
@@ -45,13 +46,17 @@ class Stretch(NamedTuple):
         for name, where, phase, layer, flops, moved, during, after in self.rows:
             if layer is not None:
                 layer += layers_up
-            held = Held._make(map(add, during, added))
-            left = Held._make(map(add, after, added))
-            yield Operation(name, where, phase, layer, flops, moved, held, left)
+            held_during = Held._make(map(add, during, added))
+            held_after = Held._make(map(add, after, added))
+            yield Operation(name, where, phase, layer, flops, moved, held_during, held_after)
 
 
 def stretches(config: StepConfig) -> tuple[Stretch, ...]:
-    """The operations of all layers."""
+    """All operations of the forward pass, the loss and the backward pass, in their order.
+
+    Stretches alternate: one that does not repeat is followed by one that does. The second unit of
+    layers repeats in the forward pass (stretch 1) and in the backward pass (stretch 3).
+    """
     layers = config.model.layers
     skipped = max(layers // config.unit - 3, 0)  # units for which the second one stands
     rows = operations(config, layers - skipped * config.unit)
@@ -62,7 +67,7 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     start = Held()
     layer = 0
     for first, end in pairwise(_borders(rows, config.unit)):
-        repeats = len(found) % 2 == 1  # the second unit, on its way forward and backward
+        repeats = len(found) % 2 == 1
         if not repeats:
             found.append(Stretch(rows[first:end], 1, start, Held(), layer, 0))
             continue
@@ -76,7 +81,10 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
 
 
 def _borders(rows: list[Operation], unit: int) -> list[int]:
-    """Where the second unit of layers begins and ends, and where all operations do."""
+    """The places in `rows` at which a stretch begins, and at last their end.
+
+    A stretch begins wherever the second unit of layers begins or ends.
+    """
     inside = [row.layer is not None and unit <= row.layer < 2 * unit for row in rows]
     borders = [0]
     for number in range(1, len(rows)):

@@ -1,8 +1,9 @@
-"""A step of autograd on sizes alone: every operation's bytes, and when each storage goes.
+"""A step of autograd on sizes alone: every operation's bytes, and when each storage is freed.
 
 A `Storage` is here what a tensor's storage is for torch: it is held until the last name for it is
 gone. So code that is written as the model's code is, with names for the same things, holds what the
-model holds. `course_utils.core.predict.passes` is written in this way.
+model holds. `course_utils.core.predict.passes` is written in this way. For the same reason the code
+below deletes a name wherever torch lets go of the tensor.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,8 +28,9 @@ NO_RESULT = slice(0)
 class Node:
     """What autograd remembers of an operation.
 
-    In the backward pass, the operations `back` make new gradients from those of its results, and
-    `edges` are the nodes and parameters that get them.
+    In the backward pass, the operations `back` make new gradients from those of the node's results.
+    `edges` are the nodes and parameters that get the new gradients, each with the number of the
+    result that the gradient is for.
     """
 
     __slots__ = ("back", "edges", "frame", "gradients", "layer", "number", "saved", "where")
@@ -46,8 +48,8 @@ class Node:
         self.layer = tape.layer
         self.where = tape.where
         self.saved: tuple[Storage, ...] = ()
-        self.frame: Frame | None = None  # that computes anew what is not saved here
-        self.number: int | None = None  # among the nodes of that frame
+        self.frame: Frame | None = None  # recomputes what this node does not save, if it is set
+        self.number: int | None = None  # of this node, among the nodes of the frame
 
 
 class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
@@ -55,9 +57,10 @@ class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
 
 
 class Frame:
-    """A part of the model that is recomputed: it keeps its inputs alone.
+    """A part of the model that is recomputed: in the forward pass, only its inputs are kept.
 
-    It runs a second time when the backward pass needs what one of its nodes would have saved.
+    The part runs a second time when the backward pass needs what one of its nodes would have saved.
+    `run` runs it, and with `keeps_products` some results are kept, too.
     """
 
     def __init__(
@@ -66,15 +69,16 @@ class Frame:
         self.tape = tape
         self.run = run
         self.keeps_products = keeps_products
-        self.products_seen = 0  # in this run
-        self.kept: list[list[Storage]] = []  # in the first run, for the second
-        self.nodes = 0  # that save something
-        self.saved: list[tuple] | None = None  # by each of these nodes, in the second run
+        self.products_seen = 0  # how many products have run in this run
+        self.kept: list[list[Storage]] = []  # results that the first run keeps for the second
+        self.nodes = 0  # how many nodes save something
+        self.saved: list[tuple] | None = None  # what each of these saves; None until the second run
 
     def keeps(self, name: str) -> bool:
-        """Return whether the results of that operation are kept for the second run.
+        """Count the operation that runs now, and return whether its results are kept.
 
-        They are kept of every other product, and of fused attention.
+        With `keeps_products`, the results of every other product and of fused attention are kept
+        for the second run.
         """
         if name == "mm":
             self.products_seen += 1
@@ -93,7 +97,7 @@ class Frame:
         return result
 
     def saved_by(self, number: int) -> tuple:
-        """What the node of that number would have saved. From then on, only the caller holds it."""
+        """What the node of that number would have saved; from now on, only the caller holds it."""
         if self.saved is None:
             self._run_again()
         saved = self.saved[number]
@@ -101,6 +105,7 @@ class Frame:
         return saved
 
     def _run_again(self) -> None:
+        """Run the part a second time, in the midst of the backward pass, to fill `saved`."""
         tape = self.tape
         phase = tape.phase
         layer = tape.layer
@@ -123,28 +128,34 @@ class Frame:
 
 
 class Tape:
-    """The operations of a step, one after the other, and what is held."""
+    """The operations of a step, one after the other, and the bytes that are held.
+
+    `phase`, `layer` and `where` are written down with each operation, and are set before it.
+    """
 
     def __init__(self, *, dtype_bytes: int, gradient_bytes: int, accumulate: bool) -> None:
         self.dtype_bytes = dtype_bytes
         self.gradient_bytes = gradient_bytes
         self.accumulate = accumulate
-        self.held = [0] * len(Held._fields)
-        self.rows: list[tuple] = []
-        self.afters: list[Held] = []
+        self.held = [0] * len(Held._fields)  # bytes by part, at the moment
+        self.rows: list[tuple] = []  # the operations' fields, without the last one, `after`
+        self.afters: list[Held] = []  # `after` of each operation but the latest
         self.nodes: list[Node] = []
-        self.gradients: list[Storage] = []  # that parameters have
+        self.gradients: list[Storage] = []  # of the parameters
         self.phase = "forward"
         self.layer: int | None = None
         self.where = ""
-        self.frame: Frame | None = None  # that runs for the first time
-        self.again: Frame | None = None  # that runs for the second time
+        self.frame: Frame | None = None  # the one that runs for the first time, if one does
+        self.again: Frame | None = None  # the one that runs for the second time, if one does
 
     def run(
         self, name: str, *makes: int, reads: int = 0, flops: int = 0, part: int = PASSING
     ) -> list[Storage]:
-        """Write one operation down. What it makes is held from now on."""
-        if self.rows:
+        """Write an operation down, and return its results, of `makes` bytes each.
+
+        The results are held from now on, and are counted in `part`.
+        """
+        if self.rows:  # what is held now is what the operation before has left
             self.afters.append(Held._make(self.held))
         made = [Storage(self.held, nbytes, part) for nbytes in makes]
         moved = reads + sum(makes)
@@ -153,7 +164,7 @@ class Tape:
         return made
 
     def one(self, name: str, nbytes: int, **options: int) -> Storage:
-        """Write an operation with one result down."""
+        """Write an operation with one result down, and return the result."""
         (made,) = self.run(name, nbytes, **options)
         return made
 
@@ -169,13 +180,14 @@ class Tape:
         flops_back: int | None = None,
         **options: int,
     ) -> Tensor:
-        """Write an operation and its node down, and return the first result.
+        """Write an operation and its node down, and return the first of the results `makes`.
 
-        The node saves the inputs `saves` and the results `keeps`. `back` names the operation that
-        makes the gradients of all edges, each as large as its edge, or writes them `over` what was
-        saved. Or it has, for each edge, PASS or the name of an operation that does not read that
-        edge. An operation of the backward pass reads the result's gradient and all that was saved;
-        it has as many FLOPs as the forward one, if `flops_back` says nothing else.
+        `edges` are the inputs that get gradients. The node saves the inputs `saves` and the results
+        `keeps`. If `back` is one name, that operation makes the gradients of all edges, each as
+        large as its edge, or writes them `over` what was saved. Otherwise `back` has for each edge
+        PASS, or the name of an operation that does not read that edge. An operation of the backward
+        pass reads the result's gradient and all that was saved; it has as many FLOPs as the forward
+        one, unless `flops_back` is given.
         """
         if "reads" not in options:
             options["reads"] = sum([edge.nbytes for edge in edges])
@@ -198,9 +210,9 @@ class Tape:
         return Tensor(made[0], makes[0], node)
 
     def views(self, x: Tensor | Parameter, back: str, *sizes: int) -> list[Tensor]:
-        """Parts of a tensor's numbers, or all of them in another order.
+        """Views of x: parts of its numbers, or all of them in another order.
 
-        On the way back, the operation `back` makes one gradient of theirs.
+        In the backward pass, the operation `back` makes one gradient for x of the views' gradients.
         """
         merged = Back(back, (x.nbytes,), reads=sum(sizes))
         node = self.node((x,), [merged], results=len(sizes))
@@ -213,7 +225,10 @@ class Tape:
         saved: tuple[Storage, ...] = (),
         results: int = 1,
     ) -> Node | None:
-        """Remember what the backward pass does. `edges` are what gets its gradients."""
+        """Write down the node of an operation: what the backward pass does for `edges`.
+
+        While a frame runs for the second time, it takes `saved`, and there is no new node.
+        """
         for storage in saved:
             storage.keep_as(ACTIVATIONS)
         if self.again:
@@ -239,7 +254,7 @@ class Tape:
         return node
 
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
-        """Run the operation, or take its results if a recomputed part has kept them."""
+        """Run the operation; or take its results, if a frame has kept them in its first run."""
         frame = self.frame if self.again is None else self.again
         if frame is None or not frame.keeps(name):
             return self.run(name, *makes, **options)
@@ -262,18 +277,18 @@ class Tape:
             gradients = self._gradients(node)
             edges = node.edges
             del node
-            gradients.reverse()
+            gradients.reverse()  # `_hand_on` takes the last one
             for to, place in edges:
                 self._hand_on(gradients, to, place)
 
     def _gradients(self, node: Node) -> list[Storage]:
-        """Make a gradient for each edge of the node, after which what the node saved is gone.
+        """A gradient for each edge of the node. Afterwards, what the node saved is freed.
 
         A parameter's gradient is cast to the gradients' dtype.
         """
         given = node.gradients
         node.gradients = None
-        gradients = [given[0]] * len(node.edges)
+        gradients = [given[0]] * len(node.edges)  # what PASS hands on
         recomputed = node.frame.saved_by(node.number) if node.frame else ()
         for place, back in enumerate(node.back):
             if back is PASS:
@@ -282,10 +297,11 @@ class Tape:
             results = self.run(name, *makes, reads=reads, flops=flops, part=part)
             if not makes:
                 results = node.saved[: len(node.edges)]  # which were written over
-            for edge, storage in enumerate(results, place):
-                gradients[edge] = storage
+            # An operation for all edges is the only one of its node, at place 0.
+            for number, storage in enumerate(results, place):
+                gradients[number] = storage
             del results, storage  # so that no name here holds them while the next one runs
-        del recomputed  # what was recomputed goes before a cast, what was saved goes after it
+        del recomputed  # what was recomputed is freed before a cast, what was saved after it
         for place, (to, _) in enumerate(node.edges):
             # The output's gradient is transposed, so it is cast later.
             if isinstance(to, Parameter) and node.where != "output":
@@ -295,9 +311,9 @@ class Tape:
         return gradients
 
     def _hand_on(self, gradients: list[Storage], to: Node | Parameter, place: int) -> None:
-        """Give the last of the gradients to the node or parameter that it is for.
+        """Give the last of the gradients to the node or parameter `to`, for its result `place`.
 
-        If one is there already, the two are added.
+        If `to` has a gradient there already, the two are added.
         """
         earlier = to.gradients[place]
         gradient = gradients.pop()
@@ -313,7 +329,7 @@ class Tape:
                 self._accumulate(to)
 
     def _cast(self, gradient: Storage, parameter: Parameter) -> Storage:
-        """A parameter's gradient in the gradients' dtype."""
+        """A parameter's gradient, as a copy in the gradients' dtype if it has another."""
         numbers = parameter.nbytes // self.dtype_bytes
         nbytes = numbers * self.gradient_bytes
         if gradient.nbytes == nbytes:
@@ -321,7 +337,7 @@ class Tape:
         return self.one("_to_copy", nbytes, reads=gradient.nbytes)
 
     def _accumulate(self, parameter: Parameter) -> None:
-        """Make a gradient the parameter's, or add it to that of an earlier batch."""
+        """Keep the parameter's gradient, or add it to the gradient of an earlier batch."""
         gradient = parameter.gradients.pop()
         if self.accumulate:
             self.run("add_", reads=2 * gradient.nbytes)
@@ -330,7 +346,7 @@ class Tape:
         self.gradients.append(gradient)
 
     def written(self) -> list[Operation]:
-        """All operations, with what is held while each runs, and once all that can go is gone."""
+        """All operations, each with what is held while it runs, and what is held after it."""
         self.afters.append(Held._make(self.held))
         return [Operation(*row, after) for row, after in zip(self.rows, self.afters, strict=True)]
 
@@ -345,7 +361,10 @@ def _backs(
     flops: int,
     part: int,
 ) -> list[Back | None]:
-    """The operations of the backward pass: one for all edges, or for each edge one or PASS."""
+    """The operations of the backward pass: one for all edges, or for each edge one or PASS.
+
+    `reads`, `flops` and `part` are those of each operation, except that it does not read its edge.
+    """
     if isinstance(names, str):
         sizes = tuple([edge.nbytes for edge in edges])
         if over:
@@ -356,6 +375,6 @@ def _backs(
         if name is PASS:
             backs.append(PASS)
             continue
-        others = reads - edge.nbytes if edge in saves else reads
-        backs.append(Back(name, (edge.nbytes,), others, flops, part))
+        without_edge = reads - edge.nbytes if edge in saves else reads
+        backs.append(Back(name, (edge.nbytes,), without_edge, flops, part))
     return backs

@@ -1,6 +1,6 @@
 """The memory of a training step, moment by moment.
 
-Each operation of the step says what is held while it runs, and what is left after it.
+Each operation of the step has the bytes that are held while it runs, and those held after it.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from course_utils.core.predict.training import optimizer_of, recipe_named, split
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
-# Where the output's gradient is still to come.
+# Outside the layers, the places in the backward pass at which the output has no gradient yet.
 LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 
@@ -33,7 +33,7 @@ class Timeline:
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """In the order in which they run."""
+        """All operations, in the order in which they run."""
         found = []
         for stretch in self.stretches:
             for turn in range(stretch.times):
@@ -42,9 +42,9 @@ class Timeline:
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """The operations in stretches, each with what is held before the step; the update is last.
+        """The operations in stretches, with the optimizer's update as the last one.
 
-        Operations that layers repeat are there once.
+        Operations that layers repeat are in them once. What is held before the step is added.
         """
         found = []
         before = self._before_step
@@ -66,18 +66,18 @@ class Timeline:
         What is held grows evenly from layer to layer. So of layers that are alike the first or the
         last has the most, and these two are in stretches that do not repeat.
         """
-        return max(self._first_turns(), key=lambda operation: sum(operation.during))
+        return max(self._first_repetitions(), key=lambda operation: sum(operation.during))
 
-    def _first_turns(self) -> Iterator[Operation]:
+    def _first_repetitions(self) -> Iterator[Operation]:
         """The operations of each stretch's first repetition."""
         for stretch in self.stretches:
             yield from map(self._on_one_machine, stretch.at(0))
 
     @property
     def kept(self) -> int:
-        """What autograd keeps between the forward and the backward pass.
+        """The bytes that autograd keeps between the forward and the backward pass.
 
-        The loss's numbers are among it, and the tokens are not.
+        The numbers that the loss keeps are counted, and the tokens are not.
         """
         for stretch in stretches(self.config):
             for operation in stretch.at(0):
@@ -87,7 +87,7 @@ class Timeline:
 
     @cached_property
     def state(self) -> Ledger:
-        """What a machine holds when the optimizer takes its step."""
+        """The bytes that a machine holds, by part, when the optimizer takes its step."""
         model = self.config.model
         return training_bytes(
             model.parameters,
@@ -99,7 +99,10 @@ class Timeline:
 
     @property
     def _before_step(self) -> Held:
-        """What is held before the step. Its gradients are those of all machines together."""
+        """What a machine holds before the step, but with whole gradients.
+
+        `held_by` takes the machine's share of the gradients, once those of the step are added.
+        """
         gradients = 0
         if self.config.accumulate:
             gradients = self.config.model.parameters * self.config.gradient_bytes
@@ -107,9 +110,9 @@ class Timeline:
 
     @property
     def _update(self) -> tuple[Operation, Operation]:
-        """The optimizer's step, and then the end of the gradients.
+        """Two operations: the optimizer's step, and `zero_grad`, which frees the gradients.
 
-        The step is one kernel that needs no memory of its own.
+        The optimizer's step is one kernel that needs no memory of its own.
         """
         state = Held(**self.state)
         step = Operation(
@@ -141,7 +144,7 @@ class Timeline:
         return operation._replace(during=during, after=after)
 
     def held_by(self, operation: Operation, held: Held) -> Held:
-        """What one machine holds of `held`, which a stretch gives for all machines together."""
+        """What one machine holds, if `held` is what a stretch says, with whole gradients."""
         if self.machines == 1 or operation.phase == "optimizer":
             return held
         *parts, _ = held
@@ -157,37 +160,37 @@ class Timeline:
         return share * self.config.gradient_bytes
 
     def _gathered_bytes(self, operation: Operation) -> int:
-        """Bytes of weights and gradients that are gathered for a while.
+        """The bytes of weights and gradients that are whole on each machine for a while.
 
-        They are gathered as by `fully_shard` on each layer and on the model. Around the layers,
-        weights are whole during the whole step. A layer has them while it computes, and so has the
-        next one, which is fetched meanwhile. On the way back a layer's gradients are whole until
-        all are made. The output's is whole from when it is made to the step's end; during the
-        operations that make it, it counts as held in passing.
+        They are gathered as by `fully_shard` on each layer and on the model. Weights outside the
+        layers are whole during the whole step. A layer's weights are whole while it computes, and
+        so are those of the next layer, which are fetched meanwhile. In the backward pass, a layer's
+        gradients are whole until all of them are made. The output's gradient is whole from when it
+        is made to the step's end; during the operations that make it, it counts as held in passing.
         """
         splits_weights = self.machines > 1 and "parameters" in split_in(self.stage)
         if not (self.gathered and splits_weights):
             return 0
         back = operation.phase in ("backward", "recompute")
-        around = operation.where if operation.layer is None else None
-        return self.config.n * _gathered_numbers(self.config.model, back, around)
+        outside = operation.where if operation.layer is None else None
+        return self.config.dtype_bytes * _gathered_numbers(self.config.model, back, outside)
 
 
 @lru_cache
-def _gathered_numbers(model: Shape, back: bool, around: str | None) -> int:
+def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
     """How many weights and gradients a machine has gathered at once.
 
-    `around` says where around the layers the step is; inside of them it is None.
+    `outside` is the place of an operation outside the layers, and None for one inside a layer.
     """
     of_a_layer = model.parameters_of_a_layer
     numbers = model.parameters - model.layers * of_a_layer
-    if around is None:
+    if outside is None:
         numbers += min(2, model.layers) * of_a_layer
-    if around is None and back:
+    if outside is None and back:
         numbers += of_a_layer
-    if back and around == "last norm":  # its own gradient is still to come
+    if back and outside == "last norm":  # its own gradient is still to come
         numbers += model.parameters_by_part["output"]
-    elif back and around not in LOSS:
+    elif back and outside not in LOSS:
         numbers += model.parameters_of_output
     return numbers
 
@@ -211,25 +214,25 @@ def timeline(
 ) -> Timeline:
     """Every operation of forward, cross-entropy, backward and the optimizer's step, in order.
 
-    - fused: attention in one kernel. Each normalisation is one in any case.
-    - recompute: each layer keeps its input alone, or segments of so many layers do; or "every other
-      layer" does; or in each layer everything runs a second time but "every other product", which
+    - fused: attention is one kernel. Each normalisation is one kernel in any case.
+    - recompute: each segment of `segment` layers keeps its input alone; or "every other layer"
+      does; or in each layer everything runs a second time but "every other product", which
       torchtitan calls selective.
-    - fused_loss: in one kernel, which writes the gradient over the logits; or in one "with output",
-      which never has all logits.
-    - pieces: the output and its loss are computed for so many parts of the tokens, one at a time,
-      and once more on the way back.
+    - fused_loss: the loss is one kernel, which writes the gradient over the logits; or it is one
+      kernel "with output", which never has all logits.
+    - pieces: the output and its loss are computed for that many parts of the tokens, one at a time,
+      and once more in the backward pass.
     - accumulate: gradients of an earlier micro-batch are there from the start. Otherwise there are
       none before the backward pass, as after `zero_grad()`.
     - machines, stage: batch and sequence are those of one machine; what ZeRO's stage splits is held
       in equal parts, rounded up. `gathered` adds the weights and gradients that machines put
       together for a while, as `fully_shard` does.
 
-    It is exact to the byte for `models.Transformer` with `fused_norm` on one CPU, operation by
-    operation, with heads of four numbers or more. Several machines are arithmetic on that. It does
-    not count scratch memory inside a kernel, gaps between allocations, what machines send each
-    other, tokens, and copies that an optimizer makes. A sequence may be longer than the context,
-    although a GPT has no positions there.
+    The timeline is exact to the byte for `models.Transformer` with `fused_norm` on one CPU,
+    operation by operation, with heads of four numbers or more. What several machines hold is
+    computed from it. Not counted are scratch memory inside a kernel, gaps between allocations, what
+    machines send each other, tokens, and copies that an optimizer makes. A sequence may be longer
+    than the context, although a GPT has no positions there.
 
     >>> from course_utils.core.predict import MODELS
     >>> step = timeline(MODELS["GPT-2 small"], 1, 1024)
@@ -237,12 +240,12 @@ def timeline(
     ('cross-entropy', 2721902360)
     """
     dtypes = recipe_named(recipe)
-    split_in(stage)  # raises a sentence if there is no such stage
+    split_in(stage)  # raises a ValueError if there is no such stage
     config = StepConfig(
         model=shape_of(model),
         batch=batch,
         sequence=sequence,
-        n=dtype_bytes(dtypes.parameters),
+        dtype_bytes=dtype_bytes(dtypes.parameters),
         gradient_bytes=dtype_bytes(dtypes.gradients[0]),
         accumulate=accumulate,
         fused=fused,

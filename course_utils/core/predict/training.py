@@ -1,6 +1,6 @@
-"""Training runs: FLOPs, days and utilisation.
+"""Training runs: FLOPs, days, utilisation and memory.
 
-And memory: what is kept for each parameter, and how many parameters that allows.
+Memory is what is kept for each parameter, and how many parameters that allows.
 """
 
 import math
@@ -77,22 +77,22 @@ def days_by_part(
     step_mfu: Number,
     running: Number,
 ) -> tuple[Ledger, Ledger]:
-    """Days of a run in bf16 at its whole context: of each part, the shortest and longest estimate.
+    """The days of each part of a run in bf16: first the shortest estimates, then the longest.
 
-    The first part is all FLOPs at the peak; each further one says what it adds. Estimates are no
-    bounds:
+    Sequences are as long as the model's context. The first part is all FLOPs at the peak, and each
+    further part is the days that it adds. Estimates are no bounds:
 
     - products, attention: the shares of the peak that they reach, least and most. An attention
-      kernel skips the pairs that look ahead, and computes the scores again on the way back.
+      kernel skips the pairs that look ahead, and computes the scores again in the backward pass.
     - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be,
       once forward and twice backward. Both estimates take the memory's whole bandwidth, so these
       passes can't take less.
     - sending: two sums a layer each way, over eight GPUs that share each product, at the whole
       bandwidth of NVLink in one direction. By the shortest estimate, all of it runs beside the
       products; by the longest, none does.
-    - the rest of a step: what the parts before leave of it, by its known MFU.
-    - pauses: by the shortest estimate none; by the longest, all of the time in which the run does
-      not go on, where `running` is the share in which it does.
+    - the rest of a step: what the parts before leave of a step's time, which its MFU gives.
+    - pauses: by the shortest estimate none; by the longest, all of the time in which the run stands
+      still. `running` is the share of the time in which it does not.
     """
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
@@ -119,7 +119,7 @@ def days_by_part(
 def _seconds_by_part(
     shape: Shape, machine: Machine, products_share: Number, attention_share: Number
 ) -> dict[str, Number]:
-    """Seconds that one machine alone would take for a sequence, by part."""
+    """The seconds that one machine alone would take for one sequence, by part."""
     peak = machine.peak("bf16")
     step = shape.training_flops(1, shape.context, fused=True)
     scores_again = step["scores again"]
@@ -137,21 +137,21 @@ def _seconds_by_part(
 
 
 def _sending_seconds(shape: Shape) -> Number:
-    """Seconds of sending for a sequence, added up over all GPUs that share its products."""
+    """The seconds of sending for one sequence, added up over the GPUs that share its products."""
     sums = 4  # in a layer: two forward, two backward
     sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
     return sent_numbers * _layers_bytes(shape) / LINK_BYTES_PER_SEC
 
 
 def _layers_bytes(shape: Shape) -> int:
-    """The bytes of one number for each token of a sequence and each layer."""
+    """The bytes of one number for each pair of a token of a sequence and a layer."""
     return shape.context * shape.layers * dtype_bytes("bf16")
 
 
 def _passed_numbers(shape: Shape) -> int:
-    """Numbers of a token that are read or written between a layer's products.
+    """The numbers that are read or written between a layer's products, for one token.
 
-    The operations there are fused as far as they can be.
+    The operations between the products are fused as far as they can be.
     """
     numbers = 8 * shape.width  # additions and normalisations
     if shape.rotary:
@@ -162,14 +162,14 @@ def _passed_numbers(shape: Shape) -> int:
 
 
 def _check_shares(name: str, *shares: Number) -> None:
-    """Raise a sentence on the first that is not above 0 and at most 1."""
+    """Raise a ValueError on the first share that is not above 0 and at most 1."""
     for share in shares:
         if not 0 < share <= 1:
             raise ValueError(f"{name} is a share, above 0 and at most 1; got {share!r}.")
 
 
 def check_count(count: int) -> None:
-    """Raise a sentence unless it is one machine or more."""
+    """Raise a ValueError unless the count is one machine or more."""
     check_sizes(count=count)
     if count == 0:
         raise ValueError("Training needs at least one machine; got count 0.")
@@ -180,18 +180,18 @@ def check_count(count: int) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What training keeps for each parameter from step to step: the dtypes of each part.
+    """What training keeps for each parameter from step to step.
 
-    With a master copy, the products read low-precision parameters and the optimizer writes the
-    master.
+    With a master copy, the products read low-precision parameters, and the optimizer writes the
+    master copy.
     """
 
-    dtypes: Mapping[str, tuple[str, ...]]
+    dtypes: Mapping[str, tuple[str, ...]]  # by part: the dtype of each number that the part keeps
     counts_steps: bool  # in one number for each tensor of parameters
 
     @property
     def parameters(self) -> str:
-        """The dtype that products read."""
+        """The dtype of the parameters that matrix products read."""
         (dtype,) = self.dtypes["parameters"]
         return dtype
 
@@ -202,11 +202,12 @@ class Recipe:
 
     @property
     def master(self) -> tuple[str, ...]:
+        """The dtype of the master copy; empty if there is none."""
         return self.dtypes["master"]
 
     @property
     def bytes_by_part(self) -> Ledger:
-        """Bytes of one parameter.
+        """The bytes that are kept for one parameter, by part.
 
         >>> RECIPES["bf16+master adamw"].bytes_by_part
                     bytes
@@ -231,13 +232,18 @@ COUNT_NO_STEPS = ("sgd", "momentum")
 
 
 def _recipe(name: str) -> Recipe:
+    """The recipe of that name: the accountant's own, or one of VARIANTS."""
     base, differing = VARIANTS.get(name, (name, {}))
     dtypes = {**accountant.recipe(base), **differing}
     return Recipe(dtypes, counts_steps=optimizer_of(name) not in COUNT_NO_STEPS)
 
 
 def optimizer_of(recipe: str) -> str:
-    """The last word of a recipe's name, up to a comma."""
+    """The optimizer in a recipe's name: the last word, or the last one before a comma.
+
+    >>> optimizer_of("bf16+master adamw, gradients twice")
+    'adamw'
+    """
     formats_and_optimizer, _, _ = recipe.partition(",")
     return formats_and_optimizer.split()[-1]
 
@@ -258,9 +264,9 @@ RECIPES: Mapping[str, Recipe] = {name: _recipe(name) for name in _NAMES}
 
 
 def split_in(stage: int) -> tuple[str, ...]:
-    """The parts that ZeRO's stage splits over the machines; the rest is on all of them.
+    """The parts of the state that ZeRO's stage splits; the others are on every machine.
 
-    Raise a sentence if there is no such stage. FSDP's full sharding is stage 3.
+    ValueError if there is no such stage. FSDP's full sharding is stage 3.
     """
     if stage not in range(4):
         raise ValueError(
@@ -270,7 +276,7 @@ def split_in(stage: int) -> tuple[str, ...]:
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe of that name, or a sentence on which there are."""
+    """The recipe of that name. ValueError, with the names there are, if there is none."""
     if name not in RECIPES:
         raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
     return RECIPES[name]
@@ -279,12 +285,12 @@ def recipe_named(name: str) -> Recipe:
 def training_bytes(
     parameters: Number, recipe: str, *, tensors: int = 0, machines: int = 1, stage: int = 3
 ) -> Ledger:
-    """P × the recipe's bytes: what a machine holds between two steps, activations aside.
+    """P × the recipe's bytes: what a machine holds between two steps.
 
-    Most optimizers also count steps, with 4 bytes for each tensor of parameters; they are added if
-    `tensors` says how many there are. On several machines, what ZeRO's `stage` splits is held in
-    equal parts. If they cannot be equal, the largest counts. A fraction of a parameter counts as a
-    whole one.
+    Most optimizers also count steps, with 4 bytes for each tensor of parameters; these bytes are
+    added if `tensors` says how many tensors there are. On several machines, what ZeRO's `stage`
+    splits is held in equal parts. If the parts cannot be equal, the largest counts. A fraction of a
+    parameter counts as a whole one.
 
     >>> training_bytes(70_553_706_496, "bf16+master adamw", machines=1024)
                         bytes
@@ -299,7 +305,7 @@ def training_bytes(
     check_sizes(tensors=tensors)
     check_count(machines)
     kind = recipe_named(recipe)
-    split_in(stage)  # raises a sentence if there is no such stage
+    split_in(stage)  # raises a ValueError if there is no such stage
     whole = -(-parameters // 1)  # rounded up
     held = accountant.state_bytes(whole, kind.dtypes, machines, stage)
     if kind.counts_steps:
@@ -310,10 +316,11 @@ def training_bytes(
 def largest_model(
     machine: Machine, count: int, recipe: str, *, sharded: bool = True, stage: int | None = None
 ) -> Number:
-    """The parameters that fit: memory / the recipe's bytes of one that a machine holds.
+    """The number of parameters that fit, if nothing is left for activations.
 
-    Nothing is left for activations. Sharded, all machines hold one state together; replicated, each
-    holds all of it; in between, each holds all of what ZeRO's `stage` does not split.
+    It is the memory / the bytes that the recipe keeps for one parameter. If `sharded`, all machines
+    hold one state together; otherwise each holds a whole state; with a `stage` of ZeRO, each holds
+    all of what the stage does not split.
 
     >>> from course_utils.core.datasheets import MACHINES
     >>> h100 = MACHINES["H100 SXM"]

@@ -1,6 +1,6 @@
-"""Transformers: what the accountant says of a `Model`, part by part.
+"""Transformers: the accountant's parameters and FLOPs of a `Model`, part by part.
 
-And what the accountant does not know: what autograd keeps where kernels are not fused.
+The accountant does not know what autograd keeps where kernels are not fused; this module does.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -21,7 +21,7 @@ class Shape(Model):
     """The accountant's `Model`, and two fields more.
 
     These two change no number of parameters and no matrix product, but they change what a step
-    keeps. `shape_of` makes a Shape of a `Model`, and `Transformer` makes one of sizes.
+    keeps. `shape_of` makes a Shape from a `Model`, and `Transformer` makes one from sizes.
     """
 
     rms_norm: bool = True  # otherwise LayerNorm, which subtracts the mean, too
@@ -55,12 +55,12 @@ class Shape(Model):
 
     @property
     def query_width(self) -> int:
-        """Numbers in all queries of one position."""
+        """How many numbers all queries of one position have."""
         return self.heads * self.head_width
 
     @property
     def kv_width(self) -> int:
-        """Numbers in all keys of one position, and as many in all values."""
+        """How many numbers all keys of one position have; its values have as many."""
         return self.kv_heads * self.head_width
 
     # Parameters.
@@ -71,12 +71,15 @@ class Shape(Model):
 
     @property
     def block_weights(self) -> int:
-        """The matrices of one layer; 12H² in a GPT-2."""
+        """How many weights the matrices of one layer have; 12H² in a GPT-2."""
         return sum(inputs * outputs for inputs, outputs in accountant.matrices(self).values())
 
     @property
     def parameters_by_part(self) -> Ledger:
-        """Embeddings, matrices, biases and normalisations; a tied output adds none."""
+        """The parameters of embeddings, matrices, biases, normalisations and the output.
+
+        A tied output adds none.
+        """
         matrices = accountant.matrices(self)
         biases = 0
         for name in self.biases:
@@ -85,7 +88,7 @@ class Shape(Model):
         norm = self.norm_vectors * self.width
         norms_of_a_layer = 2 * norm
         if self.head_norms:
-            norms_of_a_layer += 2 * self.head_width  # weights alone, in a LayerNorm as well
+            norms_of_a_layer += 2 * self.head_width  # no bias, even where the other norms have one
         embedding = self.vocabulary * self.width
         parts = {
             "token embedding": embedding,
@@ -99,19 +102,19 @@ class Shape(Model):
 
     @property
     def parameters_of_output(self) -> int:
-        """The last normalisation, and the output matrix if it is not the embedding."""
+        """Parameters of the last normalisation, and of the output matrix if it is not tied."""
         return self.norm_vectors * self.width + self.parameters_by_part["output"]
 
     @property
     def parameters_of_a_layer(self) -> int:
-        """What one more layer adds."""
+        """The parameters that one more layer adds."""
         with_one = accountant.parameters(replace(self, layers=1))
         with_none = accountant.parameters(replace(self, layers=0))
         return with_one - with_none
 
     @property
     def tensors(self) -> int:
-        """How many tensors the parameters are; most optimizers count steps for each."""
+        """How many tensors hold the parameters; most optimizers count steps for each tensor."""
         layer = len(accountant.matrices(self)) + len(self.biases)
         layer += 2 * self.norm_vectors
         if self.head_norms:
@@ -126,7 +129,10 @@ class Shape(Model):
     # FLOPs.
 
     def forward_flops(self, batch: int, sequence: int) -> Ledger:
-        """2 for each weight and token; the rest is attention, with two products in each layer."""
+        """Two FLOPs for each weight and token, and attention's two products in each layer.
+
+        What the accountant's total has beyond the weights' FLOPs is attention.
+        """
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
         layer = 0
@@ -141,7 +147,9 @@ class Shape(Model):
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
     ) -> Ledger:
-        """Forward, a backward of twice that, and with checkpointing the layers' forward once more.
+        """The FLOPs of a step: forward, and backward with twice as many.
+
+        With `recompute`, the layers' forward runs once more.
 
         A fused attention's backward pass computes the scores again, because they are not stored.
         """
@@ -172,12 +180,11 @@ class Shape(Model):
     ) -> Ledger:
         """What autograd keeps of one forward pass: every input that a gradient needs, once.
 
-        Parameters are not counted. `fused` attention keeps one number for each row of scores in
-        place of the row. An RMSNorm of single operations, as torch does it on a CPU, keeps two
-        copies in fp32; a `fused_norm`, which is one kernel, only its input. (LayerNorm is one
-        kernel everywhere.) With both, a layer keeps the accountant's `layer_bytes`, and LayerNorm's
-        statistics. With `recompute` a layer keeps its input alone. `loss` is a cross-entropy in
-        fp32. It is exact for `models.Transformer` on a CPU, of that dtype throughout.
+        Parameters are not counted. `fused` attention keeps one number in place of each row of
+        scores. RMSNorm in single operations, as on a CPU, keeps two copies in fp32; a `fused_norm`
+        is one kernel, as LayerNorm always is, and keeps its input. With both, a layer keeps the
+        accountant's `layer_bytes`, and LayerNorm's statistics. With `recompute` a layer keeps its
+        input alone. `loss` adds a cross-entropy in fp32. Exact for `models.Transformer` on a CPU.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
@@ -185,39 +192,44 @@ class Shape(Model):
         check_sizes(batch=batch, sequence=sequence)
         if dtype not in ACTIVATION_DTYPES:
             raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
-        n = dtype_bytes(dtype)
+        number_bytes = dtype_bytes(dtype)
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
         recomputed_layers = self.layers - kept_layers
+        turned_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,
-            "rotation": n * sequence * self.head_width if self.rotary and self.layers else 0,
+            "rotation": number_bytes * sequence * turned_width,
             "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
         }
-        for part, of_a_token in self._kept_in_layer(sequence, n, fused).items():
+        for part, of_a_token in self._kept_in_layer(sequence, number_bytes, fused).items():
             kept[part] = kept_layers * tokens * of_a_token
-        kept["layers' inputs"] = recomputed_layers * tokens * self.width * n
+        kept["layers' inputs"] = recomputed_layers * tokens * self.width * number_bytes
         kept["loss"] = self._kept_by_loss(tokens) if loss else 0
         return Ledger(kept, unit="bytes")
 
-    def _kept_in_layer(self, sequence: int, n: int, fused: bool) -> dict[str, int]:
-        """Bytes of one token that a layer keeps, its normalisations aside."""
+    def _kept_in_layer(self, sequence: int, number_bytes: int, fused: bool) -> dict[str, int]:
+        """The bytes that a layer keeps for one token, not counting its normalisations."""
         queries_to_result = 2 * self.query_width + 2 * self.kv_width
-        row_of_scores = max(n, FP32_BYTES) if fused else sequence * n
+        row_of_scores = max(number_bytes, FP32_BYTES) if fused else sequence * number_bytes
         inside = 4 * self.inner if self.gated else 2 * self.inner
         return {
-            "attention": queries_to_result * n,
+            "attention": queries_to_result * number_bytes,
             "scores": self.heads * row_of_scores,
-            "feed-forward": inside * n,
+            "feed-forward": inside * number_bytes,
         }
 
     def _kept_by_loss(self, tokens: int) -> int:
+        """The bytes that the loss keeps: for each token, and the number of tokens once."""
         logarithms = FP32_BYTES * self.vocabulary
         target = INT64_BYTES
         return tokens * (logarithms + target) + FP32_BYTES
 
     def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:
-        """Bytes of one token that normalisations keep: those of the kept layers, and the last."""
+        """The bytes that normalisations keep for one token: in the kept layers, and the last one.
+
+        Two normalisations of a layer and the last one also keep their results.
+        """
         result = dtype_bytes(dtype) * self.width  # which the next product reads
         of_one = self._kept_by_norm(self.width, dtype, fused) + result
         of_a_layer = 2 * of_one
@@ -227,13 +239,13 @@ class Shape(Model):
         return kept_layers * of_a_layer + of_one
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
-        """Bytes that the normalisation of so many numbers keeps, its result aside."""
-        n = dtype_bytes(dtype)
-        if not self.rms_norm:
-            return n * width + 2 * n  # the input, the mean, 1 / standard deviation
+        """The bytes that normalising a row of `width` numbers keeps, not counting its result."""
+        number_bytes = dtype_bytes(dtype)
+        if not self.rms_norm:  # the input, the mean, 1 / standard deviation
+            return number_bytes * width + 2 * number_bytes
         if fused:
-            return n * width  # the input
-        wide = max(n, FP32_BYTES)
+            return number_bytes * width  # the input
+        wide = max(number_bytes, FP32_BYTES)
         return 2 * wide * width + wide  # the input, the normalised numbers, and 1 / RMS
 
 
@@ -270,7 +282,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
     head_norms: bool = False,
     qkv_biases: bool = False,
 ) -> Shape:
-    """A transformer's shape, by its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
+    """A transformer's shape, from its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
 
     Llama's shape has the other options. `qkv_biases` gives biases to query, key and value alone.
 
@@ -294,7 +306,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
 
 
 def _biased(shape: Shape, all_of_them: bool, qkv: bool) -> tuple[str, ...]:
-    """The names of the matrices that have a bias."""
+    """The names of the matrices that have a bias: all, or query, key and value, or none."""
     if all_of_them:
         return tuple(accountant.matrices(shape))
     return ("query", "key", "value") if qkv else ()
@@ -303,7 +315,7 @@ def _biased(shape: Shape, all_of_them: bool, qkv: bool) -> tuple[str, ...]:
 def _layer_sizes(
     width: int, heads: int, kv_heads: int | None, head_width: int | None, feed_forward: int | None
 ) -> dict[str, int]:
-    """The sizes of a layer; where one is None, that of a GPT-2."""
+    """The sizes of a layer. A size that is None is as in a GPT-2."""
     check_sizes(width=width, heads=heads)
     if feed_forward is not None:
         check_sizes(feed_forward=feed_forward)

@@ -1,4 +1,4 @@
-"""What was counted, what was predicted, what the reader guessed, and how to say it.
+"""What was counted, what was predicted, what the reader guessed, and how all that is written.
 
 A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside a
 measured one, and nowhere else do predictions and measurements meet. A `Choice` has words instead of

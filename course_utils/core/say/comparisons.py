@@ -1,4 +1,4 @@
-"""Ledgers, comparisons, choices and tables: what is shown as rows."""
+"""Ledgers, comparisons, choices and tables: all that is shown in rows."""
 
 import html
 import math
@@ -10,7 +10,10 @@ from course_utils.core.say.wording import Number, listed, number_text, with_digi
 
 
 class _Shown:
-    """What is shown as a table, in a notebook and as text, perhaps with a line below it."""
+    """A base class for what is shown as a table, as HTML and as text.
+
+    Below the table there may be a line of sentences.
+    """
 
     def __repr__(self) -> str:
         table = _text_table(self._rows())
@@ -27,6 +30,7 @@ class _Shown:
         raise NotImplementedError
 
     def _below(self) -> str:
+        """The line below the table; empty if there is none."""
         return ""
 
 
@@ -71,12 +75,12 @@ class Ledger(_Shown, Mapping[str, Number]):
 class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
-    `guess` is the reader's own number: of the first item, or by item; `...` means "not given yet".
-    It is shown before the other two. `heads` names the two columns if they have another kind of
-    number, such as ("predicted", "reported"); a guess is compared with the second, and told "0.9
-    times what was reported". With `digits`, what is not a whole number is shown with so many, and
-    nothing is called exact: use it for what is neither a count nor a pattern of bits. Never round
-    beforehand.
+    `guess` is the reader's number for the first item, or a mapping with a number by item; `...`
+    means "not given yet". Guesses have a column before the other two. `heads` names these two if
+    they have another kind of number, such as ("predicted", "reported"); the words on a guess are
+    then like "0.9 times what was reported". With `digits`, a number that is not whole is shown with
+    that many significant digits, and no ratio is called exact: use `digits` for what is neither a
+    count nor a pattern of bits. Never round beforehand.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -97,16 +101,17 @@ class Comparison(_Shown):
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
+        # This is how a frozen dataclass sets a field of its own.
         object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
         one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
-        if one_of_several and not is_open(self.guess):
+        if one_of_several and not is_open(self.guess):  # a single number is for the first item
             first = next(iter(self.predicted))
             object.__setattr__(self, "guess", {first: self.guess})
 
     def _common_unit(self) -> str:
-        """The unit of both sides, or a sentence if they have different ones."""
+        """The unit of both sides. ValueError if they have different ones."""
         units = {getattr(side, "unit", "") for side in (self, self.predicted, self.measured)}
         units.discard("")
         if len(units) > 1:
@@ -115,7 +120,7 @@ class Comparison(_Shown):
 
     @property
     def guesses(self) -> list[Guess]:
-        """The reader's numbers, beside what was measured."""
+        """The reader's numbers, each with the measured one; what is no number is left out."""
         _, kind = self.heads
         found = []
         for item, guess in self._by_item().items():
@@ -133,6 +138,7 @@ class Comparison(_Shown):
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
+        """A sentence on each guess, also on one that cannot be counted."""
         sentences = []
         for guess in self.guesses:
             which = "" if len(self.predicted) == 1 else f" of {guess.asked}"
@@ -188,7 +194,7 @@ class Choice(_Shown):
 
     @property
     def guesses(self) -> list[Guess]:
-        """The reader's choice beside what was measured, if there is one."""
+        """The reader's choice, with what was measured; empty if the guess is no option."""
         said = str(self.guess).strip().casefold()
         for option in self.among:
             if option.casefold() == said:
@@ -248,11 +254,16 @@ def _cell(value: Number | str, digits: int | None) -> str:
 
 
 def _sentence(words: str) -> str:
+    """The words with a full stop, unless they end in a question."""
     return words if words.endswith("?") else f"{words}."
 
 
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
-    if measured != measured and predicted != predicted:
+    """measured / predicted, or words if there is no such number.
+
+    Without `digits`, a ratio close to 1 is written as its distance from 1, such as "1 +2.0e-05".
+    """
+    if measured != measured and predicted != predicted:  # NaN alone differs from itself
         return "both NaN"
     if measured == predicted == 0:
         return "both 0"
@@ -269,6 +280,7 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
 
 
 def _text_table(rows: list[list[str]]) -> str:
+    """The rows as text: the first column to the left, the others to the right."""
     columns = zip(*rows, strict=True)
     widths = [max(map(len, column)) for column in columns]
     lines = []

@@ -9,10 +9,10 @@ from course_utils.core.say.wording import Number, number_text, times_text
 
 @dataclass(frozen=True)
 class Guess:
-    """What was asked, what the reader said, and what was measured: numbers, or given words.
+    """What was asked, what the reader guessed, and what was measured: numbers, or options in words.
 
-    `kind` says where the third comes from: it was "measured", "reported" or "calculated". `digits`
-    says how many digits of it are shown: a guess with the same digits is right.
+    `kind` says how the third was found: it was "measured", "reported" or "calculated". If `digits`
+    is set, a guess is right if it agrees with the third in that many significant digits.
     """
 
     asked: str
@@ -23,9 +23,9 @@ class Guess:
 
     @property
     def off(self) -> float:
-        """How many times too large or too small it is.
+        """How many times too large or too small the guess is.
 
-        It is 1 if the guess is right, and infinite if no factor makes it right.
+        The factor is 1 if the guess is right, and infinite if no factor makes it right.
 
         >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off
         (2.0, 1.0)
@@ -40,7 +40,9 @@ class Guess:
 
     @property
     def is_right(self) -> bool:
-        """Whether it equals what was measured, or the digits that are shown of it.
+        """Whether the guess equals what was measured.
+
+        If `digits` is set, both are rounded to that many significant digits first.
 
         >>> Guess("bytes", 16, 16.0003, digits=3).is_right, Guess("share", 0.333, 1 / 3).is_right
         (True, False)
@@ -54,19 +56,21 @@ class Guess:
 
     @property
     def is_near(self) -> bool:
-        """Whether it is off by less than 0.5 %. A whole number below a million has to be exact.
+        """Whether the guess is off by less than 0.5 %, and what was measured need not be exact.
+
+        A whole number below a million has to be guessed exactly.
 
         >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
         (True, False)
         """
-        if not self._is_close:
+        if not self._is_within_half_a_percent:
             return False
         has_to_be_exact = self.measured == int(self.measured) and self.measured < 1e6
         return not has_to_be_exact
 
     @property
     def words(self) -> str:
-        """How far off it was, as the end of a sentence.
+        """How far off the guess was, as the end of a sentence.
 
         A question follows if the reader may have answered in another unit.
 
@@ -79,7 +83,7 @@ class Guess:
             return "right"
         if self.off == math.inf:
             return f"not what was {self.kind}"
-        if self._is_close:
+        if self._is_within_half_a_percent:
             way = "too large" if self.said > self.measured else "too small"
             if self.is_near:
                 return f"near: less than 0.5 % {way}"
@@ -89,7 +93,7 @@ class Guess:
         return f"{times_text(self._ratio)} what was {self.kind}{hint}"
 
     @property
-    def _is_close(self) -> bool:
+    def _is_within_half_a_percent(self) -> bool:
         return 1 < self.off < 1.005
 
     @property
@@ -101,6 +105,7 @@ class Guess:
         return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
+        """The number, rounded to `digits` significant digits."""
         return float(f"{n:.{self.digits}g}")
 
     @property
@@ -114,13 +119,14 @@ class Guess:
 
 
 def is_open(guess: object) -> bool:
+    """Whether the reader has not guessed yet."""
     return guess is ... or guess is None
 
 
 def plain(guess: object) -> Number | None:
-    """The guess as a Python number; None if it is no real number.
+    """The guess as a Python number; None if the guess is no real number.
 
-    One that is too large for a float becomes infinite.
+    A whole number that is too large for a float becomes infinite.
     """
     if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
         return None

@@ -58,9 +58,9 @@ def three_digits(n: Number) -> str:
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
-    """A count in full, with separators; another number with six digits.
+    """A whole number in full, with separators; any other number with six significant digits.
 
-    With `digits`, the other number has so many, trailing zeros included.
+    With `digits`, any other number has that many significant digits, trailing zeros included.
 
     >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
     ('2,415,919,104', '0.0265123', '1.0')
@@ -126,14 +126,14 @@ def seconds_text(seconds: Number) -> str:
     ('1.23 ms', '144 days')
     """
     for smallest, size, unit in _TIMES:
-        if abs(seconds) >= 0.9995 * smallest:
+        if abs(seconds) >= 0.9995 * smallest:  # from here on, three digits round up to it
             return f"{three_digits(seconds / size)} {unit}"
     return f"{three_digits(seconds * 1e9)} ns"
 
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
-_TIMES = (  # seconds from which on a unit is used, its own seconds, and its name
+_TIMES = (  # the seconds from which on a unit is used, the seconds in one, and its name
     (2 * 365.25 * 86400, 365.25 * 86400, "years"),
     (2 * 86400, 86400, "days"),
     (2 * 3600, 3600, "hours"),
@@ -145,7 +145,9 @@ _TIMES = (  # seconds from which on a unit is used, its own seconds, and its nam
 
 
 def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
+    """The number divided by a power of the base, with three digits, and that power's prefix."""
     power = 0
+    # From base - 0.5 on, the number would be written as the base itself.
     while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
         power += 1
     return f"{three_digits(n / base**power)} {prefixes[power]}"
