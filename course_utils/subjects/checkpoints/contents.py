@@ -1,7 +1,7 @@
 """What a checkpoint holds: what torch.save writes of the state, and then a line with its SHA-256.
 
-`torch.load` reads such a file, too, but it does not look for damage: it takes one flipped bit of a
-weight for another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
+`torch.load` reads such a file, too, but does not look for damage: if a bit of a weight is flipped,
+it returns another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from course_utils.core.say import Ledger
 
-# The elements of a quantised tensor do not say its scale. Integers of less than a byte are not
+# The elements of a quantised tensor do not tell its scale. Integers of less than a byte are not
 # saved, either.
 NOT_SAVED = re.compile(r"torch\.(q.*|u?int[1-7])")
 DTYPES = {
@@ -38,16 +38,19 @@ PIECE_BYTES = 2**20  # read at a time
 
 
 def plain(state: object) -> object:
-    """The same tree with plain tensors in it. A ValueError names the place of what cannot be saved.
+    """The state as the same tree, with plain tensors in it.
 
-    A plain tensor shares its memory with the state's own, but has no gradient, no class of its own
-    and no attributes.
+    A plain tensor shares its memory with the state's tensor, but has no gradient, no class of its
+    own and no attributes. ValueError, with its place, if a value cannot be saved.
     """
     return _plain(state, place=(), dtypes={})
 
 
 def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
-    """The value for torch.save. `dtypes` remembers the dtype of each memory that has been seen."""
+    """The value as torch.save gets it.
+
+    `dtypes` has the dtype of each storage met so far, by the storage's address.
+    """
     if len(place) > MOST_LEVELS:
         raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
     if isinstance(value, Tensor):
@@ -66,6 +69,7 @@ def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dty
 
 
 def _check_bits(value: object, place: Sequence[object]) -> None:
+    """Raise a ValueError if the value is an integer that torch.load would not read."""
     if type(value) is int and value.bit_length() > MOST_BITS:
         raise _refusal(place, f"is an integer of more than {MOST_BITS:,} bits")
 
@@ -73,6 +77,7 @@ def _check_bits(value: object, place: Sequence[object]) -> None:
 def _check_keys(
     state: Mapping[object, object], place: tuple[object, ...], dtypes: dict[int, torch.dtype]
 ) -> None:
+    """Raise a ValueError if a key is neither a str nor an int that can be saved."""
     for key in state:
         if type(key) not in (str, int):
             raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
@@ -82,21 +87,22 @@ def _check_keys(
 def _plain_tensor(
     tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
 ) -> Tensor:
-    """A plain tensor, if elements and dtype describe this one fully; else a ValueError."""
+    """A plain tensor. ValueError if elements and dtype do not describe the given one fully."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
     if not is_dense or tensor.dtype not in DTYPES:
         kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
         raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
-    memory = tensor.untyped_storage().data_ptr()
-    if memory and dtypes.setdefault(memory, tensor.dtype) != tensor.dtype:
-        # torch.save writes a memory under one dtype only, so another dtype needs a copy.
+    address = tensor.untyped_storage().data_ptr()  # 0 if the storage is empty
+    if address and dtypes.setdefault(address, tensor.dtype) != tensor.dtype:
+        # torch.save writes a storage under one dtype only, so another dtype needs a copy.
         return tensor.detach().clone()
     return tensor.detach()
 
 
 def _refusal(place: Sequence[object], why: str) -> ValueError:
+    """The error for a value that cannot be saved; `why` is the predicate of its sentence."""
     where = ".".join(str(step) for step in place) or "The state itself"
     return ValueError(
         f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, "
@@ -108,9 +114,9 @@ def _refusal(place: Sequence[object], why: str) -> ValueError:
 
 
 def write(file: BinaryIO, state: object) -> int:
-    """Write what torch.save writes, and the line with its digest. Returns how many bytes that is.
+    """Write what torch.save writes, and the line with its digest. Return the number of bytes.
 
-    The state is not copied for it.
+    The state is not copied for that.
     """
     digested = _Digested(file)
     try:
@@ -124,7 +130,7 @@ def write(file: BinaryIO, state: object) -> int:
 
 
 class _Digested:
-    """A file for torch.save that also digests what is written."""
+    """A file for torch.save that also computes the SHA-256 and the size of what is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -142,7 +148,7 @@ def file_bytes(state: object) -> Ledger:
     """The bytes of the file: the tensors' storages, the archive around them, and the digest.
 
     The archive has the names and the shapes. A storage counts once and whole, however many tensors
-    are views of it, and however little they show of it.
+    are views of it, and however few of its numbers they have.
 
     >>> file_bytes({"row": torch.zeros(1000, 1000)[0]})["storages"]
     4000000
@@ -164,6 +170,7 @@ def file_bytes(state: object) -> Ledger:
 
 
 def _tensors(state: object) -> Iterator[Tensor]:
+    """Yield all tensors of a plain state."""
     if isinstance(state, Tensor):
         yield state
     if isinstance(state, dict):
@@ -177,7 +184,11 @@ def _tensors(state: object) -> Iterator[Tensor]:
 
 
 def read(file: BinaryIO) -> object:
-    """The state, on the CPU; or a ValueError whose sentence has the file's name as its subject."""
+    """The state, on the CPU.
+
+    ValueError if the file cannot be trusted; its sentence lacks the subject, which is the file's
+    name.
+    """
     _check_digest(file)
     file.seek(0)
     try:
@@ -193,7 +204,7 @@ def read(file: BinaryIO) -> object:
 
 
 def _check_digest(file: BinaryIO) -> None:
-    """Raise a ValueError on why the file is not whole, or was not saved by this course."""
+    """Raise a ValueError if the file is not whole, or was not saved by this course."""
     beginning = file.read(len(FORMER_BEGINNING))
     if beginning == FORMER_BEGINNING:
         raise ValueError(
@@ -209,14 +220,14 @@ def _check_digest(file: BinaryIO) -> None:
     size = file.seek(0, os.SEEK_END)
     digested = max(0, size - DIGEST_BYTES)
     file.seek(digested)
-    promised = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
-    if not promised:
+    written = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
+    if not written:
         raise ValueError(
             "is torn, was added to, or was not saved by checkpoints.save: it does not end with its "
             "SHA-256. Use an older one."
         )
     file.seek(0)
-    if _hex_digest(file, digested) != promised[1]:
+    if _hex_digest(file, digested) != written[1]:
         raise ValueError(
             "is damaged, or changed after it was saved: its SHA-256 is another. Use an older one."
         )

@@ -1,4 +1,4 @@
-"""One file, whole or not at all."""
+"""Save a state to a file, whole or not at all, and load it again."""
 
 import errno
 import fcntl
@@ -14,14 +14,14 @@ from course_utils.subjects.checkpoints import contents
 def save(path: str | os.PathLike, state: object) -> None:
     """Save the state whole or not at all.
 
-    It is written by torch.save to a file beside the target and flushed to the disk. Then that file
-    is renamed in one step, and the folder is flushed, too.
+    torch.save writes the state to a file beside the target, which is flushed to the disk. Then that
+    file gets the target's name in one step, and the folder is flushed, too.
 
     A state is made of dict (keys: str or int), list, tuple, str, int, float, bool, None and dense
-    tensors. Tensors that share memory share it again when they are loaded, and a view brings along
-    all that it is a view of. A symbolic link stays, and its target is replaced; the permissions are
-    those that `open` would give or leave. A process that is killed while it saves leaves a part of
-    a file behind, under a name that ends in .tmp.
+    tensors. Tensors that share memory share it again when they are loaded, and with a view, the
+    whole storage of the view is saved. A symbolic link stays, and the file that it points to is
+    replaced; the permissions are those that `open` would give or leave. A process that is killed
+    while it saves leaves a part of a file behind, under a name that ends in .tmp.
     """
     state = contents.plain(state)
     target = Path(os.path.realpath(path))
@@ -45,7 +45,7 @@ def save(path: str | os.PathLike, state: object) -> None:
 
 
 def _not_saved(target: Path, error: OSError) -> str:
-    """The sentences on a save that failed, with what is at the target now."""
+    """The sentences on a save that failed, and on what is at the target now."""
     if target.exists():
         before = f"What {target} holds is whole"
     else:
@@ -57,9 +57,10 @@ def _not_saved(target: Path, error: OSError) -> str:
 
 
 def load(path: str | os.PathLike) -> object:
-    """The state, bit for bit and on the CPU, by torch.load; or a sentence on what is wrong.
+    """The state that was saved, bit for bit and on the CPU.
 
-    Nothing in a file is run.
+    FileNotFoundError if there is no file; ValueError, with the reason, if the file is damaged or is
+    no checkpoint of this course. No code in the file is run.
     """
     path = Path(path)
     if not path.exists():
@@ -76,7 +77,7 @@ def load(path: str | os.PathLike) -> object:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the folder, where the system can, so that the new name survives a loss of power."""
+    """Flush the folder, if the system can, so that the new name survives a loss of power."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         _flush(handle)
@@ -90,7 +91,7 @@ def _flush_folder(folder: Path) -> None:
 def _flush(handle: int) -> None:
     """Flush the file to the disk.
 
-    On macOS this takes another call, because fsync leaves data in the disk's cache there.
+    macOS needs another call than other systems: its fsync leaves data in the disk's cache.
     """
     try:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)

@@ -1,1 +1,1 @@
-"""Work in a process of its own, which can be killed, and what the course has done there."""
+"""Work in a process of its own, which can be killed, and the course's work of this kind."""

@@ -1,7 +1,7 @@
 """Work in a process of its own, which can be killed. One long call cannot be stopped otherwise.
 
-The process ends with its parent, or when nobody listens any more. So do the processes that it has
-started.
+The process ends with its parent, or when nobody reads its results any more. So do the processes
+that it has started.
 """
 
 import importlib
@@ -25,7 +25,7 @@ from course_utils.core.measure.results import OnProgress, Steps
 from course_utils.core.say import Number
 
 Work = Callable[..., object] | str
-_WAIT_S = 0.1  # between two looks at the child; no longer does an end go unseen
+_WAIT_S = 0.1  # between two looks at whether the child has ended
 _STARTING = MeasurementProgress(0, "Starting a process of its own, which can be killed.")
 
 
@@ -35,23 +35,24 @@ def steps_of(
     *,
     at_most_s: Number = math.inf,
 ) -> Steps[object]:
-    """work(**order) in a process of its own: its steps as they come, and then what it returns.
+    """Run work(**order) in a process of its own; yield its steps, and return its result.
 
-    `work` is a function of some module; or its name with the module's, if that module is not to be
-    imported here. It is a generator of steps, or has a parameter `on_progress` that it calls with
-    each step. Order and result have to be picklable.
+    `work` is a function of some module; or the function's name behind the module's, if that module
+    is not to be imported here. The function is a generator of steps, or has a parameter
+    `on_progress` that it calls with each step. Order and result have to be picklable.
 
-    Whoever drops this generator kills the process. After `at_most_s` the process ends by itself,
-    whatever its parent does. A ValueError or RuntimeError of the work becomes a ValueError here.
+    Closing this generator kills the process. After `at_most_s` the process ends by itself, whatever
+    its parent does. A ValueError, RuntimeError or MemoryError of the work becomes a ValueError
+    here. RuntimeError if the process ends without a result.
     """
     name = work if isinstance(work, str) else f"{work.__module__}.{work.__name__}"
     order_in_hex = pickle.dumps(dict(order)).hex()
-    ear, mouth = Pipe(duplex=False)
-    with tempfile.TemporaryFile("w+") as errors, ear:
-        with mouth:
-            child = _started(name, order_in_hex, str(at_most_s), mouth, errors)
+    receiver, sender = Pipe(duplex=False)
+    with tempfile.TemporaryFile("w+") as output, receiver:
+        with sender:  # closed here, once the child has its own copy
+            child = _started(name, order_in_hex, str(at_most_s), sender, output)
         try:
-            return (yield from _steps_from(child, ear, errors))
+            return (yield from _steps_from(child, receiver, output))
         finally:
             # macOS denies the permission to kill a group that has ended.
             with suppress(ProcessLookupError, PermissionError):
@@ -61,43 +62,48 @@ def steps_of(
 
 
 def _started(
-    name: str, order_in_hex: str, at_most_s: str, mouth: Connection, errors: TextIO
+    name: str, order_in_hex: str, at_most_s: str, sender: Connection, output: TextIO
 ) -> subprocess.Popen:
+    """Start the child. It sends its steps and its result by `sender`, and prints to `output`."""
     module = "course_utils.subjects.child_processes.process"
-    command = [sys.executable, "-m", module, name, order_in_hex, at_most_s, str(mouth.fileno())]
+    command = [sys.executable, "-m", module, name, order_in_hex, at_most_s, str(sender.fileno())]
     return subprocess.Popen(
         command,
-        stdin=subprocess.PIPE,  # it is closed when we end, in whatever way we do
-        stdout=errors,  # whatever libraries print
-        stderr=errors,
-        pass_fds=[mouth.fileno()],
-        start_new_session=True,  # so that all processes that it starts can be ended with it
+        stdin=subprocess.PIPE,  # the child sees it close when this process ends, in whatever way
+        stdout=output,  # whatever libraries print
+        stderr=output,
+        pass_fds=[sender.fileno()],
+        start_new_session=True,  # so that the processes that it starts can be killed with it
     )
 
 
 def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = math.inf) -> object:
-    """What steps_of returns, without the steps."""
+    """Run work(**order) as `steps_of` does, and return its result, without the steps."""
     return results.result_of(steps_of(work, order, at_most_s=at_most_s))
 
 
-def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Steps[object]:
+def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -> Steps[object]:
+    """Yield the steps that the child sends, and return the result that it sends at last.
+
+    Without a new step, the latest one is repeated, so that the caller can stop at any time.
+    """
     latest = _STARTING
     yield latest
     while True:
-        # This is asked before the pipe is read: what the child said at last is still heard.
-        has_ended = child.poll() is not None
+        # Polled before the pipe is read: if the child has ended, its last message is in the pipe.
+        had_ended = child.poll() is not None
         try:
-            if ear.poll(_WAIT_S):
-                kind, content = ear.recv()
-            elif has_ended:  # processes that it has started may live on, and hold the pipe open
+            if receiver.poll(_WAIT_S):
+                kind, content = receiver.recv()
+            elif had_ended:  # processes that it has started may run on, and hold the pipe open
                 raise EOFError
             else:
-                # Nothing new. What else a step holds is not said a second time.
+                # The numbers of a step are for drawing, and are not repeated.
                 yield MeasurementProgress(latest.fraction, latest.report)
                 continue
         except EOFError:
-            last_words = _last_line(errors) or f"Its status is {child.wait()}."
-            raise RuntimeError(f"The process ended early. {last_words}") from None
+            reason = _last_line(output) or f"Its status is {child.wait()}."
+            raise RuntimeError(f"The process ended early. {reason}") from None
         if kind == "error":
             raise ValueError(content)
         if kind == "result":
@@ -106,9 +112,9 @@ def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Ste
         yield latest
 
 
-def _last_line(errors: TextIO) -> str:
-    errors.seek(0)
-    lines = errors.readlines()
+def _last_line(output: TextIO) -> str:
+    output.seek(0)
+    lines = output.readlines()
     return lines[-1].strip() if lines else ""
 
 
@@ -116,9 +122,11 @@ def _last_line(errors: TextIO) -> str:
 
 
 def _end_with_the_parent() -> None:
+    """Begin to watch stdin, which closes when the parent ends, and then end all."""
+
     def wait() -> None:
-        # Read from the file descriptor: if the work forks while sys.stdin is read, its lock stays
-        # taken in the new process.
+        # The file descriptor is read, and not sys.stdin: if the work forked meanwhile, the lock of
+        # sys.stdin would stay locked in the new process.
         while os.read(0, 1):
             pass
         _end_all()
@@ -127,9 +135,11 @@ def _end_with_the_parent() -> None:
 
 
 def _end_after(at_most_s: Number) -> None:
+    """Begin to wait, and after this time print why, and end all."""
+
     def end() -> None:
-        words = f"Ended after {at_most_s:g} s, which is the most that it was given."
-        print(words, file=sys.stderr, flush=True)
+        reason = f"Ended after {at_most_s:g} s, which is the most that it was given."
+        print(reason, file=sys.stderr, flush=True)
         _end_all()
 
     timer = threading.Timer(at_most_s, end)
@@ -138,34 +148,35 @@ def _end_after(at_most_s: Number) -> None:
 
 
 def _end_all() -> None:
-    """End this process and all that it has started."""
+    """End this process and all processes that it has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def _main(name: str, order: str, at_most_s: str, mouth: str) -> None:
+def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) -> None:
+    """Do the work, and send its steps and its result, or its error, to the parent."""
     _end_with_the_parent()
     _end_after(min(float(at_most_s), threading.TIMEOUT_MAX))
-    connection = Connection(int(mouth), readable=False)
+    sender = Connection(int(file_descriptor), readable=False)
 
     def on_progress(step: MeasurementProgress) -> None:
-        connection.send(("step", step))
+        sender.send(("step", step))
 
     try:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
-        arguments = pickle.loads(bytes.fromhex(order))
-        result = done_here(work, arguments, on_progress)
-        connection.send(("result", result))
+        order = pickle.loads(bytes.fromhex(order_in_hex))
+        result = done_here(work, order, on_progress)
+        sender.send(("result", result))
     except (ValueError, RuntimeError, MemoryError) as error:
-        connection.send(("error", memory_ran_out(error) or str(error)))
+        sender.send(("error", memory_ran_out(error) or str(error)))
 
 
 def done_here(
     work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress
 ) -> object:
-    """Do the work in this process; the child process calls this."""
+    """Do the work in this process, and return its result. The child process calls this."""
     if "on_progress" in inspect.signature(work).parameters:
         return work(on_progress=on_progress, **order)
     return results.result_of(work(**order), on_progress)

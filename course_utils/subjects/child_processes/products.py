@@ -1,7 +1,7 @@
 """Matrix products, ready to be timed.
 
-A product that runs can't be interrupted. So where it may take long, it is timed in a process of its
-own, which can be killed: `timing_steps` and `einsum_timing_steps` are run by `process.steps_of`.
+A product that runs can't be interrupted. So a product that may take long is timed in a process of
+its own, which can be killed: `process.steps_of` runs `timing_steps` and `einsum_timing_steps`.
 """
 
 import math
@@ -16,14 +16,15 @@ from course_utils.core.measure.results import Steps
 from course_utils.core.say import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
-BLOCK = 2**22  # so many random numbers are drawn; a larger tensor repeats them
+BLOCK = 2**22  # the most random numbers that are drawn; a larger tensor repeats them
 _FIRST_CALL = MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
     """(b, d) @ (d, k) of normally distributed numbers, as a call without arguments.
 
-    The numbers are random, because a GPU draws less power on constant ones, and would run faster.
+    The numbers are random, because on constant ones a GPU takes less power and runs faster.
+    ValueError if the device has no products in that dtype.
     """
     if dtype not in DTYPES:
         raise ValueError(f"No product in {dtype!r} here. There are: {', '.join(DTYPES)}.")
@@ -43,9 +44,9 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
 
 
 def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
-    """Normally distributed numbers.
+    """A tensor of normally distributed numbers.
 
-    A large tensor repeats one random block, because drawing takes long.
+    A large tensor repeats one random block, because drawing numbers takes long.
     """
     if dtype == torch.float64 and torch.device(device).type == "mps":
         raise ValueError("Apple's GPUs have no fp64.")
@@ -57,6 +58,7 @@ def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tens
 
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
+    """The product in tf32, as a call: an fp32 product while torch allows tf32 for it."""
     if not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "tf32 is a way in which NVIDIA's tensor cores multiply; this device has none."
@@ -75,7 +77,7 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
 
 
 def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
-    """Whether it is an NVIDIA GPU of at least that compute capability.
+    """Whether the device is an NVIDIA GPU of at least that compute capability.
 
     torch calls AMD's GPUs cuda, too, but these do not count.
     """
@@ -85,6 +87,7 @@ def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
 
 
 def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
+    """The product in fp8, as a call; its result is in bf16."""
     if not _is_nvidia(device, (8, 9)):
         raise ValueError(
             "This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."
@@ -123,7 +126,7 @@ def product_in_order(
         return torch.einsum(einsum.equation, *operands)
 
     def needed(part: Tree | list) -> tuple[str, ...]:
-        """The dimensions of a part's product that other operands, or the result, still need."""
+        """The dimensions of a part's product that the result, or an operand outside, needs."""
         if isinstance(part, int):
             return einsum.operands[part]
         leaves = _leaves(part)
@@ -137,7 +140,7 @@ def product_in_order(
         return tuple(sorted(inside & outside))
 
     def product(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
-        """The product of a part, with these dimensions."""
+        """The product of a part of the tree, with the dimensions `names`."""
         if isinstance(part, int):
             return operands[part]
         left, right = part
@@ -150,7 +153,7 @@ def product_in_order(
 
 
 def _leaves(tree: Tree | list) -> set[int]:
-    """The numbers of the operands in the tree."""
+    """The places of the operands in the tree."""
     if isinstance(tree, int):
         return {tree}
     left, right = tree
@@ -160,7 +163,7 @@ def _leaves(tree: Tree | list) -> set[int]:
 def timing_steps(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """The product's timing, as steps."""
+    """Time a matrix product: yield the measurement's progress, and return the timing."""
     yield _FIRST_CALL
     call = matmul_call(b, d, k, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
@@ -175,7 +178,7 @@ def einsum_timing_steps(
     device: str = "cpu",
     at_most_s: Number = 2.0,
 ) -> Steps[Timing]:
-    """The einsum's timing, as steps."""
+    """Time an einsum: yield the measurement's progress, and return the timing."""
     yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

@@ -1,7 +1,7 @@
 """A transformer's training step, run and counted, on fake tensors or real ones.
 
-It runs here, or in another process by `process.steps_of`. In a thread it could not be stopped, and
-it would slow this process down.
+The step runs in this process, or in another one by `process.steps_of`. In a thread it could not be
+stopped, and it would slow this process down.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,11 +41,11 @@ def step_moments(
     accumulate: bool = False,
     **ways: bool | int,
 ) -> list[Moment]:
-    """What `predict.timeline` predicts for one machine, from a step that runs.
+    """Run a training step, and return a moment for each operation, with all bytes held then.
 
-    There is a moment for each operation, with all bytes that are held then. `ways` are the options
-    fused, recompute and segment of a Transformer. Each normalisation is one kernel, and the
-    optimizer's step counts as one operation. The step runs on fake tensors, unless it is `real`.
+    `predict.timeline` predicts these moments for one machine. `ways` are the options fused,
+    recompute and segment of a Transformer. Each normalisation is one kernel, and the optimizer's
+    step counts as one operation. The step runs on fake tensors, unless `real` is set.
 
     >>> from course_utils.core import predict
     >>> moments = step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4)
@@ -80,7 +80,8 @@ def _state_of(
 ) -> Iterator[torch.Tensor]:
     """All tensors that are held before the step.
 
-    The caller must not keep them, or gradients would be held longer than the step holds them.
+    The caller must not keep the tensors, or gradients would be held longer than the step holds
+    them.
     """
     parameters = list(model.parameters())
     gradients = [parameter.grad for parameter in parameters]
@@ -89,7 +90,7 @@ def _state_of(
 
 
 def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer:
-    """The recipe's optimizer, as it is after its first step, with that step's gradients."""
+    """The recipe's optimizer after its first step; that step's gradients are still there."""
     kind = recipe_named(recipe)
     make_optimizer = _OPTIMIZERS[optimizer_of(recipe)]
     if kind.master:
@@ -105,7 +106,7 @@ def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer
 
 
 def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
-    """Report the forward and the backward pass of each layer."""
+    """Let the model report each layer's forward and backward pass as soon as it is done."""
     layers = len(model.blocks)
 
     def report(pass_: str, done: int, before: int, *_: object) -> None:

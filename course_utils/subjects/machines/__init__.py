@@ -1,4 +1,4 @@
-"""What machine this is, what it was measured to reach, and what other machines were.
+"""This machine and the rates that it was measured to reach, and recordings of other machines.
 
 `python -m course_utils.chapters.flops.new_recording` records this machine, in under eight
 minutes, for those who have none like it.

@@ -1,4 +1,4 @@
-"""What machine this is, and what it can really reach."""
+"""This machine: its name, and the rates that it was measured to reach."""
 
 import functools
 import platform
@@ -17,7 +17,7 @@ from course_utils.subjects.child_processes import products
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192))
 _DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
-_LARGEST = "the largest rate of a few products, and a copy's"
+_LARGEST = "the largest rate of a few products, and a copy's"  # what was measured, in words
 # The units that a CPU multiplies with, by their flags in /proc/cpuinfo: those for vectors, the
 # widest first, and those that multiply numbers of 16 bits.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
@@ -46,10 +46,11 @@ def device() -> str:
 
 @functools.cache
 def this_machine() -> Machine:
-    """The GPU if there is one, else one core of this CPU, with what it was just measured to reach.
+    """The GPU if there is one, else one core of this CPU, with the rates that it reaches.
 
-    The first call takes a few seconds, and later ones take none. A GPU is matched to its data
-    sheet. A CPU and an unknown GPU have none, so their peaks are the measured ones.
+    The first call measures for a few seconds; later calls return the same. A known GPU has the
+    peaks of its data sheet. A CPU and an unknown GPU have no data sheet, so their peaks are the
+    measured rates.
     """
     where = device()
     reached = {}
@@ -84,7 +85,7 @@ def this_machine() -> Machine:
 
 
 def device_name(where: str) -> str:
-    """The machine's name. A CPU's also lists its vector units, which its own name does not tell."""
+    """The machine's name. A CPU's name is followed by its vector units."""
     if where == "cuda":
         return torch.cuda.get_device_name()
     if where != "cpu":
@@ -95,33 +96,36 @@ def device_name(where: str) -> str:
 
 
 def cpu_name(info: str) -> str:
-    """The name of one core, from what the system says of its CPU.
+    """The name of one core, from `info`, the text of /proc/cpuinfo.
 
     >>> cpu_name("model name : AMD EPYC" + chr(10) + "flags : fpu avx avx2 avx512f avx512_bf16")
     'one core of AMD EPYC with AVX-512, bf16'
     """
 
-    def said(name: str) -> str:
+    def value_of(name: str) -> str:
         line = re.search(rf"^(?:{name})\s*:\s*(.+)", info, re.MULTILINE)
         return line[1].strip() if line else ""
 
-    flags = said("flags|Features").split()
+    flags = value_of("flags|Features").split()
     vectors = [name for flag, name in _VECTORS.items() if flag in flags]
     halves = [name for flag, name in _HALVES.items() if flag in flags]
     units = vectors[:1] + list(dict.fromkeys(halves))
-    name = said("model name") or _model_of_a_mac() or platform.machine()
+    name = value_of("model name") or _model_of_a_mac() or platform.machine()
     with_units = f" with {', '.join(units)}" if units else ""
     return f"one core of {name}{with_units}"
 
 
 def _model_of_a_mac() -> str:
-    """The chip of a Mac, such as Apple M2, which tells its vector units too; empty elsewhere."""
+    """The name of a Mac's chip, such as Apple M2, which tells the vector units, too.
+
+    It is empty on other machines.
+    """
     command = ["sysctl", "-n", "machdep.cpu.brand_string"]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
+        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return run.stdout.strip()
+    return result.stdout.strip()
 
 
 def _memory_bytes(where: str) -> int:
@@ -133,7 +137,7 @@ def _memory_bytes(where: str) -> int:
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
     """The most FLOP/s that a product reaches, and whether the machine was quiet meanwhile.
 
-    None where the machine has no such products.
+    None if the machine has no products in that dtype.
     """
     shapes = _GPU_SHAPES
     at_most_s = 0.3

@@ -1,4 +1,4 @@
-"""What was measured on machines that the reader may not have, as data."""
+"""Measurements on machines that the reader may not have, as data."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ class Workload:
 
     FLOPs are counted as `predict` counts them: an operation element by element has 0. Bytes are the
     fewest that have to move, if each operand is read once and each result is written once. A whole
-    training step has 0, because nobody counts its bytes.
+    training step has 0, because its bytes are not counted.
     """
 
     name: str
@@ -56,7 +56,10 @@ class Workload:
 
 @dataclass(frozen=True)
 class Source:
-    """Who measured, if it was not this course; where it is published, and how it was done."""
+    """Who measured a machine, if it was not this course, and where the measurement is published.
+
+    `method` is how it was done, and `not_said` what the publication leaves open.
+    """
 
     by: str
     where: str
@@ -67,7 +70,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SetApart:
-    """Matrix products that were recorded and are not to be used, and why."""
+    """Matrix products of a recording that are in doubt and not to be used, and why."""
 
     dtype: str
     why: str
@@ -76,13 +79,16 @@ class SetApart:
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """What was measured on a machine that the reader may not have, in the order of its file."""
+    """Measurements on a machine that the reader may not have.
+
+    The fields are in the order in which the recording's file has them.
+    """
 
     machine: Machine
-    source: Source | None = None  # of a recording that was not measured by this course
+    source: Source | None = None  # None if this course has measured the machine
     taken: str  # the day; if others measured, the day of their table
     software: str
-    median_spread: Number | None = None  # over all products; None where nobody said
+    median_spread: Number | None = None  # over all products; None if it was not stated
     workloads: tuple[Workload, ...] = ()
     set_apart: tuple[SetApart, ...] = ()
     seconds_by_size: Mapping[str, Mapping[MatmulSize, Number]]  # by dtype
@@ -99,6 +105,7 @@ class Recording:
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
     def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
+        """The products' times by size. ValueError, with the dtypes there are, if it is another."""
         if dtype not in self.seconds_by_size:
             known = ", ".join(self.seconds_by_size)
             raise ValueError(
@@ -110,6 +117,7 @@ class Recording:
         """The recorded product that is nearest in size, by the ratio of each side."""
 
         def factor(recorded: MatmulSize) -> Number:
+            """How far the recorded sides are from the wanted ones: 1 if they are the same."""
             # The product of the ratios and not the sum of their logarithms: a logarithm's last bit
             # differs by machine, so a tie would be broken in another way on another machine.
             sides = zip((b, d, k), recorded, strict=True)
@@ -118,9 +126,9 @@ class Recording:
         return min(self._seconds(dtype), key=factor)
 
     def as_published(self, dtype: str) -> dict[MatmulSize, Number]:
-        """Every product's time, in the order of the sizes.
+        """The time of every product in that dtype, in the order of the sizes.
 
-        Those that are in doubt are among them: they are to be judged, and not to be used.
+        Products that were set apart are among them, so that they can be judged.
         """
         tables = [self.seconds_by_size.get(dtype, {})]
         for apart in self.set_apart:
@@ -130,7 +138,7 @@ class Recording:
         return dict(sorted(products))
 
     def workload(self, name: str) -> Workload:
-        """The workload of that name; ValueError with all names if there is none."""
+        """The workload of that name. ValueError, with all names, if there is none."""
         by_name = {workload.name: workload for workload in self.workloads}
         if name not in by_name:
             known = ", ".join(by_name) or "none"
@@ -140,11 +148,11 @@ class Recording:
         return by_name[name]
 
     def workload_table(self) -> Table:
-        """Every workload: its time, its rate, and the share of the limit.
+        """A table of all workloads: each one's time, its rate, and the share of the limit.
 
-        The rate is in FLOP/s; or in bytes/s, where a workload multiplies nothing. The limit is the
-        data sheet's peak, or else the largest rate that was measured. For a training step the share
-        of the peak is its MFU: what is recomputed is not counted.
+        The rate is in FLOP/s; or in bytes/s, if a workload multiplies nothing. The limit is the
+        data sheet's peak; or the largest rate that was measured, if there is no data sheet. For a
+        training step the share of the peak is its MFU: what is recomputed is not counted.
         """
         share = "of peak" if self.machine.has_data_sheet else "of largest"
         head = [self.machine.name, "sizes", "dtype", "time", "rate", share]
@@ -152,6 +160,7 @@ class Recording:
         return Table([head, *rows])
 
     def _row(self, workload: Workload) -> list[str]:
+        """The row of `workload_table` for one workload."""
         if workload.flops:
             rate = workload.flop_per_sec
             unit = "FLOP"
@@ -170,7 +179,10 @@ class Recording:
         ]
 
     def memory_peaks(self) -> Comparison:
-        """The most bytes that each training step held beyond its state, predicted and measured."""
+        """The most bytes that each training step held beyond its state, predicted and measured.
+
+        ValueError if no training step was recorded.
+        """
         predicted = {}
         measured = {}
         for workload in self.workloads:
@@ -183,11 +195,11 @@ class Recording:
 
 
 def forecast_table(dtypes: Mapping[str, str]) -> Table:
-    """How far off roof and forecast are: for recordings by name, in a dtype of each.
+    """The errors of roof and forecast, in a row for each recording.
 
-    c, e and the roof's errors are of all products. The forecast's errors are of products that its
-    fit has not seen: of a random half, by a fit to the other half. They are medians over ten such
-    splits.
+    `dtypes` maps a recording's name to the dtype of its row. c, e and the roof's errors are
+    computed from all products. The forecast is fitted to a random half of the products and tested
+    on the other half; its errors are medians over ten such splits.
     """
     head = [
         "",
@@ -203,10 +215,12 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 
 
 def _forecast_row(name: str, dtype: str) -> list[str]:
+    """The row of `forecast_table` for one recording."""
     recording = recordings()[name]
     machine = recording.machine
     timed = recording.seconds_by_size[dtype]
     c, e = predict.fitted_forecast(timed, machine, dtype)
+    # With c = 0 and e = 1, the forecast is the roof.
     roof_median, roof_worst = predict.forecast_errors(timed, machine, dtype, 0, 1)
     medians = []
     worst = []
@@ -232,9 +246,9 @@ def _forecast_row(name: str, dtype: str) -> list[str]:
 
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording, by its name; the reader's own come last.
+    """Every recording, by its name; the reader's own recordings come last.
 
-    A file that holds none gets a warning with a sentence, and the others are read.
+    A file that holds no recording is left out, with a warning.
     """
     paths = sorted(FOLDER.glob("*.json"))
     if workspace():
@@ -253,7 +267,10 @@ def recordings() -> dict[str, Recording]:
 
 
 def read(path: Path) -> Recording:
-    """The recording in that file, or a sentence on the first field that is wrong."""
+    """The recording in that file.
+
+    ValueError if the file cannot be opened, is no JSON, or has a wrong field; the first is named.
+    """
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -264,7 +281,10 @@ def read(path: Path) -> Recording:
 
 
 def text_of(recording: Recording) -> str:
-    """The recording as JSON, with each product in one line."""
+    """The recording as indented JSON.
+
+    Each innermost list, such as a product's sizes and time, is on one line.
+    """
     text = json.dumps(schema.encoded(recording), indent=1, ensure_ascii=False)
     rows_of_numbers = r"\[\n([^][{}\"]+)\n *\]"  # no text in the file has a line break
 

@@ -24,7 +24,7 @@ MAY_BE_0 = ("spread", "median_spread")
 
 
 def encoded(value: object) -> object:
-    """The value as JSON has it. A count whose default is 0 is left out while it is 0."""
+    """The value as JSON has it. A field that is empty or 0 is left out if its default is 0."""
     if is_dataclass(value):
         found = {}
         for field in fields(value):
@@ -42,9 +42,10 @@ def encoded(value: object) -> object:
 
 
 def decoded(kind: object, data: object, path: str = "") -> object:
-    """The data as a value of that kind, which is an annotation.
+    """The JSON data as a value of that kind, which is an annotation.
 
-    A ValueError names the first field that is missing or wrong.
+    `path` leads to the data in the file, such as "machine.name". A ValueError names the first field
+    that is missing or wrong.
     """
     if is_dataclass(kind):
         return _object(kind, data, path)
@@ -62,16 +63,17 @@ def decoded(kind: object, data: object, path: str = "") -> object:
 
 
 def _check(is_right: object, allowed: str, data: object, path: str) -> None:
-    """Raise a ValueError on what is allowed there, unless the data are right."""
+    """Unless the data are right, raise a ValueError that says what is allowed at `path`."""
     if is_right:
         return
-    said = repr(data)
-    if len(said) > SHOWN:
-        said = f"{said[:SHOWN]}…"
-    raise ValueError(f"{path or 'a recording'} is {allowed}; got {said}.")
+    shown = repr(data)
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}…"
+    raise ValueError(f"{path or 'a recording'} is {allowed}; got {shown}.")
 
 
 def _object(kind: type, data: object, path: str) -> object:
+    """The data as a dataclass of that kind."""
     hints = get_type_hints(kind)
     known = {name_of(field): field for field in fields(kind)}
     _check(isinstance(data, dict), f"an object with the fields {', '.join(known)}", data, path)
@@ -81,6 +83,8 @@ def _object(kind: type, data: object, path: str) -> object:
         default = default_of(field)
         if name not in data and default is MISSING:
             raise ValueError(f"the field {place} is missing.")
+        # A field that has its default need not be decoded: the default may be None, which is of no
+        # kind that a file may hold.
         if name in data and data[name] != encoded(default):
             kind_of_field = _without_none(hints[field.name])
             values[field.name] = decoded(kind_of_field, data[name], place)
@@ -88,11 +92,13 @@ def _object(kind: type, data: object, path: str) -> object:
 
 
 def _mapping(kind: object, data: object, path: str) -> dict[str, object]:
+    """The data as a dictionary whose values are of that kind."""
     _check(isinstance(data, dict) and data, "an object with something in it", data, path)
     return {name: decoded(kind, inner, f"{path}.{name[:SHOWN]}") for name, inner in data.items()}
 
 
 def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, ...]:
+    """The data as a tuple of these kinds; (kind, ...) stands for any number of one kind."""
     _check(isinstance(data, list) and data, "a list with something in it", data, path)
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(data)
@@ -104,6 +110,7 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
 
 
 def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
+    """The data as a dictionary by size, from rows [B, D, K, value] with values of that kind."""
     row_kind = tuple[*get_args(MatmulSize), kind]
     rows = _list((row_kind, ...), data, path)
     found = {(b, d, k): value for b, d, k, value in rows}
@@ -117,7 +124,7 @@ def name_of(field: Field) -> str:
 
 
 def default_of(field: Field) -> object:
-    """What a field is if a file does not have it; MISSING if it has to be there."""
+    """A field's value if a file does not have the field; MISSING if the file has to have it."""
     if field.default_factory is MISSING:
         return field.default
     return field.default_factory()
@@ -133,7 +140,7 @@ def _without_none(kind: object) -> object:
 
 
 def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
-    """Whether the data are a value of that kind; and what such a value is, in words."""
+    """Whether the data are right for a field of that kind and name; and what is right, in words."""
     if kind is bool:
         return isinstance(data, bool), "true or false"
     if kind is str and name == "taken":
@@ -146,13 +153,13 @@ def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
         return data.isprintable() and data.strip() and len(data) <= longest, allowed
     if name in MAY_BE_0:
         least = 0
-        range_ = "from 0 up"
+        bounds = "from 0 up"
     else:
         least = LEAST
-        range_ = "above 0"
+        bounds = "above 0"
     noun = "whole number" if kind is int else "number"
     is_number = isinstance(data, kind) and not isinstance(data, bool)
-    return is_number and least <= data <= MOST, f"a {noun} {range_}, and at most 10^24"
+    return is_number and least <= data <= MOST, f"a {noun} {bounds}, and at most 10^24"
 
 
 def _is_date(data: object) -> bool:

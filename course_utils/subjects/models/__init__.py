@@ -1,7 +1,7 @@
 """The models of the course, written out to be read: from a deep linear model to a GPT and a Llama.
 
-Every matrix is drawn from a normal distribution with variance 1 / its input's width, by a generator
-that may be given. Biases begin at 0. No other numbers are drawn.
+Every matrix is drawn from a normal distribution with variance 1 / its input's width. The generator
+of the draws may be given. Biases begin at 0. No other numbers are drawn.
 """
 
 from course_utils.subjects.models.heads import (

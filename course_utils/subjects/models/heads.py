@@ -37,7 +37,10 @@ def fused_attention(
 
 
 def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
-    """Cosine and sine of position × base^(-2i/D), the angle of pair i."""
+    """Cosine and sine of position × base^(-2i/D), the angle of pair i, for s positions.
+
+    They are on the device of `like`, and in its dtype.
+    """
     turns = ROTARY_BASE ** -(torch.arange(0, d, 2, device=like.device) / d)
     angles = torch.outer(torch.arange(s, device=like.device), turns)
     return torch.stack([angles.cos(), angles.sin()]).to(like.dtype)
@@ -46,7 +49,7 @@ def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
 def rotated(
     x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]
 ) -> Float[Tensor, "b s a d"]:
-    """Each number of the first half is turned together with its partner in the second."""
+    """x with each number of a head's first half turned together with its partner in the second."""
     cos, sin = rotation[:, :, None]
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
@@ -71,8 +74,8 @@ def recomputed_attention(
 class Attention(nn.Module):
     """Queries, keys and values; attention in each head; and one more matrix product.
 
-    `biases` names the matrices that have one, of "query", "key", "value" and "out". The options are
-    Linear's.
+    `biases` names the matrices that have a bias, of "query", "key", "value" and "out". The options
+    are Linear's.
     """
 
     def __init__(
@@ -106,8 +109,8 @@ class Attention(nn.Module):
         q = self._in_heads(self.query(x))
         k = self._in_heads(self.key(x))
         v = self._in_heads(self.value(x))
-        # How long each tensor lives is part of the account: the former queries and keys are freed
-        # together, and the result of attention is freed before the last product.
+        # `predict.timeline` relies on when each tensor is freed: the former queries and keys are
+        # freed together, and the result of attention is freed before the last product.
         q, k = self._normed(q, k)
         if turn is not None:
             q, k = _turned(q, k, turn)

@@ -21,9 +21,9 @@ NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 def normal_matrix(
     rows: int, columns: int, variance_of: int, dtype: torch.dtype, generator: Generator
 ) -> nn.Parameter:
-    """A matrix with variance 1 / variance_of.
+    """A matrix of normally distributed numbers, with variance 1 / variance_of.
 
-    It is drawn in fp32, so that every dtype begins with the same numbers, but for rounding.
+    The numbers are drawn in fp32, so that every dtype begins with the same ones, but for rounding.
     """
     numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
     scaled = numbers / max(variance_of, 1) ** 0.5
@@ -89,7 +89,8 @@ class MLP(nn.Module):
 class FeedForward(nn.Module):
     """gelu(x W1) W2, or gated, as in SwiGLU: (silu(x Wg) × (x W1)) W2.
 
-    `biases` names the matrices that have one, of "gate", "up" and "down". The options are Linear's.
+    `biases` names the matrices that have a bias, of "gate", "up" and "down". The options are
+    Linear's.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class MLPBlock(nn.Module):
 
 
 _PIECES = 4  # in which OneKernelRMSNorm's backward pass takes the rows
-# Each of the two kernels is one operation for whoever counts operations.
+# As operations of torch's, each of the two kernels counts as one, whatever runs inside it.
 _KERNELS = torch.library.Library("course", "FRAGMENT")
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 _KERNELS.define(
@@ -142,11 +143,13 @@ class OneKernelRMSNorm(nn.RMSNorm):
     """
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
-        """The same numbers as RMSNorm gives, to the last bit."""
+        """The same numbers as from RMSNorm, to the last bit."""
         return _OneKernel.apply(x, self.weight, self.eps)
 
 
 class _OneKernel(torch.autograd.Function):
+    """RMSNorm for autograd: one kernel forward, which saves x and the weight, and one backward."""
+
     @staticmethod
     def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         ctx.save_for_backward(x, weight)
@@ -171,7 +174,7 @@ def _rms_norm_backward(
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and of the weight, for x / √(mean of x² + ε) × weight.
 
-    Everything is computed once more from x, in at least fp32, a few rows at a time.
+    All is computed from x, in at least fp32, and in _PIECES pieces, to hold less at a time.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
     of_x = torch.empty_like(x)
@@ -200,7 +203,7 @@ def normalisation(
 ) -> nn.Module:
     """torch's own LayerNorm or RMSNorm, with weights of 1.
 
-    LayerNorm is one kernel already, and RMSNorm only if `fused`.
+    A LayerNorm is one kernel in any case, and an RMSNorm only if `fused` is set.
     """
     if not rms_norm:
         return nn.LayerNorm(width, bias=biases, dtype=dtype)

@@ -7,7 +7,10 @@ from torch import Tensor
 
 
 class WithMaster(torch.optim.Optimizer):
-    """An optimizer that works on fp32 copies of all parameters, and rounds each copy back."""
+    """An optimizer that updates fp32 copies of all parameters, and rounds the copies back to them.
+
+    `keep_gradients` says whether the copies' gradients stay after a step.
+    """
 
     def __init__(
         self,
@@ -27,7 +30,7 @@ class WithMaster(torch.optim.Optimizer):
     def step(self) -> None:
         """The inner optimizer's step on the master copy, with gradients in fp32."""
         for copy, parameter in zip(self.master, self.parameters, strict=True):
-            copy.grad = parameter.grad.float()  # the very same tensor, if it is fp32 already
+            copy.grad = parameter.grad.float()  # the same tensor, if it is in fp32 already
         self.inner.step()
         for copy, parameter in zip(self.master, self.parameters, strict=True):
             parameter.copy_(copy)

@@ -76,8 +76,9 @@ def recomputed(
 ) -> Tensor:
     """blocks[-1](... blocks[0](x, *also), *also), where each segment keeps only its input.
 
-    In the backward pass a segment runs a second time; with `preserve_rng_state`, it draws the same
-    random numbers again. A segment of 0 blocks stands for no segments: everything is kept.
+    In the backward pass a segment runs a second time; with `preserve_rng_state`, the second run
+    draws the same random numbers as the first. If `segment` is 0, there are no segments, and
+    everything is kept.
     """
     if segment < 0:
         raise ValueError(
@@ -100,6 +101,7 @@ def recomputed(
 
 
 def _through(blocks: Iterable[nn.Module], x: Tensor, *also: Tensor | None) -> Tensor:
+    """x after all blocks, one after the other."""
     for block in blocks:
         x = block(x, *also)
     return x
@@ -114,10 +116,10 @@ def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
 
 
 class Transformer(nn.Module):
-    """From tokens to a logit for each possible next token.
+    """A transformer, from tokens to a logit for each possible next token.
 
-    It is a GPT-2, a Llama, or what else a `Model` describes. `recompute` says how many of the first
-    layers are recomputed, or True for all, in segments of `segment` layers.
+    The `Model` may describe a GPT-2, a Llama, or another transformer. `recompute` is the number of
+    first layers that are recomputed, or True for all, in segments of `segment` layers.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
     >>> sizes = {"layers": 1, "width": 8, "heads": 2, "kv_heads": 1, "head_width": 4}
@@ -167,10 +169,10 @@ class Transformer(nn.Module):
     def loss(
         self, ids: Int[Tensor, "b s"], targets: Int[Tensor, " tokens"], pieces: int = 1
     ) -> Float[Tensor, ""]:
-        """Cross-entropy in fp32.
+        """The mean cross-entropy, in fp32.
 
-        In pieces, only the logits of one piece are in memory, and each piece is computed a second
-        time in the backward pass.
+        With several pieces, only the logits of one piece are in memory at a time, and each piece is
+        computed a second time in the backward pass.
         """
         if pieces == 1:
             return _cross_entropy(self(ids).flatten(0, 1), targets)
@@ -190,11 +192,11 @@ class Transformer(nn.Module):
 
     @property
     def output_matrix(self) -> nn.Parameter:
-        """The matrix that the logits are computed with; if it is tied, the token embedding."""
+        """The matrix that gives the logits: its own, or the token embedding if they are tied."""
         return self.tokens if self.output is None else self.output
 
     def hidden(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s h"]:
-        """What the output matrix is multiplied with: tokens looked up, layers run, normalised."""
+        """The hidden state behind the last normalisation, which the output matrix multiplies."""
         s = ids.shape[1]
         if s > self.context:
             raise ValueError(f"The model was built for {self.context} positions; got {s} tokens.")

@@ -1,22 +1,22 @@
-"""What `predict` says of a published run, beside what was reported of it."""
+"""Predictions for a published run, beside what was reported of the run."""
 
 from course_utils.core.say import Comparison, Number
 from course_utils.subjects.reported.runs import PublishedRun
 
 HEADS = ("predicted", "reported")
-THREE = ("all pairs", "causal", "6P")
+CONVENTIONS = ("all pairs", "causal", "6P")
 GIB = 2**30
 
 
 def mfu(run: PublishedRun) -> Comparison:
-    """The MFU of the reported rate, in % of the peak, beside the MFU that was reported.
+    """The MFU that follows from the reported rate, beside the MFU that was reported.
 
-    It is given in three conventions, and in the run's own.
+    Both are in % of the peak. The first is given in three conventions, and in the run's own.
     """
     reported = _reported(run, "mfu_percent")
     predicted = {}
     if run.tokens_per_sec:
-        for convention in THREE:
+        for convention in CONVENTIONS:
             predicted[convention] = 100 * run.mfu_by_convention[convention]
     predicted[run.counts] = 100 * run.share_of_peak
     return Comparison(
@@ -29,9 +29,9 @@ def mfu(run: PublishedRun) -> Comparison:
 
 
 def memory(run: PublishedRun) -> Comparison:
-    """GiB on each GPU, by part where the parts were reported.
+    """The predicted GiB on each GPU beside the reported ones, by part if parts were reported.
 
-    Where "reserved" memory is reported, the prediction is a lower bound: torch reserves whole
+    If "reserved" memory was reported, the prediction is a lower bound: torch reserves whole
     segments, and keeps those that are free again. So it never allocates more than it has reserved.
     """
     reported = _reported(run, "memory_gib")
@@ -49,13 +49,14 @@ def memory(run: PublishedRun) -> Comparison:
 
 
 def held_bytes(run: PublishedRun) -> int:
-    """What each GPU holds when it holds most, without what lies on the CPU."""
+    """The bytes that each GPU holds when it holds most, without the parts on the CPU."""
     most = run.timeline.fullest.during
     on_cpu = sum(getattr(most, part) for part in run.offloaded)
     return most.total - on_cpu
 
 
 def _reported(run: PublishedRun, what: str) -> Number | dict[str, Number]:
+    """A reported value. ValueError, with the names of those there are, if it was not reported."""
     if what not in run.reported:
         raise ValueError(f"{run.name} reports no {what}, but {', '.join(run.reported)}.")
     return run.reported[what]

@@ -10,8 +10,8 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict import MODELS, Shape, Timeline
 from course_utils.core.say import Number
 
-# It takes 16 bytes a parameter. So do all of these runs, whether they hold the parameters in fp32
-# alone, or in bf16 with an fp32 copy.
+# This recipe takes 16 bytes a parameter. So do all of these runs, whether they hold the parameters
+# in fp32 alone, or in bf16 with an fp32 copy.
 RECIPE = "bf16+master adamw"
 COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own rate")
 
@@ -20,7 +20,8 @@ COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own
 class Source:
     """Where a run is published, under which licence, and what could not be read there.
 
-    Where prediction and report differ, `why` has what is known of the cause, by what is reported.
+    `why` says, by the name of a reported value, what is known of the cause if the prediction
+    differs from it.
     """
 
     what: str
@@ -55,21 +56,21 @@ class PublishedRun:
     precision: str = "bf16"
     peak: str = "bf16"  # the dtype of the peak that its MFU divides by
     counts: str | None = None  # one of COUNTS: which FLOPs its MFU counts
-    memory_kind: str = "allocated"  # by torch, or "reserved" by it: asked of the driver
+    memory_kind: str = "allocated"  # by torch; or "reserved", which is what the driver gave torch
     gigabytes: Number | None = None  # of a card whose memory is not that of its data sheet
 
     @property
     def peak_flop_per_sec(self) -> Number:
-        """The peak that its MFU is a share of."""
+        """The peak that the run's MFU is a share of."""
         return MACHINES[self.machine].peak(self.peak)
 
     @property
     def flops_per_token(self) -> dict[str, Number]:
-        """A token's FLOPs in training, in the conventions that are in use.
+        """A token's FLOPs in training, by the name of the convention that counts them.
 
         "All pairs" and "causal" count the matrix products, with all scores of attention or half of
         them. 6P counts six FLOPs for each parameter, even for those that no product reads, and
-        none for attention; some people add attention to that.
+        none for attention; some people add attention's FLOPs to 6P.
         """
         forward = self.shape.forward_flops(1, self.sequence)
         attention = 3 * forward["attention"] // self.sequence
@@ -98,7 +99,7 @@ class PublishedRun:
 
     @property
     def mfu_by_convention(self) -> dict[str, Number]:
-        """The same tokens a second as a share of the peak, in each convention."""
+        """The MFU by convention: the reported tokens a second as a share of the peak."""
         if self.tokens_per_sec is None:
             raise ValueError(f"{self.name} does not say how many tokens it read a second.")
         shares = {}
@@ -108,7 +109,10 @@ class PublishedRun:
 
     @property
     def share_of_peak(self) -> Number | None:
-        """The reported rate as a share of the peak, in the FLOPs that the run counts itself."""
+        """The reported rate as a share of the peak, in the FLOPs that the run itself counts.
+
+        None if no rate was reported from which the share follows.
+        """
         if "tflop_per_sec" in self.reported:
             return self.reported["tflop_per_sec"] * 1e12 / self.peak_flop_per_sec
         if self.counts and self.tokens_per_sec:
@@ -117,9 +121,9 @@ class PublishedRun:
 
     @property
     def timeline(self) -> Timeline | None:
-        """A step as `predict` has it.
+        """The predicted timeline of a step.
 
-        None where something is not stated, or where the model itself is split.
+        None if something that it needs is not stated, or if the model itself is split.
         """
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
@@ -138,7 +142,7 @@ class PublishedRun:
 
 
 def read(path: Path) -> dict[str, PublishedRun]:
-    """The runs of a file, by name. What "each" says holds for every run that says nothing else."""
+    """The runs of a file, by name. The fields under "each" are the defaults of all runs."""
     data = json.loads(path.read_text(encoding="utf-8"))
     runs = {}
     for fields in data["runs"]:
@@ -148,6 +152,7 @@ def read(path: Path) -> dict[str, PublishedRun]:
 
 
 def _run(data: Mapping, fields: dict) -> PublishedRun:
+    """The run with these fields. Its model and its source are named; `data` has both by name."""
     model = fields.pop("model")
     source = data["sources"][fields.pop("source")]
     if model in MODELS:

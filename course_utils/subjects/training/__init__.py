@@ -1,6 +1,6 @@
 """Training: tokens from a file, and a run that can stop and go on, bit for bit.
 
-`precision` trains in each mix of formats, and is imported by itself.
+`precision`, which trains in each mix of formats, is not imported here.
 """
 
 from course_utils.subjects.training.randomness import (

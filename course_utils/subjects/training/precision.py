@@ -36,7 +36,7 @@ FIRST_SCALE = 2.0**16  # GradScaler's default
 class Mix(NamedTuple):
     """The formats of the model's numbers and of its matrix products.
 
-    If they differ, autocast casts.
+    If the two differ, autocast casts the products' operands.
     """
 
     model: str = "fp32"
@@ -52,13 +52,13 @@ MIXES = {
 
 
 class Trained(NamedTuple):
-    """What a step reports: the loss before it."""
+    """What a step reports: the loss before its update."""
 
     loss: Number
 
 
 def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
-    """All 100 pairs of digits, each as 20 numbers, two of which are 1; and their sums.
+    """All 100 pairs of digits, each as 20 numbers, two of which are 1; and the pairs' sums.
 
     >>> pairs, sums = digit_pairs()
     >>> pairs[37].nonzero().flatten().tolist(), sums[37].item()
@@ -85,9 +85,9 @@ class Training:
         self.optimizer = torch.optim.Adam(self.weights, LEARNING_RATE)
 
     def backward(self) -> Tensor:
-        """Put the gradients of one micro-batch's part of the loss into `grad`.
+        """Put the gradients of one micro-batch's part of the loss into the weights' `grad`.
 
-        Returns the whole loss.
+        Return the whole loss.
         """
         inputs = self.pairs.to(DTYPES[self.mix.model])
         casts = self.mix.products != self.mix.model
@@ -99,19 +99,22 @@ class Training:
         return loss.detach()
 
     def step(self) -> Trained:
-        """Backward, the gradients of all micro-batches added up, and the optimizer's step."""
+        """Make one step of the optimizer, with the gradients of all micro-batches added up."""
         with cpu_threads(1):  # a second thread would only slow down such small products
             loss = self.backward()
             for weight in self.weights:
-                weight.grad *= self.micro_batches
+                weight.grad *= self.micro_batches  # all micro-batches have the same gradients
             self.optimizer.step()
         return Trained(loss.item())
 
 
 def _micro_batches(mean_over: int) -> int:
-    """How many micro-batches of 100 pairs make that batch."""
+    """How many micro-batches of 100 pairs make a batch of `mean_over` pairs.
+
+    ValueError if the number is not a power of two.
+    """
     count, rest = divmod(mean_over, PAIRS)
-    if rest or count < 1 or count & (count - 1):  # the last is 0 for powers of two alone
+    if rest or count < 1 or count & (count - 1):  # the last term is 0 only for powers of two
         raise ValueError(
             "A batch has 100 pairs times a power of two: 100, 200, 400 and so on; "
             f"got {mean_over!r}."
@@ -120,7 +123,7 @@ def _micro_batches(mean_over: int) -> int:
 
 
 def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]:
-    """Each step from the first on. The caller may stop after any of them.
+    """Yield what each step reports, from the first step on. The caller may stop at any time.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]
@@ -133,7 +136,7 @@ def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]
 def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> list[Number]:
     """GradScaler's scale at each step, for one weight with these gradients.
 
-    In the backward pass they are cast to fp16, so a scale may turn out to be too large.
+    In the backward pass the gradients are cast to fp16, so a scale may turn out to be too large.
 
     >>> scales_by_torch([1e-3, 300, 1e-3], growth_interval=1)
     [65536.0, 131072.0, 65536.0]
@@ -155,7 +158,7 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
 def gradients(after: int = 0, *, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
     """The gradients of all weights after `after` steps, all in fp32.
 
-    They are one micro-batch's part of the whole, before the parts are added up.
+    They are those of one micro-batch's part of the loss, before all parts are added up.
     """
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
@@ -164,6 +167,7 @@ def gradients(after: int = 0, *, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
 
 @lru_cache(maxsize=16)
 def _gradients(after: int) -> Float[Tensor, " n"]:
+    """The gradients after `after` steps, if one micro-batch is the whole batch."""
     training = Training("fp32")
     with cpu_threads(1):
         for _ in range(after):
@@ -175,10 +179,10 @@ def _gradients(after: int) -> Float[Tensor, " n"]:
 def updates(
     steps: int, *, falling: bool
 ) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
-    """Each step of a training in bf16 alone: how large its updates are, and which had an effect.
+    """Yield, for each step of a training in bf16 alone, the updates' sizes and effects.
 
-    The size of an update is given in halves of the gap between two floats at its weight. With each
-    size comes whether the weight has changed. Updates of 0 are left out. With `falling`, the
+    The size of an update is given in halves of the gap between two bf16 numbers at its weight. Its
+    effect is whether the weight has changed. Updates of 0 are left out. With `falling`, the
     learning rate falls on a straight line from LEARNING_RATE to nearly 0.
     """
     training = Training("bf16 alone")
@@ -205,7 +209,7 @@ def _all_numbers(weights: Sequence[Tensor]) -> Tensor:
 
 
 def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Tensor:
-    """Adam's update, computed in fp32 from the averages that it keeps."""
+    """Adam's update of a weight, computed in fp32 from the averages in the optimizer's state."""
     beta1, beta2 = group["betas"]
     step = state["step"].item()
     first = state["exp_avg"].float() / (1 - beta1**step)
@@ -218,7 +222,7 @@ def logit_gradients(
 ) -> Float[Tensor, "rows vocabulary"]:
     """Autograd's gradients of an untrained model's logits.
 
-    They are p / N for each wrong word, and (p - 1) / N for the right one, where p is the word's
+    A gradient is p / N for a wrong word, and (p - 1) / N for the right one, where p is the word's
     probability. Each of the `rows` tokens is one of the `mean_over` tokens N over which the loss is
     a mean. The last layer of the model is 64 wide, with weights of standard deviation 0.02, as in
     GPT-2.
@@ -234,9 +238,9 @@ def logit_gradients(
 
 
 def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[int, int]:
-    """How many of the numbers, multiplied by the scale, torch's cast to that format loses.
+    """How many of the numbers, multiplied by the scale, are lost in torch's cast to that format.
 
-    The first count is of those that become zero, the second of those that are too large for the
+    The first count is of numbers that become zero, the second of those that are too large for the
     format. Numbers that were zero before are not counted.
 
     >>> lost(torch.tensor([1.0, 1e-9, 0.0, 1e5]), "fp16")

@@ -1,4 +1,4 @@
-"""Random generators: the three that everybody shares, and separate ones for each use."""
+"""Random generators: the three that all code of a process shares, and one for each use."""
 
 import hashlib
 import random
@@ -15,7 +15,7 @@ def seed_all(seed: int) -> None:
 
 
 def generator_for(use: str, seed: int) -> torch.Generator:
-    """A generator for this use alone, so that more draws for one change nothing in the others."""
+    """A generator for this use alone, so that its draws change nothing for other uses."""
     digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
     own_seed = int.from_bytes(digest[:7], "big")  # 56 bits, since torch takes at most 64
     return torch.Generator().manual_seed(own_seed)

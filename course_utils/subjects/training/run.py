@@ -29,9 +29,9 @@ def next_token_loss(
 
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tensor, ""]:
-    """Scale all gradients by max_norm / norm if their norm is larger.
+    """Scale all gradients by max_norm / norm if their common norm is larger than `max_norm`.
 
-    Returns the norm that they had before.
+    Return the norm that the gradients had before.
     """
     if not max_norm > 0:
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
@@ -41,8 +41,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
     """The learning rate of a step.
 
-    In `warmup` steps it rises on a straight line to the peak, and then it falls along half a cosine
-    to the floor.
+    In `warmup` steps the rate rises on a straight line to the peak. Then it falls along half a
+    cosine, and is at the floor from step `total` on.
 
     >>> [round(warmup_cosine(step, 1.0, 4, 8), 2) for step in range(9)]
     [0.25, 0.5, 0.75, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
@@ -63,7 +63,7 @@ def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Nu
 
 @dataclass
 class Run:
-    """A model, its optimizer and its data, and how many steps they have made together."""
+    """A training run: a model, its optimizer, its data, and the number of steps so far."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -77,7 +77,7 @@ class Run:
     step: int = 0
 
     def advance(self) -> Number:
-        """Make one step; returns its loss."""
+        """Make one step, and return its loss."""
         device = next(self.model.parameters()).device
         inputs, targets = token_batch(self.tokens, self.batch, self.sequence, self.generator)
         loss = next_token_loss(self.model(inputs.to(device)), targets.to(device))
@@ -93,14 +93,14 @@ class Run:
         return loss.item()
 
     def losses(self, until: int) -> Iterator[Number]:
-        """The losses of the steps up to `until`. The caller may stop after any of them."""
+        """Make the steps up to `until`, and yield the loss of each. The caller may stop early."""
         while self.step < until:
             yield self.advance()
 
     def state(self) -> dict[str, object]:
         """All that the steps to come depend on, by part, in tensors and plain values.
 
-        It is a copy, so that the run may go on.
+        The state is a copy, so the run may go on.
         """
         parts = {
             "model": self.model.state_dict(),
@@ -112,7 +112,10 @@ class Run:
         return copy.deepcopy(parts)
 
     def restore(self, state: dict[str, object], *, without: Collection[str] = ()) -> None:
-        """Set the run to this state. Parts named in `without` stay as they are."""
+        """Set the run to this state. Parts named in `without` stay as they are.
+
+        ValueError if the state lacks another part, or if there is no part of such a name.
+        """
         unknown = [part for part in without if part not in PARTS]
         if unknown:
             raise ValueError(
@@ -127,7 +130,7 @@ class Run:
         if "model" not in without:
             self.model.load_state_dict(state["model"])
         if "optimizer" not in without:
-            # torch would write the following steps into the very tensors that it is given.
+            # Without a copy, the following steps would be written into the tensors of `state`.
             self.optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
         if "step" not in without:
             self.step = state["step"]

@@ -28,7 +28,7 @@ def example_text(sentences: int, seed: int = 0) -> str:
 
 
 def encoded(text: str) -> np.ndarray:
-    """The number of each character, as tokens.
+    """The tokens of a text: the number of each character. ValueError if one is not ASCII.
 
     >>> encoded("a b").tolist()
     [97, 32, 98]
@@ -40,11 +40,12 @@ def encoded(text: str) -> np.ndarray:
 
 
 def decoded(tokens: np.ndarray | Tensor) -> str:
+    """The text that these tokens encode."""
     return "".join(chr(token) for token in tokens.tolist())
 
 
 def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
-    """Write 2 bytes for each token, and nothing else; not even the dtype stands in the file."""
+    """Write 2 bytes for each token, and nothing else: not even the dtype stands in the file."""
     if not np.issubdtype(tokens.dtype, np.integer):
         raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
     if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:
@@ -67,8 +68,8 @@ def token_batch(
 ) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
     """Windows of tokens from random positions, and as their targets the tokens one position later.
 
-    Of N tokens, a window of S may begin at 0 to N - S - 1, so that its last target is still one of
-    them.
+    Of N tokens, a window of S tokens may begin at 0 to N - S - 1, so that its last target is one of
+    the N tokens.
     """
     if batch < 1 or sequence < 1:
         raise ValueError(
