@@ -20,6 +20,7 @@ from course_utils.core import measure
 from course_utils.core.accountant import Model
 from course_utils.engine.judging.agreement import same
 from course_utils.engine.judging.exercises import Check
+from course_utils.engine.judging.sentences import shown
 from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage.grading import answering, asking, flags, observing, seccomp, wire
 from course_utils.stage.grading.channel import Channel, ChannelError, TooSlowError
@@ -295,6 +296,13 @@ def test_a_tried_answer_gets_remotely_the_verdict_that_it_gets_here(exercise, re
 
 LENT = "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
 NO_PART = "def f():\n    return {}\n"
+
+
+def test_a_function_where_a_value_is_wanted_is_called_a_function():
+    judges_end, answers_end = socket.socketpair()
+    with judges_end, answers_end:
+        remote = asking.RemoteFunction(Channel(judges_end), "my_days", None)
+        assert shown(remote) == "a function"
 
 
 def flags_in(text: str) -> list[str]:

@@ -35,7 +35,8 @@ def shown(x: object) -> str:
         return f"a tensor of shape {tuple(x.shape)}"
     if isinstance(x, np.ndarray) and x.ndim:
         return f"an array of shape {x.shape}"
-    if inspect.isroutine(x):
+    stands_for_a_function = callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
+    if inspect.isroutine(x) or stands_for_a_function:  # as a function of another process does
         return "a function"
     try:
         words = _written(x)
