@@ -1,8 +1,9 @@
 """The bytes and days of a training plan on many GPUs, by the accountant's terms, and the best plan.
 
-The days are a lower bound and no forecast: a pass takes as long as its products, or as what it
-sends meanwhile, whichever is longer. Left out are tensor and pipeline parallelism, fp8, stragglers,
-saves that go on beside the run, and the allocator's gaps.
+It is no forecast, and no bound: real products may reach more than half of the peak, which is
+assumed here. Of each pass, only the longer counts: its products, or what it sends meanwhile.
+Nothing is said of tensor and pipeline parallelism, fp8, stragglers, saves that go on beside the
+run, the allocator's gaps, an optimizer's copies, and the rounding of sums between GPUs.
 """
 
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ class Cost:
 
     held: dict[str, int]  # bytes of each part on each GPU, at the fullest moment
     fits: bool
-    loses_gradients: bool  # they are added up in bf16, where a long sum stops
+    sums_in_bf16: bool  # they are added up in bf16, where each sum is rounded
     passes: tuple[Pass, ...]
     step_s: Number  # if all sending overlaps with products
     lost: Number  # the share of the time that saves and failures take
@@ -107,8 +108,11 @@ class Outcome:
 
     @property
     def score(self) -> Number:
-        """The best plan's days over this plan's; 0 if this plan does not fit or loses gradients."""
-        if not self.cost.fits or self.cost.loses_gradients:
+        """The best plan's days over this plan's.
+
+        It is 0 if this plan does not fit, or sums gradients in bf16.
+        """
+        if not self.cost.fits or self.cost.sums_in_bf16:
             return 0
         return self.best_cost.days / self.cost.days
 
@@ -142,7 +146,7 @@ class Planner:
         return Cost(
             held=held,
             fits=sum(held.values()) <= self.task.memory,
-            loses_gradients=self._loses_gradients(plan),
+            sums_in_bf16=self._sums_in_bf16(plan),
             passes=passes,
             step_s=step_s,
             lost=lost,
@@ -175,13 +179,13 @@ class Planner:
         return min(fitting, key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
-        """Yield every plan that loses no gradients, without recomputing."""
+        """Yield every plan that sums no gradients in bf16, without recomputing."""
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
             plan = Plan(recipe, stage, over_node, batch, recomputed=0, minutes=MINUTES[0])
             has_sequences = batch <= self.task.sequences
             # Stage 0 splits nothing, so there is only one plan and not two.
             is_no_repetition = stage > 0 or not over_node
-            if has_sequences and is_no_repetition and not self._loses_gradients(plan):
+            if has_sequences and is_no_repetition and not self._sums_in_bf16(plan):
                 yield plan
 
     def _fewest_recomputed(self, plan: Plan) -> Plan | None:
@@ -205,8 +209,8 @@ class Planner:
         """Whether a step has several micro-batches, whose gradients are added up."""
         return self.task.micro_batches(plan.batch) > 1
 
-    def _loses_gradients(self, plan: Plan) -> bool:
-        """Whether gradients are added up in bf16, where a long sum stops."""
+    def _sums_in_bf16(self, plan: Plan) -> bool:
+        """Whether gradients are added up in bf16, where each sum is rounded and a long one stops."""
         return self._accumulates(plan) and self._dtype(plan, "gradients") == "bf16"
 
     def _dtype(self, plan: Plan, part: str) -> str:

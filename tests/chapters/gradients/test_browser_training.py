@@ -23,7 +23,7 @@ def test_the_recomputed_layers_follow_the_keyboard_and_the_best_plan_is_a_click_
     labs_page.keyboard.press("ArrowLeft")
     expect(meaning).to_contain_text("Does not fit")
     browser.press(lab, "Show the best plan")
-    expect(meaning).to_contain_text("No plan takes fewer.")
+    expect(meaning).to_contain_text("No plan takes noticeably fewer.")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 

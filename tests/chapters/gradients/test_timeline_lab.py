@@ -225,6 +225,7 @@ def test_the_table_has_every_byte(lab):
     assert head == ["bytes on each machine", "at this moment", "at the fullest"]
     for part, now, most in zip(Held._fields, step.at(0).held, step.fullest.held, strict=True):
         assert [part, f"{now:,}", f"{most:,}"] in rows
+    assert ["copies in an optimizer's own step", "left out", "left out"] in rows
 
 
 # What it measures.

@@ -138,5 +138,5 @@ def outcome_of(asked: Asked, found: Found) -> Outcome:
 
 
 def is_best(outcome: Outcome) -> bool:
-    """Whether no plan takes fewer days. The margin is for rounding."""
+    """Whether no plan takes noticeably fewer days: a ten-thousandth of them, or more."""
     return outcome.score > 0.9999

@@ -12,7 +12,7 @@ from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
-HEIGHT = 398
+HEIGHT = 412
 # Bars lie between LEFT and LEFT + LENGTH, and words begin at RIGHT.
 LEFT = 150
 LENGTH = 500
@@ -35,6 +35,7 @@ def view(asked: Asked, found: Found) -> View:
     drawn = [*_task(task, found), *_memory(task, outcome.cost), *_passes(outcome)]
     formulas = words.formulas(asked, task, outcome)
     drawn += labelled_lines(formulas, 100, FORMULAS, WIDTH, step=20)
+    drawn.append(fitted(0, HEIGHT - 20, words.NO_BOUND, WIDTH, "faint small"))
     drawn.append(fitted(0, HEIGHT - 6, words.LEFT_OUT, WIDTH, "faint small"))
     return View(
         picture(WIDTH, HEIGHT, *drawn),

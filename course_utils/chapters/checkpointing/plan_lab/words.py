@@ -8,9 +8,10 @@ from course_utils.core.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S
 from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
 
+NO_BOUND = "No forecast, and no bound: real products may reach more than half of the peak."
 LEFT_OUT = (
-    "A bound, and no forecast. Left out: tensor and pipeline parallelism, fp8, "
-    "GPUs that are slower than others, saves beside the run, the allocator's gaps."
+    "Left out: tensor and pipeline parallelism, fp8, slower GPUs, saves beside the run, "
+    "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
 ASSUMED = (
     ("products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
@@ -115,19 +116,19 @@ def _why_no_score(cost: Cost) -> str:
     reasons = []
     if not cost.fits:
         reasons.append("it does not fit")
-    if cost.loses_gradients:
-        reasons.append("it loses gradients")
+    if cost.sums_in_bf16:
+        reasons.append("it adds up gradients in bf16")
     return ", and ".join(reasons)
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     """Whether the plan fits, how long it takes, and how far from the best plan it is."""
     cost = outcome.cost
-    if cost.loses_gradients:
+    if cost.sums_in_bf16:
         return (
-            "This plan loses gradients: a step adds up those of "
-            f"{task.micro_batches(asked.plan.batch)} micro-batches in bf16, "
-            "where each sum is rounded and a long one stops (notebooks 1 and 7). "
+            "This plan adds up the gradients of "
+            f"{task.micro_batches(asked.plan.batch)} micro-batches in bf16, where each sum is "
+            "rounded (and a long one stops: notebooks 1 and 7). The lab does not allow that. "
             f"Take fp32 gradients, or all {task.sequences} sequences at a time."
         )
     capped = ""
@@ -145,8 +146,8 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
         score = f"{100 * outcome.score:.3g} %"
         return f"{fits} The best plan takes {least}: your score is {score}."
     if asked.level in found.solved:
-        return f"{fits} No plan takes fewer. You have solved this level."
-    return f"{fits} No plan takes fewer."
+        return f"{fits} No plan takes noticeably fewer. You have solved this level."
+    return f"{fits} No plan takes noticeably fewer."
 
 
 def table(outcome: Outcome) -> list[list[str]]:

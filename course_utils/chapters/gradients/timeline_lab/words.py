@@ -75,6 +75,7 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
         rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
     rows.append(["total", f"{now.total:,}", f"{most.total:,}"])
+    rows.append(["copies in an optimizer's own step", "left out", "left out"])
     if measured:
         rows.append(["measured at its fullest", "", f"{max(measured):,}"])
     return rows
