@@ -201,7 +201,7 @@ def _wrong_results(state: tuple) -> Answers:
     without_rate = _adamw((p, g, m, v, t, lr, decay / lr))  # so that lr × decay is decay alone
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
-    yield without_decay, "The decay is missing: p shrinks by lr × decay."
+    yield without_decay, "The decay is missing: p shrinks by the share lr × decay of itself."
     shrunk_last = without_decay[0] * (1 - lr * decay)
     yield (shrunk_last, new_m, new_v), "The decay takes the p before the step: shrink it first."
     times_t_m = new_m / (1 - 0.9 * t)
