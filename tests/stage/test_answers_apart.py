@@ -301,7 +301,7 @@ NO_PART = "def f():\n    return {}\n"
 def test_a_function_where_a_value_is_wanted_is_called_a_function():
     judges_end, answers_end = socket.socketpair()
     with judges_end, answers_end:
-        remote = asking.RemoteFunction(Channel(judges_end), "my_days", None)
+        remote = asking.RemoteFunction(Channel(judges_end, longest_s=1), "my_days", None)
         assert shown(remote) == "a function"
 
 

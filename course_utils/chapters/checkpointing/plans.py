@@ -210,7 +210,7 @@ class Planner:
         return self.task.micro_batches(plan.batch) > 1
 
     def _sums_in_bf16(self, plan: Plan) -> bool:
-        """Whether gradients are added up in bf16, where each sum is rounded and a long one stops."""
+        """Whether gradients are added up in bf16: each sum is rounded, and a long one stops."""
         return self._accumulates(plan) and self._dtype(plan, "gradients") == "bf16"
 
     def _dtype(self, plan: Plan, part: str) -> str:
