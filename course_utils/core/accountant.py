@@ -252,14 +252,19 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
 
 
 def output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds while the output matrix gets its gradient, all layers still to come."""
+    """What a step adds to the state while the output matrix gets its gradient.
+
+    No layer has gone backward yet, so all layers still keep what they need.
+    """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     logits = tensor_bytes((batch, sequence, m.vocabulary), dtype)
     matrix = (m.vocabulary, m.width)
     kept = kept_bytes(m, batch, sequence, dtype, recomputed)
+    last_norm = 2 * hidden  # its input, and its result or the gradient of that
     made = tensor_bytes(matrix, dtype)
-    beside = max(hidden + logits, cast_bytes(matrix, dtype, gradient_dtype))
-    return kept + 2 * hidden + made + beside
+    while_made = logits + hidden  # the gradients of the logits and of the norm's result
+    while_cast = cast_bytes(matrix, dtype, gradient_dtype)
+    return kept + last_norm + made + max(while_made, while_cast)
 
 
 def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):

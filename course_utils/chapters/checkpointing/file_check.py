@@ -102,7 +102,7 @@ class _Save:
             yield piece
 
     def look(self) -> None:
-        """Complain if the file no longer holds its old contents, and is not yet replaced."""
+        """Complain unless the file holds its old contents: it is called until it is replaced."""
         if self.contents != self.old:
             self.complaints.append(TORN)
 

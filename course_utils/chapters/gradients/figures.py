@@ -64,6 +64,7 @@ def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
     after = x + 1
     _arrow(axes, (before, ACTIVATIONS), (after, ACTIVATIONS))
     _arrow(axes, (x, WEIGHTS), (x, ACTIVATIONS), start_gap=24, end_gap=1)
+    # The gradient of the layer's input has its arrow, even where nobody computes it.
     _arrow(axes, (after, INPUT_GRADIENTS), (before, INPUT_GRADIENTS))
     _arrow(axes, (x, INPUT_GRADIENTS), (x, WEIGHT_GRADIENTS), start_gap=1, end_gap=24)
     _arrow_of_reading_again(axes, (before, ACTIVATIONS), (x, WEIGHT_GRADIENTS))

@@ -144,7 +144,7 @@ def _moments(
                 # The operations that end after the column begins, and start before it ends.
                 first = bisect_right(ends, column / COLUMNS - begin)
                 stop = bisect_left(starts, (column + 1) / COLUMNS - begin)
-                if first < stop:
+                if first < stop:  # rounding may leave none at the edge of a column
                     fullest = max(range(first, stop), key=totals.__getitem__)
                     share = begin + starts[fullest]
                     yield column, _moment(timeline, stretch, fullest, turn, share)

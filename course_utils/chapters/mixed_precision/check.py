@@ -198,7 +198,7 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
 
 
 def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
-    """Yield what is wrong with the gradients that the optimizer got."""
+    """Yield what is wrong with the gradients that the optimizer got, which made at least a step."""
     first = seen.norms[0]
     largest = max(seen.norms)
     if seen.zeros[0] > 0:
@@ -209,6 +209,7 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
     why = _why_far_too_small(first, right.norms[0])
     if why:
         yield f"The optimizer gets gradients of norm {first:.1e}: {why}"
+    # Later steps start from weights that rounding has moved apart.
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
             yield (

@@ -209,7 +209,7 @@ class LayerOperations:
             row_sums,
             back="scaled_dot_product_attention_backward",
             saves=(q, k, v),
-            keeps=slice(2),
+            keeps=slice(2),  # both results: the output, and the number for each row
             flops=2 * self._product_flops,
             flops_back=5 * self._product_flops,
         )

@@ -7,7 +7,7 @@ Number = int | float
 
 
 def count_text(n: int, of: str) -> str:
-    """A count with its noun, in full up to a million billions.
+    """A count with its noun: in full below 10^15, else with three digits.
 
     >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
     ('1 step', '8,192 steps', '1.21e+24 steps')

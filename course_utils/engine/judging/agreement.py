@@ -56,7 +56,7 @@ def _can_be_compared(came: object, expected: object) -> bool:
 
 
 def _as_sequence(came: object) -> object:
-    """An array or a tensor with dimensions as a list; anything else as it is."""
+    """`came` as a list if it is an array or a tensor that has dimensions; else `came` itself."""
     if isinstance(came, torch.Tensor | np.ndarray) and came.ndim:
         return list(came)
     return came

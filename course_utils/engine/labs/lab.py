@@ -74,9 +74,10 @@ class Lab:
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """`found`, completed by what a kernel computes for these answers in milliseconds.
+        """Return `found`, with what is quick to compute from these answers but needs a kernel.
 
-        The session calls it before each view, job and action, and passes them the result.
+        The session calls this before each view, job and action, and passes the result on to them
+        as their `found`. A lab that needs nothing of the kind returns `found` as it is.
         """
         return found
 
@@ -102,7 +103,7 @@ class Lab:
         return {field.name: field.metadata["field"] for field in of_dataclass}
 
     def read(self, said: Mapping[str, object]) -> object:
-        """An object of `asks` with what the controls hold; ValueError if that is illegal."""
+        """The reader's answers, as an instance of `asks`; ValueError if one of them is illegal."""
         answers = {}
         for name, question in self.fields.items():
             if question.asked(said):

@@ -317,7 +317,9 @@ def _described(value: object) -> dict[str, object]:
     """What the judge receives of an answer: a function's name and parameters, or the value."""
     if not callable(value):
         return {"is": "value", "value": observing.sendable(value), "noted": noting.NOTED}
-    name = getattr(value, "__name__", "<")  # the judge replaces what is no identifier
+    # "<" is no identifier, so the judge calls what has no name "<answer>".
+    name = getattr(value, "__name__", "<")
+    # A function's notes come later, with the outcome of each call.
     return {
         "is": "function",
         "name": str(name),

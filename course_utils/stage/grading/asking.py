@@ -80,7 +80,7 @@ def _kind_of_error(name: str) -> type[BaseException]:
         return TooLongError
     kind = getattr(builtins, name, AnswerError)
     is_error = isinstance(kind, type) and issubclass(kind, BaseException)
-    if not is_error or issubclass(kind, BaseExceptionGroup):
+    if not is_error or issubclass(kind, BaseExceptionGroup):  # a group cannot have a message alone
         return AnswerError
     return kind
 

@@ -139,9 +139,10 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
 
 
 def write(channel: Channel, answer: Callable[..., object], question: Message) -> None:
-    """Send what is in the file whenever a piece is fetched, and at each rename and each flush.
+    """Call the answer, which writes pieces to a file, and send the judge what is seen of it.
 
-    The pieces come from the judge.
+    The file's contents are sent whenever the answer fetches a piece, renames or flushes, and at the
+    end. The judge sends the pieces: bytes, "full" to raise a full disk's error, None for the end.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"

@@ -127,8 +127,8 @@ def _courses_own(notebook: Notebook) -> list[str]:
 def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
     """Each exercise's check by its name, on the open cases or, with a seed, on drawn ones.
 
-    Each check is called once, on the accountant's term if there is one. So what it counts by torch
-    is counted before the judges are forked.
+    Each check is called once, so that what it measures with torch is cached before the judges are
+    forked, and no judge has to measure it again.
     """
     import_module("torch._dynamo")  # training needs it, and to import it takes seconds
     checks = {}

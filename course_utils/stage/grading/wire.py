@@ -369,14 +369,14 @@ def identifier(name: object) -> str:
 
 
 def _text(x: object, longest: int) -> str:
-    """The value `x`, which has to be a string of at most so many characters; or WireError."""
+    """Return `x` if it is a string of at most `longest` characters; else raise a WireError."""
     if type(x) is not str or len(x) > longest:
         raise WireError("It is no such text.")
     return x
 
 
 def _whole(x: object) -> int:
-    """The value `x`, which has to be a whole number from 0 to LARGEST_WHOLE; or WireError."""
+    """Return `x` if it is a whole number from 0 to below LARGEST_WHOLE; else raise a WireError."""
     if type(x) is not int or not 0 <= x < LARGEST_WHOLE:
         raise WireError("It is no such number.")
     return x

@@ -111,7 +111,7 @@ QUOTED = re.compile(r'"([^"]+)"')
 IN_QUOTES = "in quotes"
 # What can stand behind a number: not "the value", nor "a step without recomputing is 1".
 UNITS = r"(?:GB|bytes|FLOPs|times|percent|days|tokens|billions|parameters|of \S*\d|a second)\b"
-COMMENT = re.compile(rf"(?:in )?({UNITS}[^,]*(?:, in billions)?)")
+UNIT = re.compile(rf"(?:in )?({UNITS}[^,]*(?:, in billions)?)")
 ASKED = re.compile(rf"(?:How many (?:new )?|^)({UNITS})")
 PLAIN = (
     (r"\[([^]]+)\]\([^)]*\)", r"\1"),
@@ -155,7 +155,7 @@ def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> 
 
 def _unit(item: str, last: str, comment: str) -> str:
     """The unit in the comment, else in the item, else in the last paragraph above; or ""."""
-    found = COMMENT.match(comment)
+    found = UNIT.match(comment)
     if not found:
         found = ASKED.search(item)
     if not found:
@@ -199,12 +199,13 @@ def _few_words(before: list[str], last: str) -> str:
 
 
 def _hint(comment: str) -> str:
-    """The words of the comment that are neither a unit nor choices.
+    """What a comment adds to the question, without the choices in quotes.
 
-    Empty for a comment like "the value", which repeats the question.
+    It is empty if the comment is a unit, or repeats the question, as "the value" does.
     """
-    if re.match(f"the |{COMMENT.pattern}", comment):
+    if comment.startswith("the ") or UNIT.match(comment):
         return ""
+    # What stands before the choices, or before the words "in quotes".
     hint, *_ = re.split(r',? ?in quotes|"', comment)
     return hint.strip()
 

@@ -163,11 +163,12 @@ def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
 
 
 def _outline(titles: Sequence[str]) -> str:
-    """Links to the sections of a page, and a button that unfolds all of it."""
+    """Links to the sections of a page, and a button that unfolds all but the answers to guesses."""
     items = [f'<li><a href="#{_anchor(title)}">{escape(title)}</a></li>' for title in titles]
     links = "".join(items)
     sections = f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details>'
     words = "Show everything, guesses aside"
+    # page.js shows the button if anything on the page is folded.
     return f'{sections}<p><button type="button" data-everything hidden>{words}</button></p>'
 
 

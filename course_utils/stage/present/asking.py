@@ -129,9 +129,9 @@ def answered(
 ) -> list[Json]:
     """The questions that a cell answers, each with its answer.
 
-    The cell has this text, and its output is the value `shown`. The answer is in the comparison or
-    the choice that the cell shows, or in the check that it calls. `names` has the kernel's names,
-    and `check` among them.
+    `text` is the cell's code, `shown` the value that it displays, and `names` are the kernel's
+    variables, the module `check` among them. The answer comes from the check that the cell calls,
+    or else from the Choice or the Comparison that it shows.
     """
     questions_by_name = {name: questions for _, name, questions in everything}
     answers = []
@@ -139,9 +139,9 @@ def answered(
         questions = questions_by_name.get(name)
         if not questions:
             continue
-        listed = _listed_for(name, text, names)
-        if listed:
-            answers.append(_by_check(questions[0], listed))
+        answers_of_check = _answers_of_check(name, text, names)
+        if answers_of_check:  # a check is of one value, so there is one question
+            answers.append(_by_check(questions[0], answers_of_check))
         elif isinstance(shown, Choice):
             answers.append({**questions[0], **_answer(shown.measured)})
         elif isinstance(shown, Comparison):
@@ -155,7 +155,8 @@ def revealed(text: str) -> list[str]:
     return checked_in(text) + guesses
 
 
-def _listed_for(name: str, text: str, names: Mapping[str, object]) -> Listed:
+def _answers_of_check(name: str, text: str, names: Mapping[str, object]) -> Listed:
+    """The answers that the cell's check of `name` lists, the right one first; none for a guess."""
     exercises = checks_of(text, name)
     return _listed(names.get("check"), exercises[0] if exercises else "")
 

@@ -50,8 +50,8 @@ class Contents(JupyterHandler):
     def initialize(self, mine: Path, news: list[str]) -> None:
         """Tornado calls this method for each request. `mine` is the folder of the copies.
 
-        `news` are the sentences of the server's start about the copies. The page repeats them,
-        because few look at the terminal.
+        `news` are the sentences about the copies that the server wrote when it started. The page
+        repeats them, because few look at the terminal.
         """
         self.mine = mine
         self.news = news

@@ -208,15 +208,18 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
 
 
 def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    """Write the course's text over the copy; in the accountant, the reader's own terms stay.
+    """Make the copy of a text file, or bring it up to date with `new`.
 
-    Yields a sentence if the reader had changed the copy, which is then saved in `earlier`.
+    In the accountant, the terms that the reader wrote stay. Yields a sentence if the reader had
+    changed the copy; the changed one is saved in `earlier` first.
     """
     own = mine / name
     taken = mine / HIDDEN / name
     as_taken = taken.read_bytes() if taken.is_file() else b""
     exists = os.path.lexists(own)
-    if exists and (in_use or as_taken == new):
+    if exists and in_use:  # an open JupyterLab would show another text than the file has
+        return
+    if exists and as_taken == new:  # nothing is new in the course
         return
     text = new
     words = "is the course's new one"

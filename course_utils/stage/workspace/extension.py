@@ -53,7 +53,7 @@ def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]
     settings["course_lock"] = lock  # so that the file stays open, and the lock with it
     in_use = not _is_alone(lock)
     yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=in_use, contents=address)
-    with suppress(OSError):
+    with suppress(OSError):  # of a file system without locks
         # From now on several servers may hold the lock. This waits only while another server, which
         # has just started, holds it alone to bring the copies up to date.
         fcntl.flock(lock, fcntl.LOCK_SH)

@@ -21,7 +21,10 @@ SPACER = {
 
 
 def with_spacers(notebook: Notebook) -> Notebook:
-    """The notebook with a spacer below each guess that has neither run nor is answered below."""
+    """The notebook with a spacer below each guess that has not run.
+
+    There is none if a cell just below has an output: the answer stands there already.
+    """
     cells = notebook["cells"]
     guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
     code = [cell for cell in cells if cell["cell_type"] == "code"]

@@ -83,8 +83,8 @@ def _object(kind: type, data: object, path: str) -> object:
         default = default_of(field)
         if name not in data and default is MISSING:
             raise ValueError(f"the field {place} is missing.")
-        # A field that has its default need not be decoded: the default may be None, which is of no
-        # kind that a file may hold.
+        # A value that equals the default is not decoded, because the default may be None, and None
+        # has no decoder. (MISSING, where there is no default, equals nothing in a file.)
         if name in data and data[name] != encoded(default):
             kind_of_field = _without_none(hints[field.name])
             values[field.name] = decoded(kind_of_field, data[name], place)

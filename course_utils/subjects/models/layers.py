@@ -26,7 +26,8 @@ def normal_matrix(
     The numbers are drawn in fp32, so that every dtype begins with the same ones, but for rounding.
     """
     numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
-    scaled = numbers / max(variance_of, 1) ** 0.5
+    divisor = max(variance_of, 1)  # a matrix with no inputs has no numbers to divide
+    scaled = numbers / divisor**0.5
     return nn.Parameter(scaled.to(dtype))
 
 

@@ -152,13 +152,16 @@ def read(path: Path) -> dict[str, PublishedRun]:
 
 
 def _run(data: Mapping, fields: dict) -> PublishedRun:
-    """The run with these fields. Its model and its source are named; `data` has both by name."""
+    """The run with these fields.
+
+    They name its model, which is in MODELS or in `data`, and its source, which is in `data`.
+    """
     model = fields.pop("model")
     source = data["sources"][fields.pop("source")]
     if model in MODELS:
         shape = MODELS[model]
     else:
-        sizes = {"context": fields["sequence"]} | data["models"].get(model, {})
+        sizes = {"context": fields["sequence"]} | data["models"][model]
         shape = predict.Transformer(**sizes)
     return PublishedRun(shape=shape, source=Source(**source), **fields)
 

@@ -41,7 +41,7 @@ def timed(
         "device": machines.device(),
         "at_most_s": at_most_s,
     }
-    if runs_in_process(product, machine):
+    if needs_own_process(product, machine):
         steps = process.steps_of(products.timing_steps, arguments)
     else:
         steps = products.timing_steps(**arguments)
@@ -57,7 +57,7 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
     name = product.sweep
     along = []
     for swept in product.along(name):
-        if _fits(swept) and not runs_in_process(swept, machine):
+        if _fits(swept) and not needs_own_process(swept, machine):
             along.append(swept)
     if not along:
         raise ValueError(
@@ -66,7 +66,7 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
     return along
 
 
-def runs_in_process(product: Product, machine: Machine) -> bool:
+def needs_own_process(product: Product, machine: Machine) -> bool:
     """Whether the product runs in a process of its own, because it could take longer than a moment.
 
     It may be slow to run, or so large that filling its operands with numbers takes long.

@@ -33,9 +33,9 @@ Bins = Sequence[tuple[Number, int]]
 
 
 def view(asked: Scaling, found: Found, guesses: Sequence[Guess]) -> View:
-    """Draw the unscaled gradients and the marks.
+    """Draw the gradients, and below them the marks that the reader sets as guesses.
 
-    After Show the gradients are scaled, and the share that is lost at each scale is drawn, too.
+    Once `asked.shown`, the gradients are scaled, and the share that is lost at each scale is drawn.
     """
     gradients = found.gradients.over(asked.mean_over)
     drawn = [*_gradients(asked, gradients), *_shares(asked, gradients, guesses)]

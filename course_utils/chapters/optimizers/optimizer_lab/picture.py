@@ -279,7 +279,7 @@ def _leading(race: Race) -> str:
     """The sentence on who is lowest: at the present step, or at the end as the curves show it."""
     if race.step == STEPS:
         return _ending_lowest(race)
-    return _lowest_so_far(race)
+    return _lowest_at_step(race)
 
 
 def _ending_lowest(race: Race) -> str:
@@ -297,7 +297,7 @@ def _ending_lowest(race: Race) -> str:
     return f"At lr = {race.lr:g}, {listed(best)} end lowest: their {what}."
 
 
-def _lowest_so_far(race: Race) -> str:
+def _lowest_at_step(race: Race) -> str:
     """The sentence on the optimizers whose loss after the present step is the lowest."""
     losses = {}
     for name in race.racing:
@@ -311,7 +311,8 @@ def _lowest_so_far(race: Race) -> str:
     best = [name for name, loss in losses.items() if loss == least]
     has = "has" if len(best) == 1 else "have"
     what = "the least loss" if len(race.racing) > 1 else "this loss"
-    step = race.steps - STEPS + race.step
+    before = race.steps - STEPS  # of a long run, only the last STEPS are drawn
+    step = before + race.step
     return (
         f"At lr = {race.lr:g}, after {step:,} steps, {listed(best)} {has} {what}: "
         f"{_loss_text(least)}."

@@ -76,7 +76,10 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
 def offs(
     guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]
 ) -> Iterator[str]:
-    """Words beside each mark that is set: how many times too large or too small the guess is."""
+    """Words beside each mark that is set: how many times too large or too small the guess is.
+
+    `guesses` has one for each mark that is set, in the order of the tracks.
+    """
     field = _field(asked, name)
     places = []
     for track, level in zip(tracks, getattr(asked, name), strict=True):
