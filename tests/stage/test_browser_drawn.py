@@ -60,9 +60,11 @@ def place(marks: Locator, number: int, share: float) -> tuple[float, float]:
 
 def test_a_stroke_sets_all_marks_that_it_passes(marks):
     mouse = marks.page.mouse
-    mouse.move(*place(marks, 0, 0.1))
+    begin = place(marks, 0, 0.1)
+    end = place(marks, 2, 0.9)  # now: from the press on, the marks are drawn anew
+    mouse.move(*begin)
     mouse.down()
-    mouse.move(*place(marks, 2, 0.9))  # in one leap
+    mouse.move(*end)  # in one leap
     mouse.up()
     expect_marks(marks, "2 cm²", "10 cm²", "18 cm²")
 
