@@ -374,6 +374,11 @@ def test_a_plan_that_is_hardly_beaten_solves_its_level_and_is_not_called_the_bes
     assert 1 < planner.cost(near).days / planner.best_cost.days < 1.0001
     lab.set(level=level, **vars(near))
     assert lab.screen.meaning.endswith(SOLVED)
+    lab.act("Show the best plan")
+    assert lab.values["minutes"] == planner.best.minutes != minutes
+    lab.act("Back to mine")
+    assert lab.screen.mistake == ""
+    assert lab.values["minutes"] == minutes
 
 
 def test_the_picture_says_that_its_days_are_no_bound_as_a_published_run_was_faster(lab):

@@ -73,13 +73,12 @@ class PlanLab(Lab):
         own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 
         def with_shown(known: Found) -> Found:
-            if is_best(outcome):
-                return known  # nothing new was shown, so the level can still be solved
-            return replace(
-                known,
-                shown=known.shown | {asked.level},
-                own={**known.own, asked.level: own_plan},
-            )
+            if own_plan == vars(outcome.best):
+                return known  # no control moves, so there is nothing to go back to
+            shown = known.shown
+            if not is_best(outcome):  # else the reader has solved the level, and learns nothing new
+                shown = shown | {asked.level}
+            return replace(known, shown=shown, own={**known.own, asked.level: own_plan})
 
         return Change(vars(outcome.best), with_shown)
 
