@@ -46,6 +46,12 @@ WATCH = """() => {
   notebook.activeCellIndex = 0;
   notebook.activate();
 }"""
+# Forgets what was seen so far. What was painted before may be noted a frame later.
+FORGET = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let frames = 0; frames < 3; frames += 1) await frame();
+  window.courseSeen.clear();
+}"""
 # When the kernel and the page have done what they had to do for that cell: what lies where.
 LOOK = """async ([at, makesLab]) => {
   const frame = () => new Promise(requestAnimationFrame);
@@ -143,7 +149,7 @@ def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
 
     Returns how much of its lab is outside, and which cells below it were seen since the key.
     """
-    page.evaluate("() => window.courseSeen.clear()")
+    page.evaluate(FORGET)
     page.keyboard.press("Shift+Enter")
     found = page.evaluate(LOOK, [at, makes_lab(cell)])
     return found | {"below": [number for number in found["seen"] if number > at]}
@@ -222,6 +228,7 @@ def short(students: Page, copies: Path, request: pytest.FixtureRequest) -> Page:
     students.wait_for_function(IS_OPEN, arg=name)
     students.evaluate(WATCH)
     students.keyboard.press("Shift+Enter")
+    students.evaluate(LOOK, [0, False])  # until the words are run, and what follows is in view
     return students
 
 
@@ -232,7 +239,7 @@ def code(page: Page, text: str) -> Locator:
 
 def after(page: Page, at: int, key: str = "Shift+Enter") -> dict[str, object]:
     """Press that key for that cell, and look."""
-    page.evaluate("() => window.courseSeen.clear()")
+    page.evaluate(FORGET)
     page.keyboard.press(key)
     found = page.evaluate(LOOK, [at, False])
     return found | {"below": [number for number in found["seen"] if number > at]}
