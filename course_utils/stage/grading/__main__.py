@@ -23,6 +23,7 @@ SEED, too. FORMAT=gradescope writes results.json, and OUT=graded is where all is
 
 
 def main(settings: Mapping[str, str]) -> int:
+    """Grade; return the exit status: 0, or 1 if nothing can be written, 2 for a wrong setting."""
     begun_s = time.monotonic()
     bounds.keep_memory_to_itself()  # the seed is in the environment, which is part of the memory
     course = {path.stem: read(path) for path in copies.notebooks()}
@@ -79,7 +80,7 @@ def _write(target: Path, rows: Sequence[Row], most: float, how: str) -> None:
 
 
 def _how(seed: str, count: Counting) -> str:
-    """Sentences on the settings, without the seed, because students may get to see them."""
+    """Return sentences on the settings, without the seed, because students may get to see them."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
     which = ", ".join(count.notebooks) or "each notebook that was handed in"
     chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(count.chosen)]

@@ -78,7 +78,10 @@ class ChecksStandIn(ModuleType):
     """
 
     def __getattr__(self, name: str) -> object:
-        """A stand-in for the check of that name."""
+        """Return a stand-in for the check of that name.
+
+        Names with an underscore, such as __path__, are Python's own, and stand for no check.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         return lambda answer: VerdictStandIn(name, answer)
@@ -178,8 +181,8 @@ def _wait(control: socket.socket, child_ended: int, command: bytes) -> list:
 
 
 def _receive_command(control: socket.socket) -> bytes:
-    """The judge's next command. If the judge has exited, it is KILL."""
-    return control.recv(1) or KILL
+    """Return the judge's next command, or KILL if the judge has exited."""
+    return control.recv(1) or KILL  # a socket whose other end is closed gives no bytes
 
 
 def _receive_last_command(control: socket.socket, command: bytes) -> None:
@@ -191,7 +194,7 @@ def _receive_last_command(control: socket.socket, command: bytes) -> None:
 
 
 def _spent_ms(child: int) -> int:
-    """How much processor time the child has taken; 0 if the system does not say."""
+    """Return the processor time that the child has taken, in ms; 0 if it cannot be found out."""
     try:
         times = psutil.Process(child).cpu_times()
     except (psutil.Error, OSError):
@@ -227,13 +230,14 @@ def _empty(folder: str) -> None:
 
 def _answer_and_end(end: int, folder: str) -> NoReturn:
     """Answer the judge's question in the child process, and exit."""
-    status = 1
+    status = 1  # of a child that stops with any other error than ChannelError
     try:
-        signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(-1)  # the pipe of ended children is the parent's alone
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
+        os.setsid()  # makes a process group of its own, which `_kill_all` kills
         _keep_only(end)
         os.chdir(folder)
+        # What looks for a place to write finds the one folder that an answer may write in.
         here = os.getcwd()
         tempfile.tempdir = here
         os.environ["HOME"] = here
@@ -241,7 +245,7 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         with socket.socket(fileno=ANSWERS_SOCKET) as own:
             channel = Channel(own, ALL_THE_TIME_S, {Model.__name__: Model})
             question = channel.receive()
-            bounds.bound(os.getcwd())
+            bounds.bound(here)
             _answer(channel, question)
         status = 0
     except ChannelError:
@@ -269,7 +273,7 @@ def _answer(channel: Channel, question: Mapping[str, object]) -> None:
     found, answer = needed(question["code"], check, question["cell"], question["cell_text"])
     cells = {statement.cell for statement in found}
     students = []  # the statements of these cells that the student wrote
-    courses = []
+    courses = []  # the statements of these cells that the course wrote
     for cell, text in question["code"].items():
         if cell not in cells:
             continue
@@ -314,7 +318,7 @@ def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, 
 
 
 def _described(value: object) -> dict[str, object]:
-    """What the judge receives of an answer: a function's name and parameters, or the value."""
+    """Return what the judge receives: a function's name and parameters, or the answer's value."""
     if not callable(value):
         return {"is": "value", "value": observing.sendable(value), "noted": noting.NOTED}
     # "<" is no identifier, so the judge calls what has no name "<answer>".

@@ -69,7 +69,7 @@ def error_of(described: object) -> BaseException:
         error = kind(Message(message)) if message else kind()
     except TypeError:  # some types take more than a message: UnicodeDecodeError takes five
         error = AnswerError(message)
-    # The engine says this sentence of the error, because it has the line of the answer in it.
+    # It names the answer's line, which the engine cannot find out here: so it shows this sentence.
     error.told = entry(described, "sentence", str)[:LONGEST_WORDS]
     return error
 
@@ -96,7 +96,7 @@ class RemoteFunction:
         if signature is not None:
             self.__signature__ = signature
         self.names_told: set[str] = set()  # the names that its code uses
-        self.noted: list[str] = []  # what has no place in an answer, as its process noted it
+        self.noted: list[str] = []  # sentences of its process on what has no place in it
         self._loop_report: dict[str, object] | None = None
 
     def __call__(self, *case: object) -> object:
@@ -127,19 +127,20 @@ class RemoteFunction:
         return self._receive()
 
     def _receive(self) -> dict[str, object]:
+        """The next message of the answer's process; AnswerProcessError if none comes."""
         try:
             return entries(self.channel.receive())
         except ChannelError as error:
             raise AnswerProcessError(str(error)) from None
 
-    def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
+    def _accumulate(self, model: nn.Module, _loss: object, batch: Tensor, parts: int) -> None:
         """Have the answer train a copy of the model, and bring the judge's own to the same state.
 
         The check counts the rows that go through the judge's model, so as many go through it,
         forward and backward. Then the model gets the weights and gradients that the answer has
         computed.
         """
-        layers = []
+        layers = []  # two sizes for a linear layer, none for a GELU
         for module in model:
             is_linear = isinstance(module, nn.Linear)
             layers.append([module.in_features, module.out_features] if is_linear else [])
@@ -188,7 +189,7 @@ class RemoteFunction:
         return entry(self._report_on_loop(), "untouched", bool)
 
     def _report_on_loop(self) -> dict[str, object]:
-        """What the answer's process reports of its training loop, which it runs only once."""
+        """Return the report on the training loop; the answer's process runs the loop only once."""
         if self._loop_report is None:
             self._loop_report = self._ask({"do": "loop"})
         return self._loop_report
@@ -213,7 +214,7 @@ class RemoteFunction:
                     piece = next(pieces, None)
                 except OSError as error:
                     full = error
-                    piece = "full"
+                    piece = "full"  # at which the answer's process raises the same error
                 event = self._ask(piece)
                 continue
             if kind == "rename":
@@ -241,7 +242,7 @@ def value_of(message: object, channel: Channel) -> object:
 
 
 def noted_in(message: dict[str, object]) -> list[str]:
-    """What has no place in an answer, as a message of the answer's process notes it."""
+    """Return the sentences of a message on what has no place in an answer."""
     noted = message.get("noted") or ()
     return [str(words)[:LONGEST_WORDS] for words in noted if type(words) is str]
 
@@ -307,6 +308,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         result = next((result for result in results if len(result) == -n), None)
         if result is None:
             refuse_message()
+        # The graph is retained, because further results of this size take this first one, too.
         result.sum().backward(retain_graph=True)
 
 
@@ -334,6 +336,7 @@ def _ended(path: Path, end: dict[str, object], full: OSError | None, inode: int 
         raise full
     if end["error"] is not None:
         raise error_of(end["error"])
+    # A check takes dots for an answer that is still the stub.
     return ... if entry(end, "returned_dots", bool) else None
 
 

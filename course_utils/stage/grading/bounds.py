@@ -20,8 +20,8 @@ from course_utils.stage.grading import seccomp
 PROCESSOR_S = 10  # of a processor's time, so that a busy machine ends nobody's answer
 LONGEST_S = 20  # that the judge waits for an answer
 LONGEST_START_S = 300.0  # that the judge waits for the process to import what it needs
-MEMORY_BYTES = 2 << 30
-FILE_BYTES = 100_000_000
+MEMORY_BYTES = 2 << 30  # beyond what the process has when it begins to answer
+FILE_BYTES = 100_000_000  # of each file that an answer writes
 MORE_THAN_ANY_PROCESS_HAS = 30 << 30  # bytes of address space
 
 # Audit events that begin with one of these names are refused.
@@ -63,7 +63,7 @@ SENTENCE_BY_STATUS = {  # on an answer whose process has this exit status
     -signal.SIGSEGV: "It crashed Python, as endless recursion can.",
     -signal.SIGKILL: "It was killed.",
 }
-SET_DUMPABLE = 4  # of prctl: PR_SET_DUMPABLE
+SET_DUMPABLE = 4  # the option PR_SET_DUMPABLE of prctl
 
 
 def keep_memory_to_itself() -> None:
@@ -85,13 +85,14 @@ def bound(folder: str) -> None:
     # killed.
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
     _limit(resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES)
-    _limit(resource.RLIMIT_CORE, 0, 0)
+    _limit(resource.RLIMIT_CORE, 0, 0)  # a crash writes no image of the memory
     _limit(resource.RLIMIT_AS, memory, memory)
-    seccomp.refuse()
+    seccomp.refuse()  # on Linux; elsewhere there is only the hook
     sys.addaudithook(_refusing(folder))
 
 
 def _limit(kind: int, soft: int, hard: int) -> None:
+    """Set one bound, where the system has it."""
     with suppress(ValueError, OSError):  # macOS has no bound of memory
         resource.setrlimit(kind, (soft, hard))
 
@@ -120,11 +121,13 @@ def _refusing(folder: str) -> Callable[[str, tuple], None]:
             raise PermissionError(f"{event} is refused while an answer is judged.")
         if event not in changing:
             return
+        # The arguments of "open" are a path, a mode and flags.
         if event == "open" and not arguments[2] & to_write:
             return
         for path in arguments[: changing[event]]:
             if not isinstance(path, str | bytes | os.PathLike):
-                continue
+                continue  # such as the number of an open folder
+            # With a separator behind it, the folder itself counts, and /answers does not.
             real = f"{real_path(os.fsdecode(path))}{os.sep}"
             if not real.startswith(writable):
                 raise PermissionError(f"{event} is refused outside the answer's own folder.")

@@ -44,7 +44,8 @@ class Channel:
     """One end of a socket.
 
     `left_s` is how long this process may still wait for the other one, over all messages together.
-    The time in which this process computes does not count.
+    The time in which this process computes does not count. `kinds` has the classes of which objects
+    may be received, by name.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Channel:
         end.setblocking(False)
 
     def send(self, value: object) -> None:
+        """Send a plain value; ChannelError if the other process does not take it in time."""
         data = wire.encoded(value)
         length = len(data).to_bytes(BYTES_OF_A_LENGTH, "big")
         self._send_bytes(length + data)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 MAIN = "main"
 ALL = "all"
-TURNS = re.compile(r"(?:(\d+)\.)?(\d+)(?:-(\d+))?")  # as in 04.1-3
-POINTS = re.compile(r"(?:(?:(\d+)\.)?(\d+):)?(\d+(?:\.\d+)?)")  # as in 04.2:3
-MOST_TURNS = 99
+TURNS = re.compile(r"(?:(\d+)\.)?(\d+)(?:-(\d+))?")  # as in 2, 1-3 or 04.1-3
+POINTS = re.compile(r"(?:(?:(\d+)\.)?(\d+):)?(\d+(?:\.\d+)?)")  # as in 2, 3:2 or 04.2:3
+MOST_TURNS = 99  # no notebook has as many, so TURNS=1-999999999 makes no endless list
 ANY_NOTEBOOK = ""  # in place of a notebook's name
 EACH_TURN = 0  # in place of a turn's number
 
@@ -32,6 +32,7 @@ class Counting:
     points: Sequence[tuple[str, int, float]] = ()
 
     def counts(self, notebook: str, number: int, *, is_beyond: bool) -> bool:
+        """Whether the turn counts; `is_beyond` says that it lies beyond the main path."""
         if self.notebooks and notebook not in self.notebooks:
             return False
         if self.chosen:
@@ -39,7 +40,8 @@ class Counting:
         return self.turns == ALL or not is_beyond
 
     def worth(self, notebook: str, number: int) -> float:
-        worth = 1.0
+        """The points of a turn that counts."""
+        worth = 1.0  # unless POINTS names another number
         for of_notebook, turn, points in self.points:
             if of_notebook in (ANY_NOTEBOOK, notebook) and turn in (EACH_TURN, number):
                 worth = points

@@ -15,6 +15,7 @@ AT_ONCE = max(2, min(8, os.cpu_count() or 2))
 LONGEST_S = 900.0  # for one notebook: ten answers of the longest kind, and their checks
 LONGEST_EXIT_S = 10.0
 LOOK_AGAIN_S = 1.0  # how often we look whether a judge has taken longer than LONGEST_S
+# A forked judge has what its parent has prepared, in memory that both share.
 FORKING = multiprocessing.get_context("fork")
 EXIT = b"end"  # sent to a judge's process in place of a job's number
 Judge = Callable[[int], object]  # takes a job's number, and returns the verdicts
@@ -24,9 +25,9 @@ MakeJudge = Callable[[], AbstractContextManager[Judge]]
 def results(make_judge: MakeJudge, jobs: Sequence[int]) -> Iterator[tuple[int, object]]:
     """Each job's number and its verdicts, in the order in which the judges finish.
 
-    In place of the verdicts there is None where the judge failed.
+    The verdicts are None if the judge failed.
     """
-    waiting = list(reversed(jobs))
+    waiting = list(reversed(jobs))  # so that `pop` takes the first
     most = min(AT_ONCE, len(jobs))
     workers: list[_Worker] = []
     try:
@@ -62,6 +63,7 @@ class _Worker:
         self.is_running = True
 
     def give(self, job: int) -> None:
+        """Let this judge begin with the job."""
         self.job = job
         self.begun_s = time.monotonic()
         self.pipe.send_bytes(str(job).encode())

@@ -19,7 +19,8 @@ SOLVED = (  # modules that have the right answers, and packages of such modules
 BY_TORCH = "by_torch"  # a module of a chapter: it has what the accountant's terms are judged by
 TERMS_OF = "course_utils.chapters.accountant"
 SOLVED_BY_REPAIR = ("loop", "FAULTS", "seen")  # attributes of `repair` that have the answers
-CALLS_THAT_RUN_TEXT = ("exec", "eval", "compile", "globals")
+# They run a text, or find names by their text: this module sees neither.
+REFUSED_CALLS = ("exec", "eval", "compile", "globals")
 # By these names, code finds objects that it was not given. No exercise needs one.
 REACHING = {
     "_getframe",
@@ -114,6 +115,7 @@ def may_import(names: Sequence[str], allowed: Collection[str]) -> bool:
 
     A name in capitals is a constant, which every answer may import.
     """
+    # Without names, the whole module is imported.
     return bool(names) and all(name in allowed or name.isupper() for name in names)
 
 
@@ -140,7 +142,7 @@ def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str
             return _on_name(name, forbidden)
         case ast.Attribute():
             return _on_attribute(node)
-        case ast.Call(func=ast.Name(id=name)) if name in CALLS_THAT_RUN_TEXT:
+        case ast.Call(func=ast.Name(id=name)) if name in REFUSED_CALLS:
             return f"It calls {name}."
         case ast.Constant(value=str(text)) if _names_a_solution(text):
             return f"It names {text[:LONGEST_NAME]!r}."
@@ -148,6 +150,7 @@ def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str
 
 
 def _on_import(names: Sequence[str]) -> str:
+    """The sentence on an import of these modules; an empty string if all are allowed."""
     for name in names:
         # With dots behind them, so that "course_utils.chapters_of_mine" is none of them.
         is_solved = any(f"{name}.".startswith(f"{solved}.") for solved in SOLVED)
@@ -157,12 +160,15 @@ def _on_import(names: Sequence[str]) -> str:
 
 
 def _on_import_from(module: str, names: Sequence[str], allowed: Collection[str]) -> str:
+    """The sentence on an import of these names from a module; an empty string if it is allowed."""
     if module == TERMS_OF and may_import(names, allowed):
         return ""
+    # A name that is imported from a package may be a module.
     return _on_import([module, *(f"{module}.{name}" for name in names)])
 
 
 def _on_name(name: str, forbidden: Collection[str]) -> str:
+    """The sentence on the use of a name; an empty string if the name is allowed."""
     if name in forbidden:
         return f"It uses {name} of the accountant, or of what judges it."
     if name in REACHING:
@@ -171,6 +177,7 @@ def _on_name(name: str, forbidden: Collection[str]) -> str:
 
 
 def _on_attribute(node: ast.Attribute) -> str:
+    """The sentence on an attribute such as sys.modules; an empty string if it is allowed."""
     name = node.attr
     owner = node.value.id if isinstance(node.value, ast.Name) else ""
     if name in REACHING:
@@ -185,4 +192,5 @@ def _on_attribute(node: ast.Attribute) -> str:
 
 
 def _names_a_solution(text: str) -> bool:
+    """Whether the text names a module with answers: a string can be made into an import."""
     return any(solved in text for solved in SOLVED) or "accountant.py" in text

@@ -83,6 +83,7 @@ class AnswerProcess:
             channel = Channel(judges_end, bounds.LONGEST_S)
             channel.other_still_computes = self._busy_test()
             result, problem = _judge_over(channel, question, check)
+        # Any other problem is that the child fails by itself: then its exit status tells why.
         may_be_killed = problem is None or isinstance(problem, TooSlowError)
         status = self._end_answer(KILL if may_be_killed else AWAIT_EXIT)
         if result is None:
@@ -90,6 +91,7 @@ class AnswerProcess:
         return result
 
     def close(self) -> None:
+        """End the process, if there is one, and delete its folder."""
         if self.process is not None:
             self.control.close()
             self.process.kill()
@@ -117,7 +119,7 @@ class AnswerProcess:
             )
         channel = Channel(self.control, bounds.LONGEST_START_S)
         channel.send(self.prepared)
-        channel.receive()  # it is ready
+        channel.receive()  # the message "ready"
         self.control.setblocking(True)
         self.control.settimeout(LONGEST_EXIT_S)
 
@@ -152,7 +154,7 @@ class AnswerProcess:
             reply = b""
         if len(reply) != BYTES_OF_A_REPLY:
             self.close()
-            return -signal.SIGKILL
+            return -signal.SIGKILL  # the status of a killed process, which `close` has made it
         return int.from_bytes(reply, "big", signed=True)
 
 
@@ -167,6 +169,7 @@ def _judge_over(
     except ChannelError as error:
         return None, error
     except AnswerProcessError as error:
+        # Within a check, `asking` turns every ChannelError, TooSlowError too, into this error.
         if channel.left_s <= 0:
             return None, TooSlowError()
         return None, ChannelError(str(error))
@@ -182,6 +185,7 @@ def _judge_over(
 
 
 def _without_verdict(status: str, why: str) -> Result:
+    """The result with that sentence for teacher and student alike: it has no case in it."""
     return Result(status, looks_like=why, words=why, without_case=why)
 
 

@@ -13,6 +13,7 @@ from course_utils.stage.notebook.outline import Turn, turns
 
 NOT_HANDED_IN = "not handed in"
 ONLY_REPORTED = "as its own process says"
+# The result on an exercise whose stub the student has not changed.
 BLANK = Result(NOT_ATTEMPTED.status, words=NOT_ATTEMPTED.words, without_case=NOT_ATTEMPTED.words)
 
 
@@ -53,6 +54,7 @@ def rows(
 
 
 def _not_judged(file: HandedIn) -> Row:
+    """The row for a file that is not judged, with the reason."""
     return Row(
         student=file.student,
         id=file.number,
@@ -96,7 +98,7 @@ def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list
 
 
 def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
-    """The points of a student who has everything right."""
+    """Return the points of a student whose answers are all right."""
     points = 0.0
     for name in _counted(files, course, count):
         for exercise in turns(course[name]):

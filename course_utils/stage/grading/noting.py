@@ -16,7 +16,7 @@ from course_utils.stage.grading.flags import SOLVED, TERMS_OF, may_import
 from course_utils.stage.grading.slicing import Statement
 
 NOTED: list[str] = []
-MOST = 3  # notes
+MOST = 3  # notes on one answer
 LONGEST_NAME = 60
 # The `__name__` in the namespace of a student's code: the notebook's, or what a namespace has that
 # the code makes itself, as for exec.
@@ -42,6 +42,7 @@ def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
 
 
 def note(words: str) -> None:
+    """Keep the sentence for the judge: each once, and at most MOST of them."""
     if words not in NOTED and len(NOTED) < MOST:
         NOTED.append(words)
 
@@ -59,6 +60,7 @@ def _noting_imports(
     def imported(name: str, *arguments: object, **options: object) -> object:
         given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
         given.update(options)
+        # The namespace of the code that imports: Python passes None, or nothing, without one.
         module_globals = given.get("globals") or {}
         is_students = module_globals.get("__name__") in STUDENTS
         names = tuple(given.get("fromlist") or ())

@@ -5,11 +5,12 @@ trained, a training loop, a file. For these the process sends what happened, in 
 it happened. The judge does the same to its own model or file, and judges that.
 """
 
+import errno
 import inspect
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
 
@@ -24,7 +25,6 @@ from course_utils.stage.grading.channel import Channel, ChannelError
 
 MOST_PARAMETERS = 20
 MOST_CONTENTS = 1000  # bytes of a file that are sent
-DISK_FULL = 28  # the system's number of that error: ENOSPC
 ERRORS = (Exception, SystemExit, KeyboardInterrupt, TooLongError)  # that an answer may raise
 Message = dict[str, object]
 
@@ -34,8 +34,8 @@ def sendable(value: object) -> object:
     try:
         wire.encoded(value)
     except ChannelError:
-        raise
-    except Exception:
+        raise  # the judge has closed its end, which is no fault of the value
+    except Exception:  # the methods of an answer's class may raise anything
         return wire.stand_in(type(value).__name__)
     return value
 
@@ -126,7 +126,6 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
     error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
     seen = found[0] if found else repair.Seen()
     stopped_with = described_error(answer, seen.error) if seen.error else None
-    seen.error = None
     fields = {
         "losses": seen.losses,
         "zeros": seen.zeros,
@@ -149,7 +148,7 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
         if question["old"] is not None:
             path.write_bytes(question["old"])
         inode = _inode(path)
-        full = OSError(DISK_FULL, "No space left on device")
+        full = OSError(errno.ENOSPC, "No space left on device")
 
         def pieces() -> Iterator[bytes]:
             while True:
@@ -189,8 +188,8 @@ def _call_write(
     return {"returned_dots": result is ..., "raised_full": False, "error": None}
 
 
-def _sending_events(channel: Channel, path: Path) -> ExitStack:
-    """Replace the functions of `os` that rename or flush by ones that also send an event.
+def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
+    """Return a context in which the functions of `os` that rename or flush also send an event.
 
     The event of a rename has the contents before and after it.
     """
@@ -212,17 +211,17 @@ def _sending_events(channel: Channel, path: Path) -> ExitStack:
         fsync(file)
 
     replacements = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
-    stack = ExitStack()
     # macOS has no fdatasync, so `create` lets it be added.
-    stack.enter_context(mock.patch.multiple(os, create=True, **replacements))
-    return stack
+    return mock.patch.multiple(os, create=True, **replacements)
 
 
 def _contents(path: Path) -> bytes | None:
+    """The file's first MOST_CONTENTS bytes; None if there is no file."""
     return path.read_bytes()[:MOST_CONTENTS] if path.exists() else None
 
 
 def _inode(path: Path) -> int | None:
+    """The number by which the system knows the file; a file that replaces it has another one."""
     return path.stat().st_ino if path.exists() else None
 
 

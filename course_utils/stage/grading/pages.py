@@ -43,6 +43,7 @@ STUDENT_COLUMNS = (
     "beyond_right",
     "guesses_made",
 )
+# Verdicts that a person has to look at.
 TO_LOOK_AT = ("flagged", "stopped", "not judged")
 # Unicode's characters that change the direction of the text behind them.
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -72,6 +73,7 @@ class Row:
 
 def clean(text: str) -> str:
     """The text without characters that a terminal, a spreadsheet or a page takes for a command."""
+    # Half of a surrogate pair, such as "\ud83d", becomes "?": UTF-8 cannot encode it.
     text = text.encode("utf-8", "replace").decode()
     return "".join(character if _is_harmless(character) else UNKNOWN for character in text)
 
@@ -91,6 +93,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
 def write_students(path: Path, rows: Sequence[Row], most: float) -> None:
     """Write a row for each student: the points, out of `most`, and how many answers are right."""
     summaries = []
+    # The rows of one student are next to each other, as `groupby` needs it.
     for student, students_rows in groupby(rows, key=_student):
         summaries.append(_summary(student, list(students_rows), most))
     _write_csv(path, STUDENT_COLUMNS, summaries)
@@ -101,9 +104,10 @@ def _student(row: Row) -> str:
 
 
 def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, object]:
-    """A student's row, by columns."""
+    """Return a student's row: the value of each of STUDENT_COLUMNS."""
     verdicts = Counter(row.verdict for row in rows if row.of)  # of the exercises that count
     beyond = [row for row in rows if row.part == "beyond"]
+    # Each row of a notebook has the number for the whole notebook.
     guesses = {row.notebook: int(row.guesses_made or 0) for row in rows}
     return {
         "student": student,
@@ -131,7 +135,8 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, o
 
 def _cell(value: object) -> str:
     """The value as a text that no spreadsheet takes for a formula."""
-    cell = clean(f"{value:g}" if isinstance(value, float) else str(value))
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    cell = clean(text)
     return f"'{cell}" if cell.startswith(BEGINS_A_FORMULA) else cell
 
 
@@ -171,6 +176,7 @@ def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
 
 def _test(row: Row) -> dict[str, object]:
     """The exercise as Gradescope shows it: it calls each line of its results a test."""
+    # A file that was not judged has no notebook, and no exercise: then no dot stays at the end.
     place = row.file if row.verdict == "not judged" else row.notebook
     name = f"{place} · {row.exercise}".rstrip(" ·")
     output = f"{row.verdict.capitalize()}. {row.words}"

@@ -27,15 +27,18 @@ LARGEST_BYTES = 20_000_000
 FEWEST_CELLS = 5
 FEWEST_CHECKS = 2
 LONGEST_ID = 100
-MEMORY_BYTES = 2 << 30
-LONGEST_S = 120.0
-MORE_THAN_ANY_PROCESS_HAS = 1 << 23  # pages
+MEMORY_BYTES = 2 << 30  # that the process may take to read the files
+LONGEST_S = 120.0  # to read one file
+MORE_THAN_ANY_PROCESS_HAS = 1 << 23  # pages of memory: 32 GiB if one has 4 KiB
 FORKING = multiprocessing.get_context("fork")
+# As in .ipynb_checkpoints/a.ipynb, and in __MACOSX/a.ipynb, which macOS adds to an archive.
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")
-# What course systems add: Moodle to a folder, Canvas to a file's name. The student's number stays,
-# because two students can have the same name.
+# What course systems add: Moodle to a folder, as in Ada_123_assignsubmission_file_, and Canvas to a
+# file's name, as in lovelaceada_LATE_1234_5678_04_flops. The student's number, here 123 and 1234,
+# stays, because two students can have the same name.
 ADDED = re.compile(r"(?<=\d)_assignsubmission_.*|_LATE(?=_\d)|(?<=\d{3})_\d{3,}(_.*)?$")
-# The course system's number of a student: in names of Moodle, of Canvas, and of Gradescope.
+# The course system's number of a student, in names of Moodle and of Canvas as above, and of
+# Gradescope, as in submission_1234. Each of the three has a group of its own.
 NUMBER = re.compile(
     r"(?<=_)(\d+)(?=_assignsubmission_)|(?<=_)(\d{3,})(?=_\d{3,}_|$)|^(?:submission_)?(\d{3,})$"
 )
@@ -75,6 +78,7 @@ def handed_in(
         if by_one:
             file = replace(file, student="")
         files.append(file)
+    # Sorted by time, the last file of each student and notebook is the one that stays in the dict.
     files.sort(key=lambda file: (file.time, Path(file.file).stem))
     latest = {(file.student, file.notebook): file.file for file in files}
     files = [_unless_left_out(file, latest, only) for file in files]
@@ -142,6 +146,7 @@ def _student(file: str, path: Path, notebook: str) -> str:
         name = folder
     else:
         # The notebook's name, and a number that a browser or Canvas gives to a second copy.
+        # Without a notebook, the pattern matches the end of the name, and nothing is removed.
         copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
         name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
     return ADDED.sub("", name).replace("_", " ").strip(" -") or path.stem
@@ -152,7 +157,7 @@ def _number(file: str, path: Path) -> str:
     folder, slash, _ = file.partition("/")
     for groups in NUMBER.findall(folder if slash else path.stem):
         for number in groups:
-            if number:
+            if number:  # the groups of the other kinds are empty
                 return number
     return ""
 

@@ -22,12 +22,13 @@ def hold(path: Path, contents: object) -> None:
 
 def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
     """Rename a file with these contents to that path, from its own folder or from another one."""
+    # The other folder is on the same disk: a file cannot be renamed to another one.
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
         folder = path.parent if from_same_folder else Path(elsewhere)
         beside = folder / "beside"
         beside.write_bytes(contents if type(contents) is bytes else b"")
         os.replace(beside, path)  # which the check watches
-    hold(path, contents)
+    hold(path, contents)  # removes the file if the contents are None
 
 
 def flush(nbytes: int) -> None:

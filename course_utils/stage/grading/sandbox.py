@@ -88,6 +88,7 @@ def why_no_bubblewrap() -> str:
 
 def _python(mode: str, folder: str) -> list[str]:
     """The command of `answering`: `mode` is "confined" in a sandbox, and "open" without one."""
+    # With -I, Python takes no settings from the environment, and no module from the current folder.
     return [sys.executable, "-I", "-m", "course_utils.stage.grading.answering", mode, folder]
 
 
@@ -108,6 +109,7 @@ def _bubblewrap() -> list[str]:
         words += ["--setenv", name, value]
     for path in _readable():
         words += ["--ro-bind", path, path]
+    # An empty folder, or an empty file, takes the place of what is hidden.
     for path in _hidden():
         if path.is_dir():
             words += ["--tmpfs", str(path)]
@@ -118,7 +120,7 @@ def _bubblewrap() -> list[str]:
     words += ["--proc", "/proc"]
     words += ["--size", str(FOLDER_BYTES), "--tmpfs", INSIDE]
     words += ["--chdir", INSIDE]
-    words += ["--remount-ro", "/"]
+    words += ["--remount-ro", "/"]  # INSIDE is mounted on its own, and can still be written to
     return [*words, "--"]
 
 

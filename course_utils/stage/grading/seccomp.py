@@ -93,9 +93,11 @@ def program(machine: str) -> list[Instruction]:
     refuse = (RETURN, 0, 0, REFUSE | errno.EPERM)
     has_no_such_call = (RETURN, 0, 0, REFUSE | errno.ENOSYS)
     steps: list[Instruction] = [
+        # A call for another processor, whose numbers mean other calls, kills the process.
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
         (RETURN, 0, 0, KILL),
+        # From here on, each instruction looks at the number of the call.
         (LOAD, 0, 0, NUMBER_AT),
         (JUMP_IF_AT_LEAST, 0, 1, OF_ANOTHER_KIND),
         refuse,
@@ -127,6 +129,7 @@ def refuse() -> bool:
     steps = program(machine)
     packed = b"".join(struct.pack("HBBI", *step) for step in steps)
     instructions = ctypes.create_string_buffer(packed, len(packed))
+    # The kernel's sock_fprog: how many instructions there are, and where.
     header = struct.pack("HL", len(steps), ctypes.addressof(instructions))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+# As in %timeit f(), !ls and f??; of x = %timeit f(), the group has "x = ", which stays.
 IPYTHON_LINE = re.compile(
     r"^([ \t]*(?:[\w, ]+=[ \t]*(?=[%!]))?)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE
 )
-# The names that a text makes, even if it is no Python.
+# The names that a text makes, even if it is no Python: f in "def f(", and x in "x = 1".
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
 # Statements that always make their names. An `if` or a loop may not, so above it we look further.
@@ -49,11 +50,12 @@ class Statement:
     text: str = ""
 
     def run(self, space: dict[str, object]) -> None:
+        """Run the statement in that namespace."""
         code = self.code if isinstance(self.code, str) else ast.Module([self.code], [])
         exec(compile(code, self.cell, "exec"), space)
 
     def answers(self, check: str) -> list[ast.expr]:
-        """The first arguments of its calls of that check."""
+        """Return the first argument of each call of that check in this statement."""
         if isinstance(self.code, str):
             return []
         answers = []
@@ -84,6 +86,7 @@ def needed(
         with_check[cell] = asked
         return needed(with_check, check, cell, asked)
 
+    # True is more than False: a call in the course's cell comes before any other, then the last.
     _, end, answer = max(calls, key=lambda call: call[:2])
     names = _statement(cell, ast.Expr(answer)).used
     return _slice(every[:end], names), answer
@@ -112,7 +115,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
         for statement in taken:
             with_late = with_late | statement.late
         if with_late == names:
-            return taken[::-1]
+            return taken[::-1]  # in the order of the notebook
         names = with_late
 
 

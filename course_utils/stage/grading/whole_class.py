@@ -45,7 +45,7 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     # judge prepares its own checks.
     if not torch.backends.cuda.is_built():
         ready = checks()
-        checks = partial(dict, ready)
+        checks = partial(dict, ready)  # a function that returns what is ready
     prepared = _prepared(notebooks)
     gc.freeze()  # so that the judges share these pages instead of copying them
     make_judge = partial(_judge, files, course, checks, prepared)
@@ -58,6 +58,7 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
 
 def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) -> Result:
     """The result on one exercise among those of its file; FAILED if the judge did not reach it."""
+    # The numbers are texts, because the results came as JSON.
     if of_file is None or str(exercise.number) not in of_file:
         return FAILED
     return Result(**of_file[str(exercise.number)])
@@ -138,6 +139,7 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
             check = getattr(import_module(f"course_utils.chapters.{chapter}.check"), name)
             if seed:
                 check = drawn_anew(check, int(seed))
+            # The right answer if the accountant has one, or else the dots of a stub.
             check(getattr(course_terms, name, ...))
             checks[exercise.check] = check
     return checks

@@ -19,9 +19,9 @@ import torch
 
 MOST_BYTES = 16_000_000  # the largest right answer has 131,072 numbers
 BYTES_OF_A_LENGTH = 8
-DEEPEST = 20
+DEEPEST = 20  # lists and the like inside each other
 LONGEST_NAME = 60
-MOST_BITS = 100_000
+MOST_BITS = 100_000  # of an integer
 LONGEST_INT = 100_000  # hexadecimal digits
 LONGEST_FRACTION = 10_000  # hexadecimal digits above, and below
 LONGEST_DTYPE = 30  # of torch
@@ -130,7 +130,7 @@ class _Writer:
         if x is ...:
             return {"kind": "ellipsis"}
         if isinstance(x, int):
-            return self._int(int(x))
+            return self._int(int(x))  # plain, even if `x` is of a subclass
         if isinstance(x, float):
             return float(x)
         if isinstance(x, str):
@@ -185,7 +185,7 @@ class _Writer:
         return {"kind": "iterator" if isinstance(x, Iterator) else "other", "name": name}
 
     def _piece(self, data: bytes) -> dict[str, int]:
-        """Put these bytes behind the text, and say where they are."""
+        """Put these bytes behind the text, and return where they are."""
         begin = self.length
         self.length += len(data)
         if self.length > MOST_BYTES:
@@ -211,7 +211,7 @@ class _Writer:
         self.kept_storages.append(storage)
         if x.is_meta:
             return described | {"storage": number, "meta": storage.nbytes()}
-        flat = torch.empty(0, dtype=torch.uint8).set_(storage)
+        flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # all bytes of the storage
         return described | {"storage": number, **self._piece(flat.numpy().tobytes())}
 
 
@@ -317,6 +317,7 @@ class _Reader:
         if number == len(self.storages):
             self.storages.append(self._storage(tree, depth))
         in_bytes = self.storages[number]
+        # `view` refuses bytes at the end that are too few for a number.
         whole_numbers = len(in_bytes) - len(in_bytes) % dtype.itemsize
         flat = in_bytes[:whole_numbers].view(dtype)
         shape = _sizes(tree["shape"])
