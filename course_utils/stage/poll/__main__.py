@@ -29,7 +29,7 @@ from course_utils.stage.poll.gate import BOUNDS, Gate, Newcomers
 from course_utils.stage.poll.rounds import Room
 
 ROOMS = Path(os.environ.get("COURSE_ROOMS") or Path(__file__).parents[3] / "rooms")
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look like another
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without those that look like another: i, l, o, 0, 1
 LETTERS_OF_CODE = 6
 BYTES_OF_SECRET = 16
 PORT = 8090  # for phones; if it is taken, any other
@@ -39,6 +39,7 @@ MOST_FILES = 4_096  # open at once, connections among them; some systems begin w
 
 
 async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES) -> None:
+    """Serve the pages of phones and wall, and print where they are, until the input is closed."""
     room = Room()
     code = "".join(secrets.choice(LETTERS) for _ in range(LETTERS_OF_CODE))
     token = secrets.token_urlsafe(BYTES_OF_SECRET)
@@ -73,8 +74,8 @@ def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
     """
     if is_one_address(ip):
         for port in ports:
-            with suppress(OSError):
-                sockets = bind_sockets(port, ip, backlog=1024)
+            with suppress(OSError):  # the port is taken: the next one is tried
+                sockets = bind_sockets(port, ip, backlog=1024)  # a class connects at once
                 _, bound_port = sockets[0].getsockname()
                 return sockets, f"{ip}:{bound_port}"
     sys.exit(
@@ -118,7 +119,7 @@ def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str |
         address = handler.request.remote_ip
         asks_for_question = handler.request.path.endswith("question")
         if not asks_for_question:
-            return phone
+            return phone  # `Room.guess` refuses a phone that is not in the room
         if phone in room.phones:
             room.admit(phone, address)  # notes that the phone is still here
             return phone

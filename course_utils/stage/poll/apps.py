@@ -26,9 +26,15 @@ from course_utils.stage.poll.table import as_csv
 
 PHONE = Path(__file__).with_name("phone.html")
 PAGES = Path(__file__).with_name("wall")
+# The type of a page's text, by the ending of the name that was asked for. Any other is HTML.
 KINDS = {"js": "javascript", "css": "css", "csv": "csv"}
-PLAIN = {"Server": "room", "Content-Type": "application/json", "Referrer-Policy": "same-origin"}
-HEADERS = PLAIN | {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS = {
+    "Server": "room",  # in place of Tornado's name and version
+    "Content-Type": "application/json",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
 POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; script-src 'self'"
@@ -104,6 +110,7 @@ class Handler(RequestHandler):
 
     def _refuse_other_pages(self) -> None:
         """Refuse what another page in the same browser sends, and bodies that are not JSON."""
+        # A browser sends Origin and Sec-Fetch-Site. What sends neither is no page in a browser.
         headers = self.request.headers
         host = self.request.host
         origin = headers.get("Origin", f"//{host}").partition("//")[2]
@@ -115,6 +122,7 @@ class Handler(RequestHandler):
             raise HTTPError(415)
 
     def get(self, name: str) -> None:
+        """Send what `prepare` has found: an object as JSON, or a page with its own policy."""
         try:
             answer = self.answer(self)
         except (ValueError, OSError) as error:
@@ -130,7 +138,7 @@ class Handler(RequestHandler):
         self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
         self.finish(answer)
 
-    post = get
+    post = get  # `prepare` has already chosen by the method
 
     @property
     def given(self) -> Json:
@@ -158,6 +166,7 @@ class Handler(RequestHandler):
 
 
 def _hash(script: str) -> str:
+    """The script's hash as a Content-Security-Policy writes it."""
     digest = hashlib.sha256(script.encode()).digest()
     return base64.b64encode(digest).decode()
 
@@ -182,6 +191,7 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         """The page that was asked for, with the address of the phones' page, also as a QR code."""
         url = urljoin(handler.request.full_url(), phones)
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
+        # Without http://, and with places where a browser may break the line.
         address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
         return _page(pages, handler.path_kwargs["name"], address=address, qr=code)
 
@@ -207,6 +217,8 @@ def _keep(room: Room, pages: Path, folder: Path) -> str:
     states = room.states(at_least=FEW)
     if not states:
         raise ValueError("Nothing was asked yet, so there is nothing to keep.")
+    # The notebook's number, which the key 04.my_days begins with. Whatever else the key has, no
+    # character comes through that means something in a path.
     notebook = re.match(r"\w*", states[0]["key"], re.ASCII)[0]
     path = folder / time.strftime(f"%Y-%m-%d-{notebook}-%H%M%S.html")
     folder.mkdir(parents=True, exist_ok=True)
@@ -227,6 +239,7 @@ def _page(pages: Path, name: str, **parts: str) -> str:
     """The text of that file, in which {{qr}} is replaced by the part named qr, and so on."""
 
     def filled(match: re.Match) -> str:
+        """The part of that name; where there is none, the text stays as it is."""
         return parts.get(match[1], match[0])
 
     text = (pages / name).read_text(encoding="utf-8")

@@ -17,11 +17,11 @@ BOUNDS = {"max_header_size": 8 << 10, "max_body_size": 16 << 10, "no_keep_alive"
 MOST_OPEN = 2_000  # connections of all addresses
 # For one address: in some networks 300 phones share one, and send 150 requests a second.
 MOST_OPEN_OF_ONE = 800
-REQUESTS_AT_ONCE = 1_000
+REQUESTS_AT_ONCE = 1_000  # after a pause; then REQUESTS_PER_SEC
 REQUESTS_PER_SEC = 200
 # New phones of one address. Where all phones share it, as behind a campus router, a whole class is
 # let in within a minute.
-NEW_AT_ONCE = 60
+NEW_AT_ONCE = 60  # after a pause; then NEW_PER_SEC
 NEW_PER_SEC = 5
 # Once there are phones of many addresses, one that brings many more is hardly a class, or is only a
 # part of one.
@@ -49,6 +49,7 @@ class Gate(HTTPServer):
         ip = address[0]
         now_s = time.monotonic()
         used, then_s = self._used.get(ip, (0, now_s))
+        # Since then the bucket has leaked at that rate; this request goes into it.
         used = max(used - (now_s - then_s) * REQUESTS_PER_SEC, 0) + 1
         is_full = self._open.total() >= MOST_OPEN or self._open[ip] >= MOST_OPEN_OF_ONE
         if is_full or used > REQUESTS_AT_ONCE:
@@ -85,6 +86,7 @@ class Newcomers:
         at_once, per_sec = self._allowed(address)
         now_s = self._clock()
         recent, then_s = self._recent.get(address, (0, now_s))
+        # Since then the bucket has leaked at that rate; this phone goes into it.
         recent = max(recent - (now_s - then_s) * per_sec, 0) + 1
         if recent > at_once:
             return False

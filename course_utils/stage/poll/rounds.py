@@ -43,7 +43,7 @@ class Question:
 
     @classmethod
     def of(cls, given: Json) -> "Question":
-        """The question that the wall asks, with each text cut to a bounded length."""
+        """Return the question that a request of the wall describes, with each text cut."""
         fields: Json = {}
         for name, longest in LONGEST.items():
             fields[name] = str(given.get(name, ""))[:longest]
@@ -57,7 +57,7 @@ class Question:
         return self.rounds[-1]
 
     def asked(self) -> Json:
-        """The part of the question's state that both phones and the wall get."""
+        """Return the part of the question's state that is sent to phones as well as to the wall."""
         return {**self.fields, "round": len(self.rounds), "phase": self.phase}
 
     def read(self, text: str) -> Value:
@@ -137,7 +137,7 @@ class Room:
     # What the wall does.
 
     def ask(self, given: Json) -> Json:
-        """Make this the current question.
+        """Make the question that a request describes the current one, and return its state.
 
         If it was asked before with the same choices, it keeps its guesses.
         """
@@ -161,7 +161,7 @@ class Room:
         question.phase = "revealed"
         question.answer = {name: given.get(name) for name in ANSWER}
         state = self._state(question)
-        if question is asked_now:
+        if question is asked_now:  # it was never asked
             state["rounds"] = []
         return state
 
@@ -219,8 +219,8 @@ class Room:
     def _crowd(self, question: Question) -> tuple[str, int]:
         """The address that sent far more of this round's guesses than one phone can, and how many.
 
-        If no address did, it is "" and 0. So it is, too, where there are few addresses: phones
-        behind one router share an address, so that many guesses from it mean nothing.
+        "" and 0 if no address did, or if the room has fewer than MANY_ADDRESSES: then its phones
+        are probably behind one router, and share its address.
         """
         addresses = {phone.address for phone in self.phones.values()}
         addresses.discard("")
@@ -236,7 +236,7 @@ class Room:
         return address, most
 
     def _state(self, question: Question) -> Json:
-        """What the wall shows of the question. The guesses of a round that is open stay hidden."""
+        """Return what the wall shows of the question, without the guesses of an open round."""
         counted = [self._counted(question, guessed) for guessed in question.rounds]
         last = counted[-1]
         shown = counted[:-1] if question.phase == "asking" else counted
@@ -244,6 +244,7 @@ class Room:
         return {
             **question.asked(),
             "count": len(last),
+            # Also phones that have guessed and are locked now.
             "phones": len(self._here() | last.keys()),
             "crowd": of_crowd,
             "left_out": len(question.guessed) - len(last),

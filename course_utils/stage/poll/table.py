@@ -32,7 +32,8 @@ def as_csv(states: Sequence[Json]) -> str:
 
 
 def _rows(state: Json) -> Iterator[list[Value]]:
-    words = " ".join(state["words"].split())
+    """A row, with the columns of HEAD, for each value that was guessed in each round."""
+    words = " ".join(state["words"].split())  # in one line
     measured = "" if state["measured"] is None else state["measured"]
     how = state["how"] or ""
     for number, guessed in enumerate(state["rounds"], start=1):
@@ -60,11 +61,13 @@ def _is_right(state: Json, value: Value) -> str:
         return ""
     if isinstance(measured, str):
         return "yes" if value == measured else "no"
+    # Without bands, only the exact answer is right. A band has its ends and its words.
     bands = state["bands"] or [(measured, measured, "")]
     low, high, _ = bands[0]
     return "yes" if low <= value <= high else "no"
 
 
 def _plain(cell: Value) -> Value:
+    """The cell; a text that a spreadsheet would take for a formula gets an apostrophe in front."""
     is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t"))
     return f"'{cell}" if is_formula else cell

@@ -19,6 +19,7 @@ _SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴�
 # course. The phone shows how the number was read.
 _NOTHING = "(?!)"  # which matches nowhere
 _FORMS = (
+    # 12,000.5 and 12 000; 12.000,5; 1.500.000; and without thousands 1500, 1.5 and ,5
     (r"[1-9]\d{0,2}([ ',_])\d{3}(?:\1\d{3})*(?:\.\d*)?", "[ ',_]"),
     (r"[1-9]\d{0,2}([ '.])\d{3}(?:\1\d{3})*,\d*", "[ '.]"),
     (r"[1-9]\d{0,2}(?:\.\d{3}){2,}", r"\."),
@@ -44,6 +45,7 @@ _OTHER_UNITS = {
 _SIGNS_FOR = {"percent": ("%",), "times": ("x", "×")}
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)  # -0x1 is not 0 times 1
+# A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
 _TERM = re.compile(
     r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z"
 )
@@ -80,6 +82,7 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     typed, the result is the whole text and 1.
     """
     asked = unit.lower().partition(" ")[0]
+    # As in "10 years": 10 and year, without the s of the plural.
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
     if match:
         number, typed_unit = match.groups()
@@ -98,6 +101,7 @@ def _in_ascii(text: str, unit: str) -> str:
         raise ValueError
     # A raised number is a power: 10⁻³ becomes 10^⁻³.
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
+    # Whoever is asked for "days of one GPU" may type all of that behind the number, days, or day.
     first = unit.lower().partition(" ")[0]
     endings = [unit.lower(), first, first.removesuffix("s")]
     endings.extend(_SIGNS_FOR.get(first, ()))
@@ -116,6 +120,7 @@ def _ascii_digit(character: str) -> str:
 
 def _product(text: str) -> float:
     """The value of a number, or of several with * and / between them; ValueError if one is none."""
+    # "2*3/4" becomes 2, and behind it each sign with its number: *, 3, /, 4.
     first, *more = re.split("([*/])", text)
     value = _term(first)
     for sign, term in zip(more[::2], more[1::2], strict=True):

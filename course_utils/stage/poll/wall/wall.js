@@ -22,11 +22,13 @@ const byId = (id) => document.getElementById(id);
 const ASCII_DIGITS = "-0123456789";
 const RAISED_DIGITS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
 
+// The power in raised digits: -3 becomes ⁻³.
 function raised(power) {
   const digits = [...String(power)];
   return digits.map((digit) => RAISED_DIGITS[ASCII_DIGITS.indexOf(digit)]).join("");
 }
 
+// The number as the wall shows it: 1,234 and 0.5; very large and very small ones as 1.2 · 10⁹.
 function number(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e7 || size < 1e-3)) {
@@ -42,10 +44,12 @@ function percent(part, all) {
   return `${Math.round((100 * part) / all)} %`;
 }
 
+// As in "1 phone" and "2 phones".
 function counted(count, what) {
   return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }
 
+// How many guesses a round has.
 function total(round) {
   let sum = 0;
   for (const [, count] of round) sum += count;
@@ -81,6 +85,8 @@ function shares(state, band) {
   });
 }
 
+// The sentence below the picture, as in "Within 2 times: 40 % of the room, then 60 %". It has no
+// rounds in which nobody guessed.
 function sentence(state) {
   if (!state.rounds.some(total)) return "Nobody guessed.";
   if (!hasAnswer(state)) return "";
@@ -111,13 +117,14 @@ function shortened(words) {
   return kept.replace(/\s+/g, " ");
 }
 
+// The median of a round's numbers: the middle guess, or the mean of the two in the middle.
 function median(round) {
   const numbers = round.filter(([value]) => typeof value === "number");
   numbers.sort(([a], [b]) => a - b);
   const middle = (total(numbers) - 1) / 2;
   const lower = valueAt(numbers, Math.floor(middle));
   const upper = valueAt(numbers, Math.ceil(middle));
-  return lower / 2 + upper / 2;
+  return lower / 2 + upper / 2;  // the sum of two very large numbers would be Infinity
 }
 
 // The value of that rank among the guesses, which are ordered and counted from 0.
@@ -140,6 +147,7 @@ function node(name, attributes = {}, text = "") {
   return made;
 }
 
+// The picture of a question's guesses, and of the answer once there is one.
 function drawing(state, height) {
   const svg = node("svg", { viewBox: `0 0 1000 ${height}`, role: "img" });
   svg.setAttribute("aria-label", described(state));
@@ -215,6 +223,7 @@ function scale(state) {
     low = Math.min(low, answer);
     high = Math.max(high, answer);
   }
+  // Some space at both ends; and the narrowest bars of which there are not too many.
   low -= 0.2;
   high += 0.2;
   const steps = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20];
@@ -250,6 +259,7 @@ function ticks({ low, step, bins }) {
 const LOW_X = 60;  // the middle of the bar of guesses that a logarithmic axis does not have
 const LOW_WIDTH = 70;
 
+// Whether a logarithmic axis has no place for the value.
 function isLow(value) {
   return !(value > 0);
 }
@@ -281,6 +291,7 @@ function binned(state, { low, step, bins }) {
         column[0] += count;
         continue;
       }
+      // The 1e-9 keeps a guess on the border of two bars in the upper one, whatever is rounded.
       const bin = Math.floor((Math.log10(value) - low) / step + 1e-9);
       // A guess beyond an end of the axis is counted in the bar at that end.
       if (bin < 0) outside[0] += count;
@@ -288,6 +299,7 @@ function binned(state, { low, step, bins }) {
       const shown = Math.min(Math.max(bin, 0), bins - 1) + 1;
       column[shown] += count;
       const isOther = alone[shown] !== null && alone[shown] !== value;
+      // A guess that is beyond the axis is not at the place of its bar, so it counts as different.
       alone[shown] = bin + 1 !== shown || isOther ? NaN : value;
     }
     return column;
@@ -338,6 +350,7 @@ function drawNumbers(svg, state, height) {
   }
 }
 
+// The bands that count as right, behind the bars, as far as the axis has them.
 function drawBands(svg, state, picture) {
   if (!hasAnswer(state) || isLow(state.measured)) return;
   for (const [from, to] of bandsOf(state)) {
@@ -353,6 +366,7 @@ function drawBands(svg, state, picture) {
   }
 }
 
+// The axis, with a label at each tick that has room for one.
 function drawAxis(svg, picture) {
   const { base } = picture;
   const line = (x1, x2, y2) => node("line", { class: "axis", x1, x2, y1: base, y2 });
@@ -363,7 +377,7 @@ function drawAxis(svg, picture) {
   for (const tick of ticks(picture)) {
     const x = picture.x(tick);
     const words = number(tick);
-    const half = words.length * 5.6;
+    const half = words.length * 5.6;  // half the label's width, at about 11 for each character
     svg.append(line(x, x, base + 7));
     const isTooFarLeft = x - half < Math.max(end + 12, picture.left - 25);
     if (isTooFarLeft || x + half > 1000) continue;
@@ -376,6 +390,7 @@ function drawAxis(svg, picture) {
   }
 }
 
+// Below the axis: the unit, and how many guesses are beyond its ends.
 function drawUnit(svg, state, picture, [toTheLeft, toTheRight]) {
   const beyond = [];
   if (toTheLeft) beyond.push(`${toTheLeft} further left`);
@@ -392,6 +407,7 @@ function drawUnit(svg, state, picture, [toTheLeft, toTheRight]) {
   }, words.join("  ")));
 }
 
+// A line at the answer, and its words on the side where there is room.
 function drawAnswer(svg, state, picture) {
   const x = isLow(state.measured) ? LOW_X : picture.x(state.measured);
   let anchor = "middle";
@@ -413,6 +429,7 @@ function drawChoices(svg, state, height) {
   const row = Math.min(height / state.choices.length, 70);
   const size = Math.min(22, row * 0.5);
   const longest = Math.max(...state.choices.map((choice) => choice.length));
+  // A character is about 0.56 times as wide as the font's size.
   const letters = longest + (hasAnswer(state) ? "answer: ".length + 1 : 0);
   const left = Math.min(Math.max(letters * size * 0.56, 90) + 20, 480);
   const room = 900 - left;
@@ -764,7 +781,7 @@ function element(name, text = "", className = "") {
   return made;
 }
 
-// The first row is the head.
+// A table of HTML from rows of texts or of elements; the first row is the head.
 function table(rows) {
   const made = document.createElement("table");
   rows.forEach((row, n) => {
@@ -776,6 +793,7 @@ function table(rows) {
   return made;
 }
 
+// Whether a guess counts as that wrong answer.
 function isNear(value, wrong) {
   if (value === wrong) return true;
   return typeof wrong === "number" && Math.abs(value / wrong - 1) <= NEAR;
@@ -817,6 +835,7 @@ function roundRows(state) {
   return [head, ...rows];
 }
 
+// The section of a question on the page after the lecture.
 function question(state) {
   const section = document.createElement("section");
   const title = element("h2", state.words);
