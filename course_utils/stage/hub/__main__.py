@@ -33,6 +33,7 @@ def main(port: int, password: str, instructor: str) -> None:
     os.environ["COURSE_ROOM_PORT"] = str(free_port())
     url = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
+        # `launch_instance` starts this instance, and reads the course's settings from the file.
         JupyterHub.instance(config=local(port, password, Path(folder)))
         print(f"Open {url} and log in with any name. The password of all is {password}")
         if instructor:
@@ -65,7 +66,7 @@ def local(port: int, password: str, folder: Path) -> Config:
     )
     config.SimpleLocalProcessSpawner.home_dir_template = str(folder / "homes" / "{username}")
     server = [str(BIN / "jupyterhub-singleuser"), "--log-level=WARN"]
-    if os.getuid() == 0:
+    if os.getuid() == 0:  # otherwise Jupyter refuses to run as root
         server.append("--allow-root")
     config.Spawner.update(cmd=server, poll_interval=3)
     return config
@@ -77,6 +78,7 @@ def free_port(asked: str = "0") -> int:
     ArgumentTypeError, whose message argparse shows, if that port is taken, or there is none.
     """
     with socket.socket() as free:
+        # A port whose last connection has just ended counts as free, too.
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             free.bind(("127.0.0.1", int(asked)))
@@ -92,7 +94,7 @@ def free_port(asked: str = "0") -> int:
 
 def long_enough(password: str) -> str:
     """The password itself; ArgumentTypeError if JupyterHub would refuse it."""
-    if len(password) < 8:
+    if len(password) < 8:  # JupyterHub's own bound
         raise argparse.ArgumentTypeError(
             "JupyterHub wants 8 characters or more. Leave it out, and one is drawn."
         )
@@ -101,6 +103,7 @@ def long_enough(password: str) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="make hub", description=HELP)
+    # A default that is a text goes through `free_port`, too.
     parser.add_argument("--port", type=free_port, default="8000")
     parser.add_argument("--password", type=long_enough, default=secrets.token_urlsafe(9))
     parser.add_argument("--instructor", default="", help="who may let the room guess")

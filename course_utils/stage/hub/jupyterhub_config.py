@@ -14,7 +14,7 @@ import sys
 from jupyterhub.spawner import Spawner
 from tornado.web import HTTPError
 
-c = get_config()  # noqa: F821
+c = get_config()  # noqa: F821  # JupyterHub defines this name before it runs the file
 
 c.Spawner.default_url = "/contents"
 c.Spawner.args = ["--ServerApp.jpserver_extensions=course_utils.stage.workspace=True"]
@@ -41,9 +41,10 @@ if instructors:
         "url": f"http://127.0.0.1:{port}",
         "command": [python, "-m", "course_utils.stage.hub.service"],
         "environment": {name: os.environ[name] for name in passed_on if name in os.environ},
-        "oauth_no_confirm": True,
+        "oauth_no_confirm": True,  # nobody is asked whether the room may know who they are
     }
     c.JupyterHub.services = [room]
+    # Every user may open the room's page.
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
 
     def wall(spawner: Spawner) -> str:
@@ -60,11 +61,12 @@ if instructors:
             return
         if spawner.user.name not in instructors:
             raise refused(403, "Named servers present a notebook, and are for instructors.")
-        if spawner.name.removeprefix("0") not in list("12345678"):
+        if spawner.name.removeprefix("0") not in list("12345678"):  # the course's notebooks
             raise refused(
                 400, "Name it after a notebook's number, such as 04: it presents that notebook."
             )
         present = [python, "-m", "course_utils.stage.hub.presenting", spawner.name]
+        # `present` takes the place of the command's program; the options behind it stay.
         spawner.cmd = [*present, *spawner.cmd[1:]]
         spawner.args = []  # without the contents page, since the notebook that runs is a copy
 

@@ -51,22 +51,24 @@ async def main() -> None:
     wall_pages = apps.wall(room, apps.PAGES, kept, prefix)
     wall = (f"{prefix}wall/", apps.Door(presenter, framed="'self'"), wall_pages)
     phones = (prefix, apps.Door(guesser), apps.phones(room))
+    # The hub's log-in leads back to this address.
     back = [(f"{prefix}oauth_callback", HubOAuthCallbackHandler)]
     app = apps.application(wall, phones, more=back, cookie_secret=secrets.token_bytes(32))
     address = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
     HTTPServer(app, xheaders=True, **BOUNDS).listen(address.port, address.hostname)
-    await asyncio.Event().wait()  # for ever
+    await asyncio.Event().wait()  # for ever: nobody sets this event
 
 
 async def name_of(handler: apps.Handler, hub: HubOAuth) -> str | None:
-    """The name of the user who has sent the request; None if nobody is logged in.
+    """Return the name of the user who has sent the request; None if nobody is logged in.
 
-    Then the browser is sent to the hub's log-in. A request that is not for a page, such as one of a
-    page's script, is refused instead.
+    If nobody is, a browser that wants a page is redirected to the hub's log-in. Any other request,
+    such as one by a page's script, gets the status 403.
     """
     token = handler.get_secure_cookie(hub.cookie_name)
     if token:
         session = hub.get_session_id(handler)
+        # With sync=False it returns something to await, and other requests go on meanwhile.
         user = await hub.user_for_token(token.decode(), session_id=session, sync=False)
         if user and hub.check_scopes(hub.access_scopes, user):
             return user["name"]
