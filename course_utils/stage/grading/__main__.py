@@ -42,7 +42,7 @@ def main(settings: Mapping[str, str]) -> int:
     shows_cases = not seed or settings["DETAILS"] != ""
     rows = list(lines.rows(files, course, results, count, shows_cases=shows_cases))
     if is_for_gradescope:
-        rows += lines.missing(files, course, count)
+        rows += lines.missing(files, course, count)  # the one student reads what is not there
     promise = sandbox.sentence()
     target = Path(settings["OUT"] or "graded")
     try:

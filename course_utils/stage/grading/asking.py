@@ -138,7 +138,7 @@ class RemoteFunction:
 
         The check counts the rows that go through the judge's model, so as many go through it,
         forward and backward. Then the model gets the weights and gradients that the answer has
-        computed.
+        computed. The loss is not sent: the answer's process has a copy of it.
         """
         layers = []  # two sizes for a linear layer, none for a GELU
         for module in model:

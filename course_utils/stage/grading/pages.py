@@ -156,7 +156,7 @@ def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
 def _place(file: str) -> str:
     """The path of the feedback on a file that was handed in.
 
-    It is a page in the folder of the same name as the file's, or a page of the file's name.
+    For Ada_123/04.ipynb it is Ada_123/feedback.html, and for ada_04.ipynb it is ada_04.html.
     """
     first, _, rest = file.partition("/")
     name = re.sub(r"[\x00-\x1f\x7f]", "_", first.encode("utf-8", "replace").decode())

@@ -134,7 +134,7 @@ def _recognised(
         notebook,
         code,
         guesses=_guesses_made(code, course[notebook]) if notebook else 0,
-        time=path.lstat().st_mtime,
+        time=path.lstat().st_mtime,  # a link's own time, as it may lead nowhere
         problem=problem,
     )
 
@@ -149,7 +149,8 @@ def _student(file: str, path: Path, notebook: str) -> str:
         # Without a notebook, the pattern matches the end of the name, and nothing is removed.
         copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
         name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
-    return ADDED.sub("", name).replace("_", " ").strip(" -") or path.stem
+    student = ADDED.sub("", name).replace("_", " ").strip(" -")
+    return student or path.stem  # a file that is called only 04_flops.ipynb leaves no name
 
 
 def _number(file: str, path: Path) -> str:
