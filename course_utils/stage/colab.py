@@ -49,7 +49,7 @@ def settle() -> None:
 
 def keep_on_drive() -> None:
     """From now on, keep what the reader makes on their Google Drive, for the next machine."""
-    from google.colab import drive
+    from google.colab import drive  # exists on Colab alone
 
     drive.mount(str(_BEGAN / "drive"))
     _keep_in(_BEGAN / "drive" / "MyDrive" / "my_notebooks")
@@ -60,7 +60,7 @@ def download(*names: str) -> None:
 
     Without names, these are the record and the accountant. A file that does not exist is skipped.
     """
-    from google.colab import files
+    from google.colab import files  # exists on Colab alone
 
     if not names:
         names = (RECORD, NAME)
@@ -83,7 +83,7 @@ def _install(pins: list[str]) -> None:
         raise ValueError(
             f"No package could be added. Is there a network? Then try again.\n{done.stderr}"
         )
-    importlib.invalidate_caches()
+    importlib.invalidate_caches()  # so that imports find the new packages
 
 
 def _keep_in(folder: Path) -> None:

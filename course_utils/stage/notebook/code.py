@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 # Calls of checks are found by a pattern, since a cell with an IPython command cannot be parsed.
-CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
-CHECK = re.compile(r"\bcheck\.(\w+)\(")
+CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")  # check.days(my_days)
+CHECK = re.compile(r"\bcheck\.(\w+)\(")  # any call of a check, whatever is in its parentheses
 COMMENT = "  # "
 SHOWN = "shown"  # the control with the button *Show*: figures in which a guess is drawn have it
 

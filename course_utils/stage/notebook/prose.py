@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
-FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)  # a block of code
 TURN = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
-DIFFICULTY = re.compile(r"\*(\w[^*]*?), (\d+) minutes?\.\*")
-MINUTES = re.compile(r"\s*\*(\d+) minutes?\.\*")  # right below a section's heading
+DIFFICULTY = re.compile(r"\*(\w[^*]*?), (\d+) minutes?\.\*")  # "*easy, 3 minutes.*"
+MINUTES = re.compile(r"\s*\*(\d+) minutes?\.\*")  # "*9 minutes.*" below a section's heading
 TITLE = re.compile(r"^# (?:\d+ · )?([^:\n]+)", re.MULTILINE)
 FOLDED = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 SOLUTION = "<details><summary>Solution</summary>"
@@ -113,11 +113,12 @@ IN_QUOTES = "in quotes"
 UNITS = r"(?:GB|bytes|FLOPs|times|percent|days|tokens|billions|parameters|of \S*\d|a second)\b"
 UNIT = re.compile(rf"(?:in )?({UNITS}[^,]*(?:, in billions)?)")
 ASKED = re.compile(rf"(?:How many (?:new )?|^)({UNITS})")
+# Patterns, and what a question in plain words has in their place.
 PLAIN = (
-    (r"\[([^]]+)\]\([^)]*\)", r"\1"),
+    (r"\[([^]]+)\]\([^)]*\)", r"\1"),  # of a link its text
     (r" \(A string,[^)]*\)", ""),  # phones list the choices
-    (r"^\*[^*]*minutes?\.\* ", ""),
-    (r"(\*\*?|`)(\S(?:.*?\S)??)\1", r"\2"),
+    (r"^\*[^*]*minutes?\.\* ", ""),  # "*easy, 3 minutes.* "
+    (r"(\*\*?|`)(\S(?:.*?\S)??)\1", r"\2"),  # *words*, **words** and `code`
 )
 
 

@@ -30,6 +30,7 @@ DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
 )
+# "owner/name", alone or as https://github.com/owner/name
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 PICTURE = "timeline.png"
 FOLD = '<details class="fold"><summary>Go on</summary>'
@@ -59,7 +60,7 @@ class Renderer(deck.Renderer):
 
 def _anchor(heading: str) -> str:
     """The heading's words with hyphens for blanks, as links in the notebooks have them."""
-    words = re.sub(r"<[^>]*>", "", heading)
+    words = re.sub(r"<[^>]*>", "", heading)  # without tags, such as those of `code`
     return words.replace(" ", "-")
 
 

@@ -94,7 +94,8 @@ def _text(name: str) -> str:
 def notes(path: Path) -> str:
     """The part of INSTRUCTORS.md on that notebook, with turns in bold like its sections."""
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
-    number = int(path.stem[:2])
+    number = int(path.stem[:2])  # 4 of "04_flops"
+    # From the heading "## 4 · …" to the next heading of that level.
     own = rf"^## {number} · .*?(?=^## )"
     (part,) = re.findall(own, text, re.MULTILINE | re.DOTALL)
     return re.sub(r"your turn \d+", r"**\g<0>**", part, flags=re.IGNORECASE)
@@ -112,6 +113,7 @@ def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]
         renderer = Renderer(escape=True, exclude_anchor_links=True)
         return kind, MarkdownWithMath(renderer=renderer).render(content)
     if kind == "code":
+        # At most one blank line in a row.
         close = re.sub(r"\n{3,}", "\n\n", content)
         highlighted = highlight(close, PythonLexer(), CODE).rstrip()
         return kind, f'<pre class="code">{highlighted}</pre>'

@@ -46,6 +46,7 @@ def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str
     own_head, term = _parted(own)
     comments = _comments("\n".join(own_head), known_lines)
     of_the_course = [line for line in own_head if line in known_lines]
+    # Blank lines do not count. If the course has no new comments, the reader's text stays whole.
     if [line for line in of_the_course if line] == [line for line in head if line]:
         return own
     return "\n".join([*head, *comments, term])

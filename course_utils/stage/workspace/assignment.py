@@ -16,6 +16,7 @@ from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import Turn, outline, turns
 from course_utils.stage.workspace import copies
 
+# Links to the README or to another notebook, such as "[notebook 2](02_tensors.ipynb)".
 LEADS_AWAY = re.compile(r"\[([^][]*)\]\((?:\.\./README\.md|\d\d_\w+\.ipynb)[^)]*\)")
 LATER = "*The solution comes after the deadline.*"
 PLAIN_FILES = (
