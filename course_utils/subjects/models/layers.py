@@ -19,14 +19,14 @@ NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 
 def normal_matrix(
-    rows: int, columns: int, variance_of: int, dtype: torch.dtype, generator: Generator
+    rows: int, columns: int, fan_in: int, dtype: torch.dtype, generator: Generator
 ) -> nn.Parameter:
-    """A matrix of normally distributed numbers, with variance 1 / variance_of.
+    """Return a parameter of normally distributed numbers, with variance 1 / fan_in.
 
     The numbers are drawn in fp32, so that every dtype begins with the same ones, but for rounding.
     """
     numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
-    divisor = max(variance_of, 1)  # a matrix with no inputs has no numbers to divide
+    divisor = max(fan_in, 1)  # a matrix with no inputs has no numbers to divide
     scaled = numbers / divisor**0.5
     return nn.Parameter(scaled.to(dtype))
 
