@@ -69,10 +69,11 @@ def _essence(code: CodeType) -> tuple:
 
 
 def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
-    """Turn each gradient into the sum of `parts` equal ones, added one by one in that dtype.
+    """Replace each gradient by the sum of `parts` copies of the gradient, computed in `dtype`.
 
-    In fp32 and fp64 the gradient is multiplied, because so many additions lose next to nothing
-    there. ValueError for any other dtype but fp16 and bf16.
+    In fp16 and bf16 the copies are added one by one, rounded after each addition. In fp32 and fp64
+    the gradient is multiplied by `parts`, because `parts` additions lose next to nothing there.
+    Raises ValueError for any other dtype.
     """
     for parameter in model.parameters():
         gradient = parameter.grad
@@ -90,7 +91,7 @@ def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
 
 @cache
 def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
-    """The sum of `parts` equal numbers, for each of the 65,536 numbers of a 16-bit format.
+    """Return, for each of the 65,536 numbers of a 16-bit dtype, the sum of `parts` copies of it.
 
     A number's bits, as an int16, are its index; a negative index counts from the end. All sums are
     computed once, because thousands of additions in each step would take minutes.
