@@ -91,6 +91,6 @@ class DrawingLab(Lab):
         if asked.shown:
             squares = [track.at(square / 20) for track, square in zip(TRACKS, SQUARES, strict=True)]
             parts.append(svg.polyline(squares, class_="line measured"))
-            parts.extend(marks.offs(guesses, asked, "guess", TRACKS))
+            parts.extend(marks.words_beside(guesses, asked, "guess", TRACKS))
             meaning = marks.farthest(guesses)
         return View(svg.picture(400, 220, *parts), meaning or f"n is {asked.n}.")

@@ -59,7 +59,7 @@ def view(asked: Ones, found: object) -> View:
     if asked.shown:
         drawn += _sum(asked)
         drawn += _ruler(asked)
-        drawn += marks.offs(guesses(asked), asked, "guess", TRACKS)
+        drawn += marks.words_beside(guesses(asked), asked, "guess", TRACKS)
     drawn.append(marks.drawn("guess", asked, TRACKS))
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked))
 

@@ -28,7 +28,7 @@ def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
         marks.drawn("shares", asked, TRACKS, through=True),
     ]
     if asked.shown:
-        drawn += marks.offs(guesses, asked, "shares", TRACKS)
+        drawn += marks.words_beside(guesses, asked, "shares", TRACKS)
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, guesses))
 
 

@@ -116,7 +116,7 @@ def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> I
     tracks = [lower_cliff, upper_cliff]
     if asked.shown:
         yield from _lost(plot, asked, gradients)
-        yield from marks.offs(guesses, asked, "guess", tracks)
+        yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks)
     yield _beside(plot, lower_cliff, "no zero from here on")
     yield _beside(plot, upper_cliff, "none too large up to here")

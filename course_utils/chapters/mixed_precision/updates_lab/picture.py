@@ -46,7 +46,7 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
         yield from _curves(plot, asked, found)
-        yield from marks.offs(guesses, asked, "guess", tracks)
+        yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks, through=True)
 
 

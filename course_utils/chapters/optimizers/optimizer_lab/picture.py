@@ -46,7 +46,7 @@ def view(race: Race, found: object) -> View:
     if race.guessed != NOBODY:
         parts.append(marks.drawn("guess", race, [TRACK]))
         if race.shown:
-            parts += marks.offs(race.guesses, race, "guess", [TRACK])
+            parts += marks.words_beside(race.guesses, race, "guess", [TRACK])
         else:
             parts += _question(race)
     return View(picture(WIDTH, HEIGHT, *parts), _meaning(race))

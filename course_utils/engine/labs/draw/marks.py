@@ -73,12 +73,12 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
     )
 
 
-def offs(
+def words_beside(
     guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]
 ) -> Iterator[str]:
-    """Words beside each mark that is set: how many times too large or too small the guess is.
+    """Yield the words beside each mark that is set: the guess as a multiple of the measured value.
 
-    `guesses` has one for each mark that is set, in the order of the tracks.
+    `guesses` has a guess for each mark that is set, in the order of the tracks.
     """
     field = _field(asked, name)
     places = []
@@ -86,11 +86,11 @@ def offs(
         if level is not None:
             places.append(track.at(_share(field, level)))
     for guess, (x, y) in zip(guesses, places, strict=True):
-        yield text(x + RADIUS + 4, y + 4, _off(guess), class_="small strong halo")
+        yield text(x + RADIUS + 4, y + 4, _as_multiple(guess), class_="small strong halo")
 
 
 def farthest(guesses: Sequence[Guess]) -> str:
-    """One sentence on the guess that was farthest off; empty if there is none."""
+    """Return one sentence on the guess that was farthest off; empty if there are no guesses."""
     if not guesses:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)
@@ -99,7 +99,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
     return f"{which} is {how_far}."
 
 
-def _off(guess: Guess) -> str:
+def _as_multiple(guess: Guess) -> str:
     """The words beside a mark: "right", or the guess as a multiple of what was measured."""
     if guess.is_right:
         return "right"
