@@ -62,6 +62,7 @@ class _Canvas(FigureCanvasAgg):
         full = io.BytesIO()
         super().print_png(full)
         small = in_few_colours(full.getvalue(), {"Description": self.figure.words})
+        # matplotlib may pass a path or an open file; open_file_cm takes either.
         with open_file_cm(filename_or_obj, "wb") as file:
             file.write(small)
 
@@ -114,6 +115,7 @@ def key(axes: Axes, predicted: str, measured: str) -> None:
 
 
 def measured_dots(axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8) -> None:
+    """Draw a dot at each (x, y), in the colour of what was measured."""
     points = list(points)
     xs = [x for x, _ in points]
     ys = [y for _, y in points]

@@ -43,6 +43,7 @@ def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) ->
     """Take back each verdict whose answer the cell has assigned or defined anew."""
     why = CHANGED if result.success else STOPPED
     for name in list(latest_by_answer):
+        # Such as my_days = 3 or def my_days, but not my_days == 3.
         assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
         if re.search(assigns, _source(result)):
             verdict = latest_by_answer.pop(name)
@@ -60,6 +61,7 @@ def _remember(
 
 
 def _source(result: object) -> str:
+    """The text of the cell that has run; empty if IPython has none."""
     return result.info.raw_cell or ""
 
 

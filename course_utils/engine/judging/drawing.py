@@ -22,7 +22,7 @@ from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.exercises import Check, function
 from course_utils.engine.judging.verdict import Verdict
 
-MOST = 100  # cases of a check; one of the checks has 5,000
+MOST = 100  # cases of a check that are drawn anew; one of the checks has 5,000
 TRIES = 99  # draws for one case
 # An integer in this range is rather a flag, an index or a stage than a size, so it is not changed.
 FLAGS = range(-1, 4)
@@ -39,7 +39,7 @@ def drawn_anew(check: Check, seed: int) -> Check:
     draw = random.Random(f"{check.__name__} {seed}")
     if check.__name__ == DRAWN_BY_TORCH:
         return _seeded(check, draw.getrandbits(32))
-    if not hasattr(check, "asked"):
+    if not hasattr(check, "asked"):  # only `function` makes checks that have cases
         return check
     open_cases = check.asked["cases"]
     if callable(open_cases):
@@ -84,7 +84,10 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
 
 
 def _changed(x: object, draw: random.Random) -> object:
-    """x with some of its numbers changed: sizes grow, and other numbers shrink."""
+    """x with about 7 in 10 of its numbers changed: integers grow, floats shrink by up to a fifth.
+
+    Tensors are changed as a whole, and integers among FLAGS stay.
+    """
     if isinstance(x, torch.Tensor):
         return _changed_tensor(x, draw)
     if isinstance(x, list | tuple):
@@ -103,7 +106,7 @@ def _changed(x: object, draw: random.Random) -> object:
 
 
 def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
-    """The tensor's numbers in another order; floats are made smaller, too."""
+    """The tensor's numbers in another order; floats are made smaller, too, by up to a fifth."""
     generator = torch.Generator().manual_seed(draw.getrandbits(32))
     order = torch.randperm(x.numel(), generator=generator)
     mixed = x.flatten()[order].reshape(x.shape)

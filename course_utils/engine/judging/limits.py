@@ -47,4 +47,5 @@ def _has_signal() -> bool:
 
 
 def _end(*_: object) -> None:
+    """The handler of the timer's signal."""
     raise TooLongError

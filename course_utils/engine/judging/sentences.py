@@ -160,6 +160,7 @@ def _gave_tensor(came: torch.Tensor, expected: torch.Tensor, part: str) -> str:
 
 def _distinct(a: Number, b: Number) -> tuple[str, str]:
     """The two numbers as text, with three digits, or with the fewest that tell them apart."""
+    # With 17 digits, any two floats that differ are written differently.
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
     return next(pair for pair in pairs if pair[0] != pair[1])
 

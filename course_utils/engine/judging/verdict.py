@@ -114,7 +114,9 @@ class Verdict:
         return f'<div style="{style}">{status} {escape(self.words)}</div>'
 
 
-SHOWN: deque[Verdict] = deque(maxlen=9)  # the verdicts that the running cell has shown
+# The verdicts that the running cell has shown. Outside a notebook nothing empties it, so it has a
+# largest length.
+SHOWN: deque[Verdict] = deque(maxlen=9)
 HANDLES: dict[str, DisplayHandle] = {}  # by exercise, the display that shows its latest verdict
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."

@@ -13,7 +13,9 @@ from course_utils.core.say import Number
 LARGEST = 2**20  # the largest size
 STEP = 0.25  # of a size's slider, which moves the exponent of a power of two
 LETTER_PX = 8  # taken wide enough that names are not cut
+# Such as 2^10 or 2 ** 10.
 POWER = re.compile(r"2 *(?:\^|\*\*) *(\d{1,3})", re.ASCII)
+# Such as 1024, 1,024 or 1_024.
 WHOLE_NUMBER = re.compile(r"\d{1,12}|\d{1,3}([,_]\d{3})+", re.ASCII)
 
 

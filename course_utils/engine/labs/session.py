@@ -170,6 +170,7 @@ class Session:
         """Draw without the job, and report its failure if there was one."""
         self._job = None
         self.failure = failure
+        # A fault of the lab is shown as a mistake; the report below is still to be set.
         with suppress(Exception), self._mistakes_are_shown():
             self.draw()
         self.shown["progress"] = -1
@@ -248,6 +249,7 @@ class Session:
             former_end = self._ends[name]
             end = field.end(self.values)
             self._ends[name] = end
+            # It stood at its former end, or it lies beyond its new one.
             if self.values[name] >= min(former_end, end):
                 self.values[name] = end
 
@@ -265,6 +267,7 @@ class Session:
             self._set_report("")
 
     def _set_report(self, words: str, *, failed: bool = False, progress: float = -1) -> None:
+        """Show a job's report. `progress` is from 0 to 1; below 0, no progress is shown."""
         self.shown["report"] = words
         self.shown["failed"] = failed
         self.shown["progress"] = progress

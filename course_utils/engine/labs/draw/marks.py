@@ -103,7 +103,7 @@ def _as_multiple(guess: Guess) -> str:
     """The words beside a mark: "right", or the guess as a multiple of what was measured."""
     if guess.is_right:
         return "right"
-    if guess.off == math.inf:
+    if guess.off == math.inf:  # no factor makes the guess right, so there is no multiple
         return "not right"
     return f"× {three_digits(guess.said / guess.measured)}"
 

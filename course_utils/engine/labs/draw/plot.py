@@ -59,6 +59,7 @@ class Axis:
         return list(range(first, last + 1, gap))
 
     def _powers_of_ten(self) -> list[float]:
+        """The powers of ten on the axis; only each second, third, … where there are too many."""
         lowest = math.ceil(math.log10(self.low) - _SLACK)
         highest = math.floor(math.log10(self.high) + _SLACK)
         powers = highest - lowest + 1
@@ -132,6 +133,7 @@ class Plot:
                 free_from = x + half + 4
 
     def _horizontals(self) -> Iterator[str]:
+        """The horizontal lines of the grid, each with its number."""
         for value in self.y_axis.ticks:
             y = self.y(value)
             yield polyline([(self.left, y), (self.right, y)], class_="grid")

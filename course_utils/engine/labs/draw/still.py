@@ -28,7 +28,10 @@ def _shades() -> str:
 
 
 def _confined(css: str) -> str:
-    """The same rules for pictures of the course alone, whatever else is on the page."""
+    """The same rules for pictures of the course alone, whatever else is on the page.
+
+    `.dot, text {` becomes `.course-picture .dot, .course-picture text {`.
+    """
 
     def with_place(selectors: re.Match[str]) -> str:
         confined = [f".course-picture {one.strip()}" for one in selectors[1].split(",")]
@@ -39,7 +42,8 @@ def _confined(css: str) -> str:
 
 PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css")) + _shades()
 PAGE_CSS = _confined(PICTURE_CSS)
-# Outside a page there are no theme variables, so each becomes the value that it falls back on.
+# Outside a page there are no theme variables, so each becomes the value that it falls back on:
+# var(--jp-ui-font-color2, #5f6b76) becomes #5f6b76.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
 VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
