@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from course_utils.core.say import Ledger
 
 # The elements of a quantised tensor do not tell its scale. Integers of less than a byte are not
-# saved, either.
+# saved, either. It matches torch.qint8, torch.quint4x2, torch.uint4 and torch.int7, for example.
 NOT_SAVED = re.compile(r"torch\.(q.*|u?int[1-7])")
 DTYPES = {
     dtype
@@ -212,6 +212,7 @@ def _check_digest(file: BinaryIO) -> None:
             "version of the course that saved it, save it there with torch.save, and here again "
             "with checkpoints.save."
         )
+    # A file of less than 4 bytes may be the beginning of a checkpoint: below it is refused as torn.
     if not (beginning.startswith(ZIP_BEGINS) or ZIP_BEGINS.startswith(beginning)):
         raise ValueError(
             "is no checkpoint of this course. Other files can carry code and are not opened here; "

@@ -113,6 +113,7 @@ def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -
 
 
 def _last_line(output: TextIO) -> str:
+    """The last line that the child has printed, such as an error's; empty if there is none."""
     output.seek(0)
     lines = output.readlines()
     return lines[-1].strip() if lines else ""
@@ -149,7 +150,7 @@ def _end_after(at_most_s: Number) -> None:
 
 def _end_all() -> None:
     """End this process and all processes that it has started."""
-    if os.getpgrp() == os.getpid():
+    if os.getpgrp() == os.getpid():  # else the group is the parent's, and would end with it
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
@@ -157,6 +158,7 @@ def _end_all() -> None:
 def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) -> None:
     """Do the work, and send its steps and its result, or its error, to the parent."""
     _end_with_the_parent()
+    # Without a limit at_most_s is inf, and a timer takes no more than TIMEOUT_MAX.
     _end_after(min(float(at_most_s), threading.TIMEOUT_MAX))
     sender = Connection(int(file_descriptor), readable=False)
 

@@ -32,6 +32,7 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         return _tf32_call(b, d, k, device)
     if dtype == "fp8":
         return _fp8_call(b, d, k, device)
+    # NVIDIA's GPUs multiply bf16 from compute capability 8.0 on.
     if dtype == "bf16" and _is_nvidia(device, (0, 0)) and not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."

@@ -14,6 +14,7 @@ from course_utils.core.datasheets import Machine, sheet_of_card
 from course_utils.core.say import Number
 from course_utils.subjects.child_processes import products
 
+# (B, D, K) of the products that are timed, the smallest first.
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192))
 _DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")

@@ -102,6 +102,7 @@ class Recording:
 
     @property
     def file_name(self) -> str:
+        """The file's name, such as h100_sxm_by_openxla.json."""
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
     def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
@@ -272,6 +273,7 @@ def read(path: Path) -> Recording:
     ValueError if the file cannot be opened, is no JSON, or has a wrong field; the first is named.
     """
     try:
+        # utf-8-sig also reads a file that an editor has begun with a byte order mark.
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ValueError(f"it cannot be opened ({error.strerror}).") from None

@@ -50,7 +50,7 @@ def rotated(
     x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]
 ) -> Float[Tensor, "b s a d"]:
     """x with each number of a head's first half turned together with its partner in the second."""
-    cos, sin = rotation[:, :, None]
+    cos, sin = rotation[:, :, None]  # with a dimension of 1 for the heads: all turn alike
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
@@ -129,6 +129,7 @@ class Attention(nn.Module):
     def _normed(
         self, q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"]
     ) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
+        """The normalised queries and keys, as they are if the model has no such normalisation."""
         return self.query_norm(q), self.key_norm(k)
 
     def _in_heads(self, x: Float[Tensor, "b s _"]) -> Float[Tensor, "b s a d"]:
@@ -138,6 +139,7 @@ class Attention(nn.Module):
 def _turned(
     q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"], turn: Float[Tensor, "2 s half"]
 ) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
+    """The queries and the keys, rotated by the angles of their positions."""
     return rotated(q, turn), rotated(k, turn)
 
 

@@ -79,6 +79,7 @@ class MLP(nn.Module):
             self.layers.append(Linear(inputs, outputs, biases=biases, **options))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        """Apply the layers, with the nonlinearity before each layer but the first."""
         for number, layer in enumerate(self.layers):
             x = layer(self._activated(x) if number > 0 else x)
         return x

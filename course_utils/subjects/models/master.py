@@ -24,7 +24,7 @@ class WithMaster(torch.optim.Optimizer):
         self.inner = make_optimizer(self.master)
         self.keep_gradients = keep_gradients
         super().__init__(self.parameters, {})
-        self.state = self.inner.state
+        self.state = self.inner.state  # the averages, which the inner optimizer holds
 
     @torch.no_grad()
     def step(self) -> None:

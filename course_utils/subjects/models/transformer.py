@@ -112,6 +112,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
+    """The sum over the piece's tokens, no mean: `loss` divides by the tokens of all pieces."""
     return functional.cross_entropy((x @ output.T).float(), targets, reduction="sum")
 
 
@@ -150,6 +151,7 @@ class Transformer(nn.Module):
         self.segment = segment
 
         def rows(number: int) -> nn.Parameter:
+            """A matrix with a row for each token or position."""
             return normal_matrix(number, width, width, **options)
 
         self.tokens = rows(shape.vocabulary)

@@ -73,6 +73,7 @@ class PublishedRun:
         none for attention; some people add attention's FLOPs to 6P.
         """
         forward = self.shape.forward_flops(1, self.sequence)
+        # Training takes 3 times the forward pass: the backward pass has twice as many FLOPs.
         attention = 3 * forward["attention"] // self.sequence
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
         six = predict.training_flops(self.shape.parameters, 1)

@@ -33,7 +33,7 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
 
     Return the norm that the gradients had before.
     """
-    if not max_norm > 0:
+    if not max_norm > 0:  # so that NaN is refused, too
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
     return nn.utils.clip_grad_norm_(parameters, max_norm)
 
