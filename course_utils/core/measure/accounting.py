@@ -65,7 +65,7 @@ def account(
     """
     with _faked(model_factory, inputs) as (model, given):
         parameters = list(model.parameters())
-        losses = []
+        losses = []  # has the loss from the forward to the backward pass
         passes = {}
 
         def forward() -> None:
@@ -77,7 +77,7 @@ def account(
         activations = saved_bytes(counted_forward, exclude=parameters)
         passes["backward"] = flops(losses.pop().backward).total
         new_optimizer = optimizer(parameters)
-        new_optimizer.step()
+        new_optimizer.step()  # most optimizers make what they keep in their first step
         held = _held_bytes(parameters, new_optimizer, activations)
         count = sum(p.numel() for p in parameters)
         return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))
@@ -86,7 +86,7 @@ def account(
 def _held_bytes(
     parameters: Sequence[Tensor], optimizer: torch.optim.Optimizer, activations: int
 ) -> dict[str, int]:
-    """The bytes of a step, by what they are for."""
+    """The bytes that a step holds, by what they are for."""
     return {
         "parameters": storage_bytes(parameters),
         "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
@@ -136,7 +136,7 @@ def _faked(
             given = inputs() if callable(inputs) else inputs
             if isinstance(given, Tensor):
                 given = [given]
-            yield model, [mode.from_tensor(x) for x in given]
+            yield model, [mode.from_tensor(x) for x in given]  # real inputs become fake ones
         except DataDependentOutputException as error:
             raise ValueError(
                 f"Something asks for a number ({error.func}), and here tensors have shapes and no "
@@ -144,6 +144,7 @@ def _faked(
                 "is small enough."
             ) from error
         except RuntimeError as error:
+            # torch says this where a module with fake parameters is moved or cast.
             if "Couldn't swap" not in str(error):
                 raise
             raise ValueError(

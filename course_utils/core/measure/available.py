@@ -6,6 +6,7 @@ import torch
 
 from course_utils.core.measure import cgroups
 
+# What torch's errors say on Linux, on Windows, and on a GPU.
 WORDS = re.compile(r"can't allocate memory|not enough memory|out of memory")
 
 
@@ -13,6 +14,7 @@ def free_bytes(device: str = "cpu") -> int:
     """Bytes that can still be allocated; on a CPU, as far as a container's limit allows it."""
     if torch.device(device).type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
+        # torch keeps what was freed, for tensors to come.
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + cached
     _, free = cgroups.memory_bytes()
@@ -32,6 +34,7 @@ def memory_ran_out(error: BaseException) -> str:
         return ""
     if isinstance(error, MemoryError) and words:
         return f"Memory ran out: {words.rstrip('.')}."
+    # Such as "Tried to allocate 20.00 GiB", or "you tried to allocate 4000 bytes".
     amount = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
     if not amount:
         return "Memory ran out."

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import psutil
 
-OWN = Path("/proc/self/cgroup")
-MOUNTED = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")  # names the groups that this process is in
+MOUNTED = Path("/sys/fs/cgroup")  # has a folder for each group
 
 
 class Names(NamedTuple):
-    """The names of files in a version of control groups, and of a line in memory.stat."""
+    """How a version of control groups names its files, and a line in its file memory.stat."""
 
     limit: str
     used: str
@@ -53,12 +53,13 @@ def _used_bytes(folder: Path, names: Names) -> int:
 
 
 def _groups() -> Iterator[tuple[Path, Names]]:
-    """This process's control group and those above it, with the names of their files."""
+    """Yield the folder of this process's control group and of each above it, and `Names` for it."""
     with suppress(OSError):  # not Linux
         for line in OWN.read_text().splitlines():
+            # Such as "9:memory:/docker/ab12" in version 1, and "0::/user.slice" in version 2.
             _, controllers, path = line.split(":", 2)
             if controllers and "memory" not in controllers.split(","):
-                continue
+                continue  # version 1 has groups for other resources, too
             if controllers:
                 mounted = MOUNTED / "memory"
                 names = V1

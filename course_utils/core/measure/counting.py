@@ -15,7 +15,8 @@ from course_utils.core.measure import internals
 from course_utils.core.say import Ledger
 
 # Names of operations that multiply and add. An operation with such a name and without a formula is
-# refused, so that a new torch's operations are not counted as 0.
+# refused, so that a new torch's operations are not counted as 0. The parts with ?! or ?<! leave out
+# names that only look alike: gamma, cummax, cummin, dummy, mvlgamma, convert, sqrt, weight, detach.
 _PRODUCT = re.compile(
     r"mm(?!a|ax|in|y)|mv(?!l)|matmul|dot|addr|combination|[cp]dist|euclidean|linear|conv(?!ert)"
     r"|attention|transformer|rnn|lstm|gru|fft"
@@ -90,7 +91,8 @@ def _convolution_backward(
 ) -> int:
     """As many FLOPs as the forward pass for each gradient that is wanted, except the bias's.
 
-    torch's own formula forgets the groups.
+    The arguments are the operation's own, with a shape in place of each tensor. torch's own formula
+    forgets the groups.
     """
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
     by_product = wanted[:2]  # the gradients of x and of w
@@ -100,8 +102,11 @@ def _convolution_backward(
 def _attention(
     q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
 ) -> int:
-    """The FLOPs of two products for each head of the query, also if heads share their keys."""
-    scores = math.prod(q[:3]) * k[2]
+    """The FLOPs of two products for each head of the query, also if heads share their keys.
+
+    q, k and v are shapes: (batch, heads, sequence, width).
+    """
+    scores = math.prod(q[:3]) * k[2]  # one for each query and key
     return 2 * scores * (q[3] + v[3])
 
 
@@ -113,17 +118,21 @@ def _attention_backward(
     *_others: object,
     **_: object,
 ) -> int:
-    """The FLOPs of five products, and not four, because the kernel computes the scores again."""
-    scores = math.prod(q[:3]) * k[2]
+    """The FLOPs of five products, and not four, because the kernel computes the scores again.
+
+    Three of them are as wide as a key, two as a value. q, k and v are shapes, as in `_attention`.
+    """
+    scores = math.prod(q[:3]) * k[2]  # one for each query and key
     return 2 * scores * (3 * q[3] + 2 * v[3])
 
 
-_IN_PLACE = {  # operations that torch's counter does not know, and those that cost the same
+_IN_PLACE = {  # operations without a formula in torch's counter, and those that cost the same
     torch.ops.aten.addmm_: torch.ops.aten.addmm,
     torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm,
 }
 
-# The formula of each operation; ours come before torch's.
+# The formula of each operation. Of several, the first counts, so ours come before torch's.
+# `shape_wrapper` gives a formula the shapes of the tensors.
 _FORMULAS: ChainMap[object, Callable[..., int]] = ChainMap(
     {operation: flop_registry[other] for operation, other in _IN_PLACE.items()},
     dict.fromkeys(internals.ATTENTION, shape_wrapper(_attention)),

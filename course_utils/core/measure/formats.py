@@ -13,6 +13,7 @@ DTYPES = {
     "e5m2": torch.float8_e5m2,
 }
 SMALL_FORMATS = ("tf32", "fp16", "bf16", "e4m3", "e5m2", "e2m1")  # up to 19 bits
+# By the bytes of a number: integers in which every bit pattern can be made.
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -33,5 +34,6 @@ def every_value(fmt: str) -> list[float]:
         return patterns.to(torch.int32).view(torch.float32).double().tolist()
     dtype = DTYPES[fmt]
     bits = 8 * dtype.itemsize
+    # A number that is too large for the integer keeps its bits, and becomes negative.
     patterns = torch.arange(2**bits).to(_INTEGERS[dtype.itemsize])
     return patterns.view(dtype).double().tolist()

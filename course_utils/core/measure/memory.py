@@ -31,8 +31,7 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
         return tensor
 
     with saved_tensors_hooks(pack, _unchanged):
-        result = fn()
-    del result
+        fn()
     return sum(storage.nbytes() for storage in kept - storages(exclude))
 
 
@@ -95,7 +94,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         return kept
 
     def enter_watched(hooks: saved_tensors_hooks) -> None:
-        around = internals.innermost_hooks(True)
+        around = internals.innermost_hooks(True)  # (pack, unpack), or None
         if around and isinstance(around[0], _Watched):
             hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
         enter(hooks)
@@ -113,8 +112,8 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
 class Held:
     """Adds up the storages that are held, each from when it is added until it is freed.
 
-    `over_time` has the bytes each time that a storage is added or freed. The storages of the
-    tensors `before` are not counted.
+    `over_time` has 0, and then the bytes held each time that a storage is added or freed. The
+    storages of the tensors `before` are not counted.
     """
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
@@ -123,6 +122,7 @@ class Held:
 
     @property
     def now(self) -> int:
+        """The bytes that are held now."""
         return self.over_time[-1]
 
     def add(self, made: set[Storage]) -> None:
@@ -139,10 +139,12 @@ class Held:
 
 
 def _unchanged(tensor: torch.Tensor) -> torch.Tensor:
+    """A hook that keeps, or gives back, the tensor itself."""
     return tensor
 
 
 def storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
+    """The distinct storages behind tensors."""
     return {tensor.untyped_storage() for tensor in tensors}
 
 

@@ -23,8 +23,8 @@ class _Written(NamedTuple):
     """An operation that has run. What is freed after it is known only when the next one begins."""
 
     name: str
-    before: int
-    during: int
+    before: int  # the bytes that are held before the operation runs
+    during: int  # the bytes that are held while the operation runs
 
 
 class Watch(internals.Mode):
@@ -45,7 +45,7 @@ class Watch(internals.Mode):
         self.held = Held()
         self.held.add(storages(there))
         self._written: list[_Written] = []
-        self._inside_as_one = False
+        self._inside_as_one = False  # whether a context of `as_one` is open
 
     @property
     def moments(self) -> list[Moment]:
@@ -65,6 +65,7 @@ class Watch(internals.Mode):
         before = self.held.now
         changes_before = len(self.held.over_time)
         yield
+        # Without a change, the most that was held is what was held before.
         within = self.held.over_time[changes_before:]
         self._written.append(_Written(name, before, max([before, *within])))
         self._inside_as_one = False
@@ -88,7 +89,7 @@ class Watch(internals.Mode):
 
 
 def _name(func: Callable[..., object]) -> str:
-    """torch's name for the operation; but for attention the same name on every device."""
+    """torch's name for the operation, or for attention one name in place of each device's own."""
     operation = func.overloadpacket
     if operation in internals.ATTENTION:
         return "scaled_dot_product_attention"
@@ -110,7 +111,7 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     """
     if torch.device(device).type == "cuda":
         torch.cuda.init()  # before that there are no statistics
-        count = "allocated_bytes.all.allocated"
+        count = "allocated_bytes.all.allocated"  # all bytes so far, freed or not
         before = torch.cuda.memory_stats(device)[count]
         fn()
         return torch.cuda.memory_stats(device)[count] - before
@@ -131,7 +132,7 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     8192
     """
     if torch.device(device).type == "cuda":
-        torch.cuda.init()
+        torch.cuda.init()  # before that there are no statistics
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         fn()

@@ -24,8 +24,8 @@ from course_utils.core.say import Number, seconds_text
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # how far the three fastest samples may be apart, as a share
 QUIET_S = 0.15  # how long the machine has to have little else to do, in all
-# At least between two looks at other work: the system counts its cores' work in hundredths of a
-# second.
+# The least time between two looks at other work, because the system counts its cores' work in
+# hundredths of a second.
 SLICE_S = 0.05
 DISTURBING = 0.1  # share of the machine's cores from which on other work counts as a disturbance
 # Times in psutil's list that are no work of a core, or are counted twice: a virtual machine's time
@@ -43,7 +43,7 @@ def samples(
     latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
     if time.perf_counter() < deadline:
         latest = _sample(fn, 1, synchronize)  # warm: counts if it is long enough to be a sample
-    calls = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))
+    calls = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))  # 1e-7: never divide by 0
     if calls == 1:
         taken = [latest]
         sample_s = 0.0  # a long call is begun at any time before the deadline
@@ -90,7 +90,10 @@ class _Sample:
 
 
 def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None]) -> _Sample:
-    """Time `calls` calls as one sample. They wait if the thread has waited once a call or more."""
+    """Time `calls` calls as one sample, whose seconds are those of one call.
+
+    The call waits for something if the thread has waited as often as it was called, or more.
+    """
     synchronize()
     waits_before = _waits()
     wall_begun = time.perf_counter()
@@ -101,7 +104,8 @@ def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None
     cpu_s = time.thread_time() - cpu_begun
     wall_s = time.perf_counter() - wall_begun
     waits = _waits() >= waits_before + calls
-    return _Sample(wall_s / calls, max(cpu_s, 1e-9) / calls, waits)
+    cpu_s = max(cpu_s, 1e-9)  # never 0, because times are divided by each other
+    return _Sample(wall_s / calls, cpu_s / calls, waits)
 
 
 class _Clocks(NamedTuple):
@@ -113,7 +117,8 @@ class _Clocks(NamedTuple):
     def share_since(self, earlier: "_Clocks") -> Number:
         """The share of the machine's cores that other work took since `earlier`."""
         used = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
-        return used / (psutil.cpu_count() or 1)
+        cores = psutil.cpu_count() or 1  # psutil returns None where it cannot count them
+        return used / cores
 
 
 class _OtherWork:
@@ -126,7 +131,8 @@ class _OtherWork:
 
     @staticmethod
     def _now() -> _Clocks:
-        cores = psutil.cpu_times()
+        """The clocks as they are now; work of this process is not among the others'."""
+        cores = psutil.cpu_times()  # seconds of all cores together, by kind
         not_busy_s = sum(getattr(cores, name, 0) for name in NOT_BUSY)
         busy_s = sum(cores) - not_busy_s
         return _Clocks(time.perf_counter(), busy_s - time.process_time())
@@ -160,10 +166,10 @@ def _waits() -> Number:
     """
     if not hasattr(resource, "RUSAGE_THREAD"):  # macOS
         return math.inf
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw  # voluntary context switches
 
 
-_before: list[int] = []  # for each open context, torch's number of threads before it
+_before: list[int] = []  # for each open context, torch's number of threads before the context
 _changing = threading.Lock()
 
 

@@ -14,38 +14,44 @@ from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
 
 AGREEMENT = 0.01  # how far the medians of the first and the second half may be apart, as a share
-QUIET_S = 0.15  # of sampling, at least: the GPU's clock takes a while to rise
+QUIET_S = 0.15  # the least time of sampling, because the GPU's clock takes a while to rise
 LEAST_SAMPLES = 10  # in each half
-BATCH_S = 0.05  # of calls between two looks at the clock
-MOST_CALLS = 100  # in a batch
-SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the next call is queued behind
+BATCH_S = 0.05  # how long the calls between two looks at the clock take
+MOST_CALLS = 100  # between two looks at the clock
+# The least that is overwritten before a call. While the GPU writes so much, the call is queued, so
+# that it begins without a pause.
+SWEEP_BYTES = 256 * 2**20
 
 
 def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
-    """Time each call between two events, with the second-level cache overwritten before."""
+    """Sample until the samples agree, or until the deadline. Progress is counted from `begun`.
+
+    Each call is timed between two events, after the second-level cache was overwritten.
+    """
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
     if time.perf_counter() < deadline:
-        (latest,) = _event_times(fn, sweeper, 1)
+        (latest,) = _event_times(fn, sweeper, 1)  # warm: tells how long a batch takes
     warm = time.perf_counter()
-    samples: list[Number] = []
+    taken: list[Number] = []
     converged = False
     batch = 1
     while time.perf_counter() + batch * latest < deadline and not converged:
-        samples += _event_times(fn, sweeper, batch)
-        latest = samples[-1]
+        taken += _event_times(fn, sweeper, batch)
+        latest = taken[-1]
         long_enough = time.perf_counter() - warm >= QUIET_S
-        converged = long_enough and _halves_agree(samples)
-        batch = max(1, min(MOST_CALLS, int(BATCH_S / max(latest, 1e-6))))
+        converged = long_enough and _halves_agree(taken)
+        calls = int(BATCH_S / max(latest, 1e-6))  # 1e-6: never divide by 0
+        batch = max(1, min(MOST_CALLS, calls))
         yield MeasurementProgress(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
-            f"{len(samples)} samples, the typical {seconds_text(statistics.median(samples))}",
+            f"{len(taken)} samples, the typical {seconds_text(statistics.median(taken))}",
         )
     return Timing(
-        samples=tuple(samples or [latest]),
+        samples=tuple(taken or [latest]),  # there may have been no time for a batch
         statistic="typical",
         converged=converged,
         clock="device events",
@@ -54,7 +60,7 @@ def samples(
 
 
 def _halves_agree(samples: list[Number]) -> bool:
-    """Whether the later half of the samples is neither faster nor slower than the earlier half."""
+    """Whether the medians of the samples' earlier and later half agree. Few samples never do."""
     half = len(samples) // 2
     if half < LEAST_SAMPLES:
         return False
@@ -75,6 +81,6 @@ def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) ->
     torch.cuda.synchronize()
     times = []
     for before, after in zip(befores, afters, strict=True):
-        elapsed_s = before.elapsed_time(after) / 1000
+        elapsed_s = before.elapsed_time(after) / 1000  # torch returns milliseconds
         times.append(max(elapsed_s, 1e-9))
     return times

@@ -29,7 +29,7 @@ def result_of(steps: Steps[Result], on_progress: OnProgress = lambda step: None)
         try:
             on_progress(next(steps))
         except StopIteration as end:
-            return end.value
+            return end.value  # what the generator returned
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Timing:
 
     @property
     def best(self) -> Number:
+        """The fastest sample."""
         return min(self.samples)
 
     @property
@@ -61,7 +62,7 @@ class Timing:
 
     @property
     def spread(self) -> Number:
-        """(typical - best) / best."""
+        """How much longer the typical sample is than the best, as a share of the best."""
         return self.typical / self.best - 1
 
     @property
@@ -72,8 +73,10 @@ class Timing:
     @property
     def doubt(self) -> str:
         """What makes the time doubtful; empty if nothing does."""
-        if self.disturbance or self.converged:
+        if self.disturbance:
             return self.disturbance
+        if self.converged:
+            return ""
         if len(self.samples) > 2:
             return "the samples do not agree"
         if len(self.samples) == 2:

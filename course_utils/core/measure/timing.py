@@ -14,7 +14,8 @@ from course_utils.core.say import Number
 def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
     """Seconds of one call of fn.
 
-    The measurement takes `at_most_s`, and at most one call more. On a CPU torch uses one thread.
+    The measurement takes `at_most_s` seconds, and at most one call more. On a CPU torch uses one
+    thread.
     Other work on a GPU is not noticed: time one thing at a time.
     """
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
