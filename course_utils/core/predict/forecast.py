@@ -13,7 +13,7 @@ from course_utils.core.predict.operations import matmul_seconds
 from course_utils.core.say import Number
 
 Timed = Mapping[tuple[int, int, int], Number]  # seconds by (B, D, K)
-FEWEST = 8  # products, of which half are fitted
+FEWEST = 8  # products that are needed to fit one half and try the other
 
 
 def product_seconds(
@@ -42,7 +42,10 @@ def product_seconds(
 def forecast_errors(
     timed: Timed, machine: Machine, dtype: str, c: Number, e: Number
 ) -> tuple[Number, Number]:
-    """The median of |measured / forecast - 1|, and the worst factor in either direction."""
+    """Return the median of |measured / forecast - 1|, and the worst factor.
+
+    A factor is how many times longer the measurement is than the forecast, or the other way round.
+    """
     _check_number(timed, 1)
     ratios = []
     for (b, d, k), seconds in timed.items():
@@ -59,27 +62,28 @@ def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number,
     The pair with the smallest mean of |ln(measured / forecast)| is returned: by this measure, twice
     as long is as far off as half as long.
     """
-    _check_number(timed, 2)
+    _check_number(timed, 2)  # two products for two numbers, c and e
     roofs = [matmul_seconds(b, d, k, machine, dtype) for b, d, k in timed]
-    times = [*zip(roofs, timed.values(), strict=True)]
+    times = list(zip(roofs, timed.values(), strict=True))
     tried = []
     for percent in range(1, 101):
         e = percent / 100
         rest = statistics.median(seconds - roof / e for roof, seconds in times)
         c = max(0.0, rest)
-        error = statistics.fmean(abs(math.log(seconds / (c + roof / e))) for roof, seconds in times)
+        logs = [math.log(seconds / (c + roof / e)) for roof, seconds in times]
+        error = statistics.fmean(map(abs, logs))
         tried.append((error, c, e))
-    _, c, e = min(tried)
+    _, c, e = min(tried)  # the smallest error
     return c, e
 
 
 def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
-    """One half of the products to fit, the other to try the fit on.
+    """Return two random halves of the products: one to fit, the other to try the fit on.
 
     The same seed gives the same halves.
     """
     _check_number(timed, FEWEST)
-    sizes = sorted(timed)
+    sizes = sorted(timed)  # so that the seed alone decides
     random.Random(seed).shuffle(sizes)
     half = len(sizes) // 2
     fitted = {size: timed[size] for size in sizes[:half]}

@@ -42,13 +42,14 @@ class LayerOperations:
         """
         if weight is None:
             weight = self.weight(inputs * outputs)
+        rows = x.nbytes // (self.dtype_bytes * inputs)
         return self.tape.op(
             "mm",
             (weight, x),
-            x.nbytes // inputs * outputs,
+            self.dtype_bytes * rows * outputs,
             back=("mm", "mm"),
             saves=(weight, x),
-            flops=2 * x.nbytes // self.dtype_bytes * outputs,
+            flops=2 * rows * inputs * outputs,
         )
 
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
@@ -118,7 +119,7 @@ class LayerOperations:
             number_a_row,  # 1 over the standard deviation
             back="native_layer_norm_backward",
             saves=(x,),
-            keeps=slice(1, 3),
+            keeps=slice(1, 3),  # the mean, and 1 over the standard deviation
         )
 
     # Attention.
@@ -130,6 +131,7 @@ class LayerOperations:
         """
         # Attention in single operations hands gradients back head by head, and the matrices have
         # them token by token. The two orders differ if there are several tokens and heads.
+        # Behind rotation, the queries' gradient is in the matrix's order already.
         reorders = not self.config.fused and self.sequence > 1
         splits = reorders and self.shape.heads > 1
         keys_fold = reorders and self.config.batch > 1
@@ -157,11 +159,13 @@ class LayerOperations:
     # Queries and keys are held until both have a new value, as they are in the model.
 
     def both_normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys after their normalisations."""
         new_q = self.head_norm(q, "query norm")
         new_k = self.head_norm(k, "key norm")
         return new_q, new_k
 
     def both_rotated(self, q: Tensor, k: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys with rotary positions."""
         new_q = self.rotated(q, turn, "query")
         new_k = self.rotated(k, turn, "key")
         return new_q, new_k
@@ -169,7 +173,7 @@ class LayerOperations:
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
         """x with rotary positions: each half of the result is made of both halves of x.
 
-        a and b are deleted where the model's expression frees them.
+        The names a and b are deleted where the model's expression frees these tensors.
         """
         tape = self.tape
         tape.where = f"{where}, rotated"
@@ -244,7 +248,7 @@ class LayerOperations:
             (masked,),
             scores_bytes,
             back="_softmax_backward_data",
-            keeps=slice(1),
+            keeps=slice(1),  # the weights
         )
         del masked
         values = self.copied(v) if by_head else v

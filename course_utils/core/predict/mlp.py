@@ -1,4 +1,4 @@
-"""Networks of layers x W, one behind the other."""
+"""Networks whose layers are matrix products, one behind the other: their FLOPs."""
 
 from collections.abc import Sequence
 from itertools import pairwise

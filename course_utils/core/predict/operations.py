@@ -10,7 +10,7 @@ from course_utils.core import accountant, einsums
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
 
-# Formats that the accountant has no name for: they are as large as these.
+# Formats that the accountant has no name for, and the one of its formats that is as large.
 STORED_AS = {"tf32": "fp32", "xf32": "fp32", "e4m3": "fp8", "e5m2": "fp8"}
 DTYPE_BYTES: Mapping[str, Number] = accountant.BYTES | {
     name: accountant.BYTES[other] for name, other in STORED_AS.items()

@@ -30,6 +30,7 @@ def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
     [0.12625, 0.25]
     """
     turn = math.radians(degrees)
+    # How far a step of 1 in both parameters goes along the ravine, and across it.
     along = math.cos(turn) - math.sin(turn)
     across = math.cos(turn) + math.sin(turn)
     curvatures = along**2 + steepness * across**2

@@ -131,7 +131,10 @@ class ForwardPass(LayerOperations):
         return self.norm(x, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
-        """Yield the layers of each segment, and whether the segment is recomputed."""
+        """Yield the layers of each segment, and whether the segment is recomputed.
+
+        Of every other layer, the second is recomputed, the fourth, and so on.
+        """
         recompute = self.config.recompute
         segment = self.config.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
@@ -190,7 +193,7 @@ class ForwardPass(LayerOperations):
             (logits,),
             logits.nbytes,
             back="_log_softmax_backward_data",
-            keeps=slice(1),
+            keeps=slice(1),  # the logarithms
             part=LOGITS,
         )
         return self.tape.op(
@@ -200,7 +203,7 @@ class ForwardPass(LayerOperations):
             FP32_BYTES,  # the number of tokens, by which it was divided
             back="nll_loss_backward",
             saves=(logs,),
-            keeps=slice(1, 2),
+            keeps=slice(1, 2),  # the number of tokens
             part=LOGITS,
         )
 
@@ -226,11 +229,13 @@ class ForwardPass(LayerOperations):
         back = [PASS] * len(losses)
         stacked = tape.op("stack", losses, FP32_BYTES * len(losses), back=back, part=LOGITS)
         loss_sum = tape.one("sum", FP32_BYTES, reads=stacked.nbytes, part=LOGITS)
+        # In the backward pass, the sum only hands its gradient on, so it has no node of its own.
         total = Tensor(loss_sum, FP32_BYTES, stacked.node)
         del stacked
         return tape.op("div", (total,), FP32_BYTES, back="div", part=LOGITS)
 
     def _loss_of_piece(self, x: Tensor) -> Tensor:
+        """The cross-entropy of the tokens of one piece."""
         return self.cross_entropy(self.in_fp32(self.logits(x)))
 
     def _loss_in_place(self, logits: Tensor) -> Tensor:
@@ -245,7 +250,7 @@ class ForwardPass(LayerOperations):
             FP32_BYTES * self.tokens,
             back="cross_entropy_backward",
             saves=(logits,),
-            keeps=slice(1, 2),
+            keeps=slice(1, 2),  # the number for each row
             over=True,
             part=LOGITS,
         )
@@ -264,8 +269,9 @@ class ForwardPass(LayerOperations):
             self.output.nbytes,
             x.nbytes,
             back="linear_cross_entropy_backward",
-            keeps=slice(1, 3),
+            keeps=slice(1, 3),  # the two gradients
             over=True,
+            # For each weight and token: 2 forward, and 2 for each of the two gradients.
             flops=6 * self.tokens * self.output.nbytes // self.dtype_bytes,
             flops_back=0,
         )

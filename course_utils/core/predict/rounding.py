@@ -38,7 +38,7 @@ def rounding_edges(fmt: str) -> Edges:
         )
     beyond = f.max + floats.spacing(f.max, fmt) / 2
     if not floats.overflows(beyond, fmt):  # in E4M3 the largest number is the even neighbour
-        beyond = math.nextafter(beyond, math.inf)
+        beyond = math.nextafter(beyond, math.inf)  # the next larger fp64
     half_gap = f.smallest_subnormal / 2
     return Edges(half_gap, f.smallest_normal - half_gap, beyond)
 
@@ -50,6 +50,8 @@ def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
     range(16, 38)
     """
     edges = rounding_edges(fmt)
+    # `zero_to` itself becomes zero, so the least power lifts `smallest` above it. `beyond_from` is
+    # too large itself, so the range ends at the first power that lifts `largest` there.
     least = math.floor(math.log2(edges.zero_to) - smallest) + 1
     end = math.ceil(math.log2(edges.beyond_from) - largest)
     return range(least, end)

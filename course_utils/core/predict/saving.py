@@ -30,7 +30,7 @@ def daly_seconds(save_s: Number, failure_s: Number) -> Number:
     _check_times(save_s=save_s, failure_s=failure_s)
     if save_s >= 2 * failure_s:
         return failure_s
-    x = math.sqrt(save_s / (2 * failure_s))
+    x = math.sqrt(save_s / (2 * failure_s))  # √(C / 2M)
     correction = 1 + x / 3 + x * x / 9
     return young_seconds(save_s, failure_s) * correction - save_s
 
@@ -58,6 +58,7 @@ def wasted_share(
     restarts = restart_s / failure_s  # expected failures during one restart
     if restarts + failures > 700:  # e to that is beyond a float: nothing is ever finished
         return 1.0
+    # expm1(x) is e^x - 1, and almost x where x is small: so for 0 the factor is 1.
     slowdown = math.expm1(failures) / failures if failures else 1
     taken_s = math.exp(restarts) * work_s * slowdown
     return 1 - interval_s / taken_s

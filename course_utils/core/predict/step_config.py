@@ -17,7 +17,10 @@ FUSED_LOSSES: tuple[FusedLoss, ...] = (False, True, "with output")
 
 @dataclass(frozen=True)
 class StepConfig:
-    """The sizes of a step, and how its forward pass, loss and backward pass compute."""
+    """The sizes of a step, and how its forward pass, loss and backward pass compute.
+
+    The docstring of `timeline` explains each field.
+    """
 
     model: Shape
     batch: int
@@ -58,5 +61,6 @@ class StepConfig:
 
 
 def _check_way(name: str, way: bool | str, ways: tuple[bool | str, ...]) -> None:
+    """Raise a ValueError if the option `name` is none of `ways`."""
     if way not in ways:
         raise ValueError(f"For {name} there are {', '.join(map(str, ways))}; got {way!r}.")

@@ -1,4 +1,4 @@
-"""What a tape holds: storages, tensors and parameters; and what it writes down: operations."""
+"""What a tape holds, which is storages, tensors and parameters, and the operations on it."""
 
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ class Storage:
         held[part] += nbytes
 
     def __del__(self) -> None:
+        """Stop counting the bytes: nothing refers to this storage any more."""
         self.held[self.part] -= self.nbytes
 
     def keep_as(self, part: int) -> None:
@@ -78,7 +79,7 @@ class Parameter:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
         self.uses = 0  # how many uses have not added a gradient yet
-        self.gradients: list[Storage | None] = [None]
+        self.gradients: list[Storage | None] = [None]  # one, in a list as the tape's nodes have
 
 
 class Tensor(NamedTuple):
@@ -86,7 +87,7 @@ class Tensor(NamedTuple):
 
     storage: Storage | None
     nbytes: int
-    node: object = None  # a Node of the tape
+    node: object = None  # a Node of the tape; None without a gradient, or in a frame's second run
     place: int = 0
 
 

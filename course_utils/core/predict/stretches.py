@@ -41,7 +41,7 @@ class Stretch(NamedTuple):
         added = self.shift(turn)
         layers_up = self.layer + turn * self.layers
         if layers_up == 0 and not any(added):
-            yield from self.rows
+            yield from self.rows  # they need no change
             return
         for name, where, phase, layer, flops, moved, during, after in self.rows:
             if layer is not None:
@@ -58,7 +58,7 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     layers repeats in the forward pass (stretch 1) and in the backward pass (stretch 3).
     """
     layers = config.model.layers
-    skipped = max(layers // config.unit - 3, 0)  # units for which the second one stands
+    skipped = max(layers // config.unit - 3, 0)  # three units are run, the second for all others
     rows = operations(config, layers - skipped * config.unit)
     if skipped == 0:
         return (Stretch(rows, times=1, start=Held(), grows=Held(), layer=0, layers=0),)
@@ -67,15 +67,17 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     start = Held()
     layer = 0
     for first, end in pairwise(_borders(rows, config.unit)):
-        repeats = len(found) % 2 == 1
+        repeats = len(found) % 2 == 1  # stretches 1 and 3
         if not repeats:
-            found.append(Stretch(rows[first:end], 1, start, Held(), layer, 0))
+            once = rows[first:end]
+            found.append(Stretch(once, times=1, start=start, grows=Held(), layer=layer, layers=0))
             continue
+        # What one repetition leaves held beyond what was held before.
         grows = Held._make(map(sub, rows[end - 1].after, rows[first - 1].after))
-        layers_up = config.unit if len(found) == 1 else -config.unit
+        layers_up = config.unit if len(found) == 1 else -config.unit  # forward, or backward
         stretch = Stretch(rows[first:end], 1 + skipped, start, grows, layer, layers_up)
         found.append(stretch)
-        start = stretch.shift(skipped)
+        start = stretch.shift(skipped)  # what follows comes after the last repetition
         layer += skipped * layers_up
     return tuple(found)
 

@@ -22,7 +22,7 @@ from course_utils.core.predict.storages import (
     Tensor,
 )
 
-NO_RESULT = slice(0)
+NO_RESULT = slice(0)  # for `keeps`, which slices an operation's results
 
 
 class Node:
@@ -70,7 +70,8 @@ class Frame:
         self.run = run
         self.keeps_products = keeps_products
         self.products_seen = 0  # how many products have run in this run
-        self.kept: list[list[Storage]] = []  # results that the first run keeps for the second
+        # Results that the first run keeps for the second, one list for each operation.
+        self.kept: list[list[Storage]] = []
         self.nodes = 0  # how many nodes save something
         self.saved: list[tuple] | None = None  # what each of these saves; None until the second run
 
@@ -101,7 +102,7 @@ class Frame:
         if self.saved is None:
             self._run_again()
         saved = self.saved[number]
-        self.saved[number] = ()
+        self.saved[number] = ()  # the frame holds it no longer
         return saved
 
     def _run_again(self) -> None:
@@ -113,7 +114,7 @@ class Frame:
         self.saved = []
         tape.again = self
         tape.phase = "recompute"
-        with suppress(_StoppedEarly):
+        with suppress(_StoppedEarly):  # raised once all is saved
             self.run()
         tape.again = None
         tape.phase = phase
@@ -287,16 +288,16 @@ class Tape:
         A parameter's gradient is cast to the gradients' dtype.
         """
         given = node.gradients
-        node.gradients = None
+        node.gradients = None  # from here on, only names in this method hold them
         gradients = [given[0]] * len(node.edges)  # what PASS hands on
         recomputed = node.frame.saved_by(node.number) if node.frame else ()
         for place, back in enumerate(node.back):
-            if back is PASS:
+            if back is PASS:  # the edge has its gradient already
                 continue
             name, makes, reads, flops, part = back
             results = self.run(name, *makes, reads=reads, flops=flops, part=part)
-            if not makes:
-                results = node.saved[: len(node.edges)]  # which were written over
+            if not makes:  # the gradients were written over what was saved
+                results = node.saved[: len(node.edges)]
             # An operation for all edges is the only one of its node, at place 0.
             for number, storage in enumerate(results, place):
                 gradients[number] = storage
@@ -325,7 +326,7 @@ class Tape:
         del earlier, gradient
         if isinstance(to, Parameter):
             to.uses -= 1
-            if to.uses == 0:
+            if to.uses == 0:  # the gradient is complete
                 self._accumulate(to)
 
     def _cast(self, gradient: Storage, parameter: Parameter) -> Storage:

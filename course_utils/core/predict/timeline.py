@@ -17,7 +17,8 @@ from course_utils.core.predict.training import optimizer_of, recipe_named, split
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
-# Outside the layers, the places in the backward pass at which the output has no gradient yet.
+# What `Operation.where` is in the backward pass, outside the layers, as long as the output has no
+# gradient yet.
 LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 
@@ -56,7 +57,7 @@ class Timeline:
 
     @property
     def peak(self) -> int:
-        """The most bytes that are held."""
+        """The most bytes that are held at one time."""
         return self.fullest.during.total
 
     @cached_property
@@ -82,8 +83,8 @@ class Timeline:
         for stretch in stretches(self.config):
             for operation in stretch.at(0):
                 if operation.phase == "loss":
-                    last = operation
-        return last.after.total
+                    last_of_loss = operation  # the backward pass follows
+        return last_of_loss.after.total
 
     @cached_property
     def state(self) -> Ledger:
@@ -101,7 +102,7 @@ class Timeline:
     def _before_step(self) -> Held:
         """What a machine holds before the step, but with whole gradients.
 
-        `held_by` takes the machine's share of the gradients, once those of the step are added.
+        Once the step's gradients are added, `held_by` replaces all by the machine's share.
         """
         gradients = 0
         if self.config.accumulate:
@@ -144,10 +145,13 @@ class Timeline:
         return operation._replace(during=during, after=after)
 
     def held_by(self, operation: Operation, held: Held) -> Held:
-        """What one machine holds, if `held` is what a stretch says, with whole gradients."""
+        """What one machine holds during or after `operation`.
+
+        `held` is what the operation's stretch has for it, with whole gradients.
+        """
         if self.machines == 1 or operation.phase == "optimizer":
             return held
-        *parts, _ = held
+        *parts, _ = held  # the last part is what is gathered, 0 so far
         parts[GRADIENTS] = self._share_of_gradients(held.gradients)
         return Held(*parts, gathered=self._gathered_bytes(operation))
 
@@ -183,11 +187,11 @@ def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
     `outside` is the place of an operation outside the layers, and None for one inside a layer.
     """
     of_a_layer = model.parameters_of_a_layer
-    numbers = model.parameters - model.layers * of_a_layer
+    numbers = model.parameters - model.layers * of_a_layer  # weights outside the layers
     if outside is None:
-        numbers += min(2, model.layers) * of_a_layer
+        numbers += min(2, model.layers) * of_a_layer  # weights of this layer and of the next
     if outside is None and back:
-        numbers += of_a_layer
+        numbers += of_a_layer  # this layer's gradients
     if back and outside == "last norm":  # its own gradient is still to come
         numbers += model.parameters_by_part["output"]
     elif back and outside not in LOSS:

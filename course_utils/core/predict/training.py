@@ -14,7 +14,7 @@ from course_utils.core.predict.operations import check_sizes, dtype_bytes
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger, Number
 
-GPUS_A_PRODUCT = 8  # that share each product, over NVLink
+GPUS_A_PRODUCT = 8  # how many GPUs share each product, over NVLink
 LINK_BYTES_PER_SEC = 450e9  # of NVLink 4, in each direction
 STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
@@ -108,7 +108,7 @@ def days_by_part(
     shortest = {part: days_a_second * seconds for part, seconds in least_s.items()}
     longest = {part: days_a_second * seconds for part, seconds in most_s.items()}
 
-    in_steps = longest["FLOPs at the peak"] / step_mfu
+    in_steps = longest["FLOPs at the peak"] / step_mfu  # days of all steps, without pauses
     shortest["the rest of a step"] = in_steps - sum(shortest.values())
     shortest["pauses"] = 0
     longest["the rest of a step"] = in_steps - sum(longest.values())
@@ -123,11 +123,14 @@ def _seconds_by_part(
     peak = machine.peak("bf16")
     step = shape.training_flops(1, shape.context, fused=True)
     scores_again = step["scores again"]
-    needed = step.total - scores_again
+    needed = step.total - scores_again  # FLOPs that the mathematics asks for
+    # Attention's FLOPs: forward, and twice as many backward.
     attention = 3 * shape.forward_flops(1, shape.context)["attention"]
     products = needed - attention
     in_kernel = (attention + scores_again) / 2  # without the pairs that look ahead
+    # Once forward, and twice backward.
     passed_bytes = 3 * _passed_numbers(shape) * _layers_bytes(shape)
+    # Each part is what it takes beyond the parts before.
     return {
         "FLOPs at the peak": needed / peak,
         "products below the peak": products * (1 / products_share - 1) / peak,
@@ -139,6 +142,7 @@ def _seconds_by_part(
 def _sending_seconds(shape: Shape) -> Number:
     """The seconds of sending for one sequence, added up over the GPUs that share its products."""
     sums = 4  # in a layer: two forward, two backward
+    # In a ring of N GPUs, a sum of one number is sent 2 (N - 1) times.
     sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
     return sent_numbers * _layers_bytes(shape) / LINK_BYTES_PER_SEC
 
@@ -153,12 +157,12 @@ def _passed_numbers(shape: Shape) -> int:
 
     The operations between the products are fused as far as they can be.
     """
-    numbers = 8 * shape.width  # additions and normalisations
+    numbers = 8 * shape.width  # four tensors for each of two additions with their normalisations
     if shape.rotary:
-        numbers += 2 * (shape.width + shape.kv_width)
+        numbers += 2 * (shape.width + shape.kv_width)  # queries and keys, read and written
     if shape.gated:
-        return numbers + 3 * shape.inner
-    return numbers + 2 * shape.inner
+        return numbers + 3 * shape.inner  # the gate and up are read, their product is written
+    return numbers + 2 * shape.inner  # up is read, its activation is written
 
 
 def _check_shares(name: str, *shares: Number) -> None:
@@ -228,12 +232,13 @@ VARIANTS = {
     # The optimizer needs the master's gradients in fp32. Both copies are held until they are freed.
     "bf16+master adamw, gradients twice": ("bf16+master adamw", {"gradients": ("bf16", "fp32")}),
 }
-COUNT_NO_STEPS = ("sgd", "momentum")
+COUNT_NO_STEPS = ("sgd", "momentum")  # all other optimizers count their steps
 
 
 def _recipe(name: str) -> Recipe:
     """The recipe of that name: the accountant's own, or one of VARIANTS."""
-    base, differing = VARIANTS.get(name, (name, {}))
+    unchanged = (name, {})
+    base, differing = VARIANTS.get(name, unchanged)
     dtypes = {**accountant.recipe(base), **differing}
     return Recipe(dtypes, counts_steps=optimizer_of(name) not in COUNT_NO_STEPS)
 
@@ -318,9 +323,9 @@ def largest_model(
 ) -> Number:
     """The number of parameters that fit, if nothing is left for activations.
 
-    It is the memory / the bytes that the recipe keeps for one parameter. If `sharded`, all machines
-    hold one state together; otherwise each holds a whole state; with a `stage` of ZeRO, each holds
-    all of what the stage does not split.
+    The number is the memory / the bytes that the recipe keeps for one parameter. If `sharded`, all
+    machines hold one state together; otherwise each holds a whole state; with a `stage` of ZeRO,
+    each holds all of what the stage does not split.
 
     >>> from course_utils.core.datasheets import MACHINES
     >>> h100 = MACHINES["H100 SXM"]
@@ -331,7 +336,7 @@ def largest_model(
     """
     check_count(count)
     if stage is None:
-        stage = 3 if sharded else 0
+        stage = 3 if sharded else 0  # 3 splits everything, 0 nothing
     by_part = recipe_named(recipe).bytes_by_part
     split = sum(by_part[part] for part in split_in(stage))
     on_every_machine = by_part.total - split

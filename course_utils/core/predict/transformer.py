@@ -40,7 +40,7 @@ class Shape(Model):
                 "Rotary positions turn pairs of numbers, so a head's width has to be even; "
                 f"{self.query_width} / {self.heads} = {self.head_width} is not."
             )
-        possible_vectors = (1,) if self.rms_norm else (1, 2)
+        possible_vectors = (1,) if self.rms_norm else (1, 2)  # a weight, or a weight and a bias
         if self.norm_vectors not in possible_vectors:
             raise ValueError(
                 "RMSNorm has one vector, a weight; LayerNorm has that one, or a bias as well, two. "
@@ -118,20 +118,21 @@ class Shape(Model):
         layer = len(accountant.matrices(self)) + len(self.biases)
         layer += 2 * self.norm_vectors
         if self.head_norms:
-            layer += 2
+            layer += 2  # one for the queries, one for the keys
         around = 1 + self.norm_vectors  # the embedding, and the last normalisation
         if self.learned_positions:
             around += 1
         if not self.tied:
-            around += 1
+            around += 1  # the output's own matrix
         return self.layers * layer + around
 
     # FLOPs.
 
     def forward_flops(self, batch: int, sequence: int) -> Ledger:
-        """Two FLOPs for each weight and token, and attention's two products in each layer.
+        """FLOPs by part: two for each weight and token, and attention's two products a layer.
 
-        What the accountant's total has beyond the weights' FLOPs is attention.
+        The accountant gives the total only. What its total has beyond the weights' FLOPs is
+        attention.
         """
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
@@ -149,18 +150,17 @@ class Shape(Model):
     ) -> Ledger:
         """The FLOPs of a step: forward, and backward with twice as many.
 
-        With `recompute`, the layers' forward runs once more.
-
-        A fused attention's backward pass computes the scores again, because they are not stored.
+        With `recompute`, the layers' forward runs once more. The backward pass of `fused` attention
+        computes the scores again, because they are not stored.
         """
-        if isinstance(recompute, str):
+        if isinstance(recompute, str):  # such as "every other layer", which `timeline` knows
             raise ValueError(
                 f"FLOPs are predicted where every layer is recomputed or none; got {recompute!r}."
             )
         forward = self.forward_flops(batch, sequence)
         ledger = {"forward": forward.total, "backward": 2 * forward.total}
         if fused:
-            ledger["scores again"] = forward["attention"] // 2
+            ledger["scores again"] = forward["attention"] // 2  # one of attention's two products
         if recompute:
             ledger["recompute"] = forward["matrices"] + forward["attention"]
         return Ledger(ledger, unit="FLOPs")
@@ -211,7 +211,10 @@ class Shape(Model):
     def _kept_in_layer(self, sequence: int, number_bytes: int, fused: bool) -> dict[str, int]:
         """The bytes that a layer keeps for one token, not counting its normalisations."""
         queries_to_result = 2 * self.query_width + 2 * self.kv_width
-        row_of_scores = max(number_bytes, FP32_BYTES) if fused else sequence * number_bytes
+        if fused:  # one number in place of the row, in fp32 or more
+            row_of_scores = max(number_bytes, FP32_BYTES)
+        else:
+            row_of_scores = sequence * number_bytes
         inside = 4 * self.inner if self.gated else 2 * self.inner
         return {
             "attention": queries_to_result * number_bytes,
@@ -245,7 +248,7 @@ class Shape(Model):
             return number_bytes * width + 2 * number_bytes
         if fused:
             return number_bytes * width  # the input
-        wide = max(number_bytes, FP32_BYTES)
+        wide = max(number_bytes, FP32_BYTES)  # single operations compute in fp32 or more
         return 2 * wide * width + wide  # the input, the normalised numbers, and 1 / RMS
 
 
@@ -284,7 +287,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
 ) -> Shape:
     """A transformer's shape, from its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
 
-    Llama's shape has the other options. `qkv_biases` gives biases to query, key and value alone.
+    In Llama's shape, each switch is the other way round. `qkv_biases`: query, key and value alone.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters
