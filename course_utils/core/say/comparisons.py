@@ -101,7 +101,7 @@ class Comparison(_Shown):
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
-        # This is how a frozen dataclass sets a field of its own.
+        # This is how a frozen dataclass sets a field of its own. The unit may be a ledger's.
         object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
@@ -111,7 +111,11 @@ class Comparison(_Shown):
             object.__setattr__(self, "guess", {first: self.guess})
 
     def _common_unit(self) -> str:
-        """The unit of both sides. ValueError if they have different ones."""
+        """The unit of the comparison or of a ledger in it; empty if none has one.
+
+        ValueError if there are different ones.
+        """
+        # A mapping that is no ledger has no unit.
         units = {getattr(side, "unit", "") for side in (self, self.predicted, self.measured)}
         units.discard("")
         if len(units) > 1:
@@ -120,8 +124,8 @@ class Comparison(_Shown):
 
     @property
     def guesses(self) -> list[Guess]:
-        """The reader's numbers, each with the measured one; what is no number is left out."""
-        _, kind = self.heads
+        """The reader's guesses, each with what was measured. What is no number is left out."""
+        _, kind = self.heads  # such as "measured"
         found = []
         for item, guess in self._by_item().items():
             if item in self.measured and plain(guess) is not None:
@@ -165,7 +169,8 @@ class Comparison(_Shown):
             measured = self.measured[item]
             row = [item]
             if guesses:
-                row.append(short(number_text(guesses[item])) if item in guesses else "")
+                guessed = short(number_text(guesses[item])) if item in guesses else ""
+                row.append(guessed)
             row.append(number_text(predicted, self.digits))
             row.append(number_text(measured, self.digits))
             row.append(_ratio_text(measured, predicted, self.digits))
@@ -202,6 +207,7 @@ class Choice(_Shown):
         return []
 
     def _below(self) -> str:
+        """A sentence on the guess, or on what can be chosen; empty if nothing was guessed yet."""
         if is_open(self.guess):
             return ""
         if self.guesses:
@@ -250,6 +256,7 @@ def side_by_side(
 
 
 def _cell(value: Number | str, digits: int | None) -> str:
+    """The text of a cell: words as they are, a number as `number_text` writes it."""
     return value if isinstance(value, str) else number_text(value, digits)
 
 
@@ -276,7 +283,9 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     if measured == predicted:
         return "1 exactly"
     off = measured / predicted - 1
-    return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
+    if abs(off) < 5e-4:  # closer to 1 than four digits can show
+        return f"1 {off:+.1e}"
+    return f"{1 + off:.4g}"
 
 
 def _text_table(rows: list[list[str]]) -> str:
@@ -292,6 +301,7 @@ def _text_table(rows: list[list[str]]) -> str:
 
 
 def _html_table(rows: list[list[str]]) -> str:
+    """The rows as HTML: the first row is the head."""
     head, *body = rows
     lines = [_html_row(head, "th")]
     lines += [_html_row(row, "td") for row in body]
@@ -299,6 +309,7 @@ def _html_table(rows: list[list[str]]) -> str:
 
 
 def _html_row(row: list[str], tag: str) -> str:
+    """A row as HTML, whose cells have the tag "th" or "td"."""
     cells = []
     for cell in row:
         cell_tag = tag if cell else "td"  # an empty cell is no heading

@@ -11,8 +11,8 @@ from course_utils.core.say.wording import Number, number_text, times_text
 class Guess:
     """What was asked, what the reader guessed, and what was measured: numbers, or options in words.
 
-    `kind` says how the third was found: it was "measured", "reported" or "calculated". If `digits`
-    is set, a guess is right if it agrees with the third in that many significant digits.
+    `kind` is "measured", "reported" or "calculated", by how the value `measured` was found. If
+    `digits` is set, a guess is right if it agrees with `measured` in that many significant digits.
     """
 
     asked: str
@@ -56,9 +56,9 @@ class Guess:
 
     @property
     def is_near(self) -> bool:
-        """Whether the guess is off by less than 0.5 %, and what was measured need not be exact.
+        """Whether the guess is off by less than 0.5 %, and need not be exact.
 
-        A whole number below a million has to be guessed exactly.
+        It has to be exact if what was measured is a whole number below a million.
 
         >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
         (True, False)
@@ -110,7 +110,7 @@ class Guess:
 
     @property
     def _ratio(self) -> float:
-        """The guess divided by what was measured; 0 if there is no such ratio."""
+        """The guess divided by what was measured; 0 if that is no finite number above 0."""
         try:
             ratio = self.said / self.measured
         except (TypeError, ZeroDivisionError, OverflowError):
@@ -119,7 +119,7 @@ class Guess:
 
 
 def is_open(guess: object) -> bool:
-    """Whether the reader has not guessed yet."""
+    """Whether the reader has not guessed yet. In a notebook, `...` stands for a guess to come."""
     return guess is ... or guess is None
 
 
@@ -145,4 +145,5 @@ def brief(guess: object) -> str:
 
 
 def short(words: str) -> str:
+    """The words, or the beginning of them if they are longer than 40 characters."""
     return words if len(words) <= 40 else f"{words[:30]} …"

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 
 Number = int | float
+# In full below this number; from here on, with an exponent.
+_IN_FULL_BELOW = 10**15
 
 
 def count_text(n: int, of: str) -> str:
@@ -14,7 +16,7 @@ def count_text(n: int, of: str) -> str:
     """
     if n == 1:
         return f"{n:,} {of}"
-    if n < 10**15:
+    if n < _IN_FULL_BELOW:
         return f"{n:,} {of}s"
     return f"{n:.3g} {of}s"
 
@@ -40,7 +42,8 @@ def times_text(ratio: Number) -> str:
     ('15.8 times', '13,400,000 times', '1.00003 times')
     """
     apart = abs(ratio - 1)
-    if 0 < apart < 0.005:
+    if 0 < apart < 0.005:  # three digits would be those of 1
+        # As many digits as it takes to reach the first one in which the ratio differs from 1.
         digits = 1 - math.floor(math.log10(apart))
         return f"{ratio:.{digits}g} times"
     return f"{three_digits(ratio)} times"
@@ -52,7 +55,7 @@ def three_digits(n: Number) -> str:
     >>> three_digits(1.2345), three_digits(13_400_000.4), three_digits(2e300)
     ('1.23', '13,400,000', '2e+300')
     """
-    if 99.95 <= abs(n) < 10**15:
+    if 99.95 <= abs(n) < _IN_FULL_BELOW:  # from 99.95 on, three digits have no decimals
         return f"{n:,.0f}"
     return f"{n:.3g}"
 
@@ -65,7 +68,7 @@ def number_text(n: Number, digits: int | None = None) -> str:
     >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
     ('2,415,919,104', '0.0265123', '1.0')
     """
-    if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:
+    if isinstance(n, float) and n.is_integer() and abs(n) < _IN_FULL_BELOW:
         n = int(n)
     if isinstance(n, int):
         return f"{n:,}"
@@ -76,6 +79,7 @@ def number_text(n: Number, digits: int | None = None) -> str:
 
 def with_digits(n: Number, digits: int) -> str:
     """The number with that many significant digits, trailing zeros included."""
+    # The # keeps trailing zeros, and also a point behind a whole number.
     return f"{n:#.{digits}g}".removesuffix(".")
 
 
