@@ -26,16 +26,18 @@ BYTES = {
     "int8": 1,
     "bool": 1,
 }
-OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adamw": 2}  # that it keeps for each parameter
-SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}  # ZeRO's stage
-LOGIT_BYTES = 12  # the loss holds three fp32 tensors of the logits' shape
+# How many numbers an optimizer keeps for each parameter.
+OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adamw": 2}
+# The first stage of ZeRO that shards each part.
+SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}
+LOGIT_BYTES = 12  # for each logit, the loss holds three fp32 numbers
 SECONDS_PER_DAY = 86_400
 # Llama 3's 405B lost 419 times in 54 days on 16,384 H100s: arXiv 2407.21783, section 3.3.4.
 GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419
-SAVE_S = 60  # assumed
-RESTART_S = 300  # assumed
+SAVE_S = 60  # seconds that one save takes: assumed
+RESTART_S = 300  # seconds from a failure until the run goes on: assumed
 PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
-LONGEST = 8192  # tokens of a sequence, where nobody says another number: assumed
+LONGEST = 8192  # tokens of a sequence, unless --sequence gives another number: assumed
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ class Model:
 
 
 def tensor_bytes(shape, dtype):
-    """Numbers × bytes of a number."""
+    """Bytes of a tensor: how many numbers its shape has, times the bytes of one number."""
     return math.prod(shape) * BYTES[dtype]
 
 
 def storage_bytes(tensors):
-    """The bytes of these tensors' storages: each once, and whole, however many tensors share it."""
+    """Bytes of the storages behind tensors. A storage that several tensors share counts once."""
     sizes = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
@@ -76,7 +78,7 @@ def storage_bytes(tensors):
 
 
 def matrices(m):
-    """The matrices of one layer: name → (inputs, outputs)."""
+    """The shape of each matrix of one layer, by its name: (inputs, outputs)."""
     queries = m.heads * m.head_width
     keys = m.kv_heads * m.head_width
     shapes = {
@@ -93,10 +95,10 @@ def matrices(m):
 
 
 def parameters(m):
-    """Matrices, biases and normalisations of L layers; the embeddings; the last normalisation."""
+    """How many parameters the model has: its layers, its embeddings, its last normalisation."""
     shapes = matrices(m)
     norm = m.norm_vectors * m.width
-    layer = 2 * norm
+    layer = 2 * norm  # one before attention, one before the feed-forward
     for inputs, outputs in shapes.values():
         layer += inputs * outputs
     for name in m.biases:
@@ -105,7 +107,7 @@ def parameters(m):
     if m.head_norms:
         layer += 2 * m.head_width  # one vector for the queries, one for the keys
 
-    rows = m.vocabulary
+    rows = m.vocabulary  # of the embedding; each row is as wide as the model
     if not m.tied:
         rows += m.vocabulary  # the output has a matrix of its own
     if m.learned_positions:
@@ -114,30 +116,33 @@ def parameters(m):
 
 
 def forward_flops(m, batch, sequence):
-    """2 for each weight and token; and for each head, two products with S × S scores."""
+    """FLOPs of a forward pass: 2 for each weight and token, and two products for each head.
+
+    The two products are queries × keys and scores × values, with S × S scores for each sequence.
+    """
     tokens = batch * sequence
     weights = sum(inputs * outputs for inputs, outputs in matrices(m).values())
     scores = 2 * tokens * sequence * m.heads * m.head_width  # queries × keys
-    sums = 2 * tokens * sequence * m.heads * m.head_width  # scores × values
+    sums = 2 * tokens * sequence * m.heads * m.head_width  # scores × values: weighted sums
     layer = 2 * tokens * weights + scores + sums
     logits = 2 * tokens * m.width * m.vocabulary
     return m.layers * layer + logits
 
 
 def days(flops, gpus, peak, share):
-    """FLOPs over the FLOP/s that all GPUs reach together."""
+    """The days that FLOPs take on GPUs, each of which reaches that share of its peak FLOP/s."""
     seconds = flops / (gpus * peak * share)
     return seconds / SECONDS_PER_DAY
 
 
 def layer_bytes(m, batch, sequence, dtype):
-    """What autograd keeps of one layer between the forward and the backward pass."""
+    """Bytes that autograd keeps of one layer between the forward and the backward pass."""
     queries = m.heads * m.head_width
     keys = m.kv_heads * m.head_width
-    normalisations = 2 * (m.width + m.width)  # of each, the input and the result
+    normalisations = 2 * (m.width + m.width)  # two, each with its input and its result
     attention = queries + keys + keys + queries  # queries, keys, values, and the result
     if m.head_norms:
-        attention += queries + keys  # before they are normalised
+        attention += queries + keys  # the queries and keys before they are normalised
     if m.gated:
         feed_forward = 4 * m.inner  # the gate, its activation, up, and the product
     else:
@@ -145,30 +150,36 @@ def layer_bytes(m, batch, sequence, dtype):
 
     tokens = batch * sequence
     numbers = tokens * (normalisations + attention + feed_forward)
-    row_sums = tokens * m.heads  # of the scores: fused attention keeps them in fp32
+    row_sums = tokens * m.heads  # one for each row of scores: fused attention keeps it in fp32
     return numbers * BYTES[dtype] + row_sums * BYTES["fp32"]
 
 
 def state_bytes(numbers, recipe, gpus, stage):
-    """Bytes of each part on each GPU. What the stage shards is split evenly, rounded up."""
-    shard = (numbers + gpus - 1) // gpus
+    """Bytes of each part of the state on each GPU, with that many numbers of parameters.
+
+    `recipe` has the dtypes of each part, as the function `recipe` returns them. What ZeRO's stage
+    shards is split evenly.
+    """
+    shard = (numbers + gpus - 1) // gpus  # rounded up
     held = {}
     for part, dtypes in recipe.items():
         bytes_each = sum(BYTES[dtype] for dtype in dtypes)
-        sharded = stage >= SHARDED_FROM[part]
-        held[part] = bytes_each * (shard if sharded else numbers)
+        if stage >= SHARDED_FROM[part]:
+            held[part] = bytes_each * shard
+        else:
+            held[part] = bytes_each * numbers
     return held
 
 
 def recipe(name):
-    """The dtypes of each part of the state, from the recipe's name.
+    """The dtypes of each part of the state, by the part: one for each number that the part keeps.
 
-    Such names are "fp32 adamw", "bf16+master adamw" or "bf16+master adamw, fp32 gradients".
+    Names of recipes are "fp32 adamw", "bf16+master adamw" or "bf16+master adamw, fp32 gradients".
     """
     formats_and_optimizer, _, gradients = name.partition(", ")
     formats, optimizer = formats_and_optimizer.split()
-    dtype, _, master = formats.partition("+")
-    state_dtype = "fp32" if master else dtype
+    dtype, _, master = formats.partition("+")  # `master` is "master" or empty
+    state_dtype = "fp32" if master else dtype  # of what the optimizer keeps
     return {
         "parameters": (dtype,),
         "gradients": ("fp32",) if gradients else (dtype,),
@@ -178,7 +189,10 @@ def recipe(name):
 
 
 def interval(save_s, failure_s):
-    """Young's rule: the seconds between two saves at which saving costs as much as lost work."""
+    """Young's rule: the seconds between two saves at which saving costs as much as lost work.
+
+    A save takes `save_s`, and `failure_s` is the mean time between failures.
+    """
     return math.sqrt(2 * save_s * failure_s)
 
 
@@ -194,7 +208,10 @@ def lost_share(interval_s, save_s, failure_s, restart_s):
 
 
 def step_bytes(m, batch, sequence, dtype, recomputed):
-    """What a step adds to the state at the loss. `moments` says whether that is the most."""
+    """Bytes that a step adds to the state while it computes the loss.
+
+    `moments` has these bytes beside those of other moments, one of which may have more.
+    """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)  # between two layers
     whole_layers = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype)
     inputs = recomputed * hidden  # all that is kept of a recomputed layer
@@ -204,20 +221,21 @@ def step_bytes(m, batch, sequence, dtype, recomputed):
 
 
 def step_flops(m, batch, sequence, recomputed):
-    """Forward, a backward of twice that, and the recomputed layers forward a second time.
+    """FLOPs of a step: forward, backward, which has twice as many, and what is recomputed.
 
-    That second time leaves a layer's last product out, because no gradient needs its result.
+    A recomputed layer runs forward a second time, but without its last product, because no
+    gradient needs the product's result.
     """
     tokens = batch * sequence
     forward = forward_flops(m, batch, sequence)
     logits = 2 * tokens * m.width * m.vocabulary
-    layer = (forward - logits) // m.layers
+    layer = (forward - logits) // m.layers  # forward FLOPs of one layer
     last_product = 2 * tokens * m.inner * m.width
     return 3 * forward + recomputed * (layer - last_product)
 
 
-# When a step is fullest. The loss need not be that moment, if the vocabulary is small or the
-# sequence short: going backward, gradients of whole matrices are made.
+# When a step is fullest. If the vocabulary is small or the sequence short, it may be later than at
+# the loss, because the backward pass makes gradients of whole matrices.
 
 AT_LOSS = "the loss"
 AT_OUTPUT = "the output's gradient"
@@ -227,7 +245,7 @@ AT_POSITIONS = "the positions' gradient"
 
 
 def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds at each moment that can be its fullest, by the moment's name.
+    """Bytes that a step adds at each moment that can be its fullest, by the moment's name.
 
     The gradients of an earlier batch are in memory meanwhile. So the gradient of a whole matrix
     is made first, and then added to the earlier one. What an optimizer copies in its own step,
@@ -243,7 +261,8 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
     if m.learned_positions:
         added[AT_POSITIONS] = position_gradient_bytes(m, batch, sequence, dtype, gradient_dtype)
     if m.tied:
-        # The output's gradient waits until the embedding's is added to it.
+        # The output's gradient waits until the embedding's is added to it. At the embedding,
+        # `embedding_gradient_bytes` has counted it.
         waiting = tensor_bytes((m.vocabulary, m.width), gradient_dtype)
         for moment in (IN_LAYER, AT_POSITIONS):
             if moment in added:
@@ -252,7 +271,7 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
 
 
 def output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds to the state while the output matrix gets its gradient.
+    """Bytes that a step adds to the state while the output matrix gets its gradient.
 
     No layer has gone backward yet, so all layers still keep what they need.
     """
@@ -260,11 +279,12 @@ def output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     logits = tensor_bytes((batch, sequence, m.vocabulary), dtype)
     matrix = (m.vocabulary, m.width)
     kept = kept_bytes(m, batch, sequence, dtype, recomputed)
-    last_norm = 2 * hidden  # its input, and its result or the gradient of that
-    made = tensor_bytes(matrix, dtype)
+    last_norm = 2 * hidden  # its input, and its result or the result's gradient
+    gradient = tensor_bytes(matrix, dtype)
+    # Beside the matrix's gradient there are first other gradients, later its copy in another dtype.
     while_made = logits + hidden  # the gradients of the logits and of the norm's result
     while_cast = cast_bytes(matrix, dtype, gradient_dtype)
-    return kept + last_norm + made + max(while_made, while_cast)
+    return kept + last_norm + gradient + max(while_made, while_cast)
 
 
 def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
@@ -275,59 +295,61 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     inside = tensor_bytes((batch, sequence, m.inner), dtype)
     down = (m.inner, m.width)
-    while_made = inside  # the gradient of what goes into `down`
+    input_gradient = inside  # of what goes into `down`
     while_cast = cast_bytes(down, dtype, gradient_dtype)
     if recomputed < m.layers:
-        # That gradient is still there. In a recomputed layer it takes the place of what goes into
-        # `down`, which is free by then, and so adds nothing.
-        while_cast += inside
-    most = tensor_bytes(down, dtype) + max(while_made, while_cast)
+        # The last layer is not recomputed, and the input's gradient is still there. In a recomputed
+        # layer it takes the place of `down`'s input, which is free by then, and so adds nothing.
+        while_cast += input_gradient
+    most = tensor_bytes(down, dtype) + max(input_gradient, while_cast)
     if m.gated:
-        both_factors = 2 * inside  # each has a gradient
-        most = max(most, both_factors)
+        # `down` is done: its input, gate × up, has given its place to its gradient. What is added
+        # now is a gradient of the gate and one of up.
+        factors = 2 * inside
+        most = max(most, factors)
 
     recomputed_before = min(recomputed, m.layers - 1)  # layers of which only the input is there
     return kept_bytes(m, batch, sequence, dtype, recomputed_before) + hidden + most
 
 
 def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
-    """What a step adds while the embedding gets its gradient: nothing else is kept any more."""
+    """Bytes that a step adds while the embedding gets its gradient. No layer keeps anything now."""
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     matrix = (m.vocabulary, m.width)
     made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)
     if not m.tied:
         return hidden + made
     gradient = tensor_bytes(matrix, gradient_dtype)
-    while_made = gradient + hidden + made  # beside the output's gradient
+    while_made = gradient + hidden + made  # `gradient` is the output's, which waits
     while_added = 3 * gradient  # the output's, the embedding's, and their sum
     return max(while_made, while_added)
 
 
 def position_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
-    """What a step adds while learned positions get their gradient."""
+    """Bytes that a step adds while learned positions get their gradient."""
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
-    used = tensor_bytes((sequence, m.width), dtype)  # summed over the batch
+    used = tensor_bytes((sequence, m.width), dtype)  # gradient of the used rows, over the batch
     matrix = (m.context, m.width)
     made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)
     return hidden + used + made
 
 
 def kept_bytes(m, batch, sequence, dtype, recomputed):
-    """What all layers keep: of a recomputed one, its input alone."""
+    """Bytes that all layers keep for the backward pass; a recomputed one keeps its input alone."""
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     whole = m.layers - recomputed
     return whole * layer_bytes(m, batch, sequence, dtype) + recomputed * hidden
 
 
 def cast_bytes(shape, dtype, gradient_dtype):
-    """A gradient that was made in one format is copied, if gradients are kept in another."""
+    """Bytes of a gradient's copy in `gradient_dtype`; 0 if it was made in that dtype already."""
     if gradient_dtype == dtype:
         return 0
     return tensor_bytes(shape, gradient_dtype)
 
 
 def refuse_narrow(m):
-    """Raise a sentence if the fullest moment may be one that `moments` does not know."""
+    """Raise a ValueError if the fullest moment may be one that `moments` leaves out."""
     queries = m.heads * m.head_width
     if m.inner < m.width or 3 * m.inner < 4 * queries:
         raise ValueError(
@@ -347,6 +369,7 @@ def gathered_bytes(m, dtype, gpus, stage, moment):
     """
     if gpus == 1 or stage < SHARDED_FROM["parameters"]:
         return 0
+    # What one more layer adds is one layer.
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
     around_the_layers = parameters(m) - m.layers * layer
     whole = around_the_layers
@@ -364,20 +387,21 @@ def gathered_bytes(m, dtype, gpus, stage, moment):
 
 
 def rest_bytes(m, batch, sequence, dtype):
-    """The small things, at most: none of the terms counts them.
+    """Bytes, at most, of the small things that none of the terms counts.
 
-    They are the angles of the positions, LayerNorm's statistics, a step counter for each tensor
-    of parameters, and a few lone numbers.
+    The small things are the angles of the positions, LayerNorm's statistics, a step counter for
+    each tensor of parameters, and a few lone numbers.
     """
     norms = 4 * m.layers + 1  # two in a layer, two more for its heads, and the last one
     rest = 0
     if not m.learned_positions:
         rest += tensor_bytes((sequence, m.head_width), dtype)
-    if m.norm_vectors == 2:
+    if m.norm_vectors == 2:  # LayerNorm: two statistics for each token
         rest += tensor_bytes((batch, sequence, 2, norms), dtype)
+    # The 3 are the embedding, the output and the positions.
     tensors = m.layers * (len(matrices(m)) + len(m.biases)) + norms * m.norm_vectors + 3
     counters = tensors * BYTES["fp32"]
-    lone_numbers = 4 * BYTES["fp32"]
+    lone_numbers = 4 * BYTES["fp32"]  # room for four, such as the loss
     return rest + counters + lone_numbers
 
 
@@ -389,7 +413,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
 
     The gradients of an earlier batch are in memory during the whole step, as when gradients are
     accumulated. A step that is a batch of its own has them at its end alone, so its forward and
-    backward pass never hold more than this says. The optimizer's own step can, if it copies
+    backward pass never hold more than the account. The optimizer's own step can, if it copies
     gradients: in fp32, for a master, 4 bytes for each number.
     """
     if sequence is None:
@@ -407,8 +431,8 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
 
 
 def memory_lines(m, gpus, parts, stage, batch, sequence, recomputed):
-    """What one GPU holds at the fullest moment of a step."""
-    (dtype,) = parts["parameters"]
+    """The account's lines on what one GPU holds at the fullest moment of a step."""
+    (dtype,) = parts["parameters"]  # a recipe has one number for each of these
     (gradient_dtype,) = parts["gradients"]
     state = state_bytes(parameters(m), parts, gpus, stage)
     added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
@@ -426,8 +450,9 @@ def memory_lines(m, gpus, parts, stage, batch, sequence, recomputed):
 
 
 def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
-    """The FLOPs and the days of the whole run, and what failures take of it."""
-    flops = step_flops(m, 1, sequence, recomputed) * tokens / sequence
+    """The account's lines on the whole run: its FLOPs, its days, and what failures take of them."""
+    flops_of_a_sequence = step_flops(m, 1, sequence, recomputed)
+    flops = flops_of_a_sequence * tokens / sequence
     failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus
     save_every_s = interval(SAVE_S, failure_s)
     lost = lost_share(save_every_s, SAVE_S, failure_s, RESTART_S)
@@ -435,12 +460,12 @@ def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
         "FLOPs": flops,
         "days without saves and failures": days(flops, gpus, peak, share),
         "seconds between two saves": save_every_s,
-        "share that is lost, at most": min(lost, 1.0),
+        "share that is lost, at most": min(lost, 1.0),  # the bound `lost` can be above 1
     }
 
 
 def refuse_impossible_run(gpus, tokens, stage, memory, peak, share):
-    """Raise a sentence on what no run can have."""
+    """Raise a ValueError on the first input that no run can have."""
     refuse_unless_positive("gpus", gpus)
     refuse_unless_positive("tokens", tokens)
     refuse_unless_positive("memory", memory)
@@ -453,7 +478,7 @@ def refuse_impossible_run(gpus, tokens, stage, memory, peak, share):
 
 
 def refuse_impossible_step(m, batch, sequence, recomputed):
-    """Raise a sentence on what no step of this model can have."""
+    """Raise a ValueError on the first input that no step of this model can have."""
     refuse_unless_positive("batch", batch)
     refuse_unless_positive("sequence", sequence)
     if sequence > m.context:
@@ -468,12 +493,13 @@ def refuse_impossible_step(m, batch, sequence, recomputed):
 
 
 def refuse_unless_positive(name, value):
+    """Raise a ValueError if the value is 0 or less, infinite, or NaN."""
     if not 0 < value < math.inf:
         raise ValueError(f"{name} is a number above 0; got {value!r}.")
 
 
 def refuse_other_peak(parts, peak):
-    """Raise a sentence if nobody has said the peak of a format that has another than 16 bits."""
+    """Raise a ValueError if the peak is the default, of 16 bits, and the recipe's dtype is not."""
     (dtype,) = parts["parameters"]
     if peak == PEAK and BYTES[dtype] != 2:
         raise ValueError(
@@ -482,11 +508,12 @@ def refuse_other_peak(parts, peak):
         )
 
 
-FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")  # that a recipe can name
+# What a recipe's name can begin with.
+FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")
 
 
 def known_recipe(name):
-    """The recipe of that name, or a sentence on which names there are."""
+    """What `recipe` returns for that name. ValueError, with the known names, for another one."""
     formats_and_optimizer, comma, gradients = name.partition(", ")
     formats, _, optimizer = formats_and_optimizer.partition(" ")
     known = formats in FORMATS and optimizer in OPTIMIZER_NUMBERS
@@ -502,7 +529,7 @@ def known_recipe(name):
 
 # The shape of a published model, from its config.json.
 
-GPT2_NAMES = {
+GPT2_NAMES = {  # GPT-2's own names for fields, and what the other models call them
     "n_layer": "num_hidden_layers",
     "n_embd": "hidden_size",
     "n_head": "num_attention_heads",
@@ -529,13 +556,13 @@ NOT_COUNTED = (  # a field with such a word in its name changes the account
     "cross_attention",
     "mlp_bias",
     "qk_norm",
-    "nextn",
+    "nextn",  # as in num_nextn_predict_layers
     "pruned",
 )
 
 
 def model_from(config):
-    """The shape that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
+    """The model that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
     kind = kind_of(config)
     fields = dict(DEFAULTS[kind])
     for name, value in config.items():
@@ -545,17 +572,18 @@ def model_from(config):
     is_gpt2 = kind == "gpt2"
     width = size_in(fields, "hidden_size")
     heads = size_in(fields, "num_attention_heads")
-    if fields.get("head_dim") is None:
+    if fields.get("head_dim") is None:  # then it is hidden_size / num_attention_heads
         refuse_no_multiple("hidden_size", width, "num_attention_heads", heads)
     kv_heads = size_in(fields, "num_key_value_heads", heads)
     refuse_no_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
+    default_inner = 4 * width if is_gpt2 else None  # None: a config has to give its own
     return Model(
         layers=size_in(fields, "num_hidden_layers"),
         width=width,
         heads=heads,
         kv_heads=kv_heads,
         head_width=size_in(fields, "head_dim", width // heads),
-        inner=size_in(fields, "intermediate_size", 4 * width if is_gpt2 else None),
+        inner=size_in(fields, "intermediate_size", default_inner),
         vocabulary=size_in(fields, "vocab_size"),
         context=context_in(fields),
         gated=not is_gpt2,
@@ -568,7 +596,7 @@ def model_from(config):
 
 
 def kind_of(config):
-    """The config's model_type, or a sentence on which types this program reads."""
+    """The config's model_type. ValueError, with the known types, for another one."""
     if not isinstance(config, dict):
         raise ValueError(
             f"A config.json holds one object, in {{ }}; this one holds a {type(config).__name__}."
@@ -581,8 +609,9 @@ def kind_of(config):
 
 
 def context_in(fields):
-    """The most tokens of a sequence: as many as positions, or as the window of attention has."""
+    """The most tokens of a sequence: all positions, or attention's window if it is shorter."""
     context = size_in(fields, "max_position_embeddings")
+    # A model without this field, such as Mistral, always uses the window that it has.
     if not fields.get("use_sliding_window", True):
         return context
     window = size_in(fields, "sliding_window", context)
@@ -590,7 +619,7 @@ def context_in(fields):
 
 
 def biases_in(kind, fields):
-    """The matrices that have a bias."""
+    """The names of the matrices that have a bias."""
     if kind == "gpt2":
         return ("query", "key", "value", "out", "up", "down")
     if kind == "qwen2":
@@ -601,7 +630,10 @@ def biases_in(kind, fields):
 
 
 def size_in(fields, name, otherwise=None):
-    """The field of that name, a whole number from 1 up; `otherwise` where the config has none."""
+    """The field of that name, or `otherwise` where the config has none.
+
+    ValueError if there is neither, or if the field is no whole number from 1 up.
+    """
     value = fields.get(name)
     if value is None:
         value = otherwise
@@ -613,12 +645,13 @@ def size_in(fields, name, otherwise=None):
 
 
 def refuse_no_multiple(name, value, divisor_name, divisor):
+    """Raise a ValueError if the value is no multiple of the divisor."""
     if value % divisor:
         raise ValueError(f"{name} {value:,} is no multiple of {divisor_name}, {divisor:,}.")
 
 
 def refuse_unknown(kind, fields):
-    """Raise a sentence on a field whose effect on the account this program does not know."""
+    """Raise a ValueError on a field whose effect on the account this program cannot count."""
     for name, value in fields.items():
         if value and any(word in name for word in NOT_COUNTED):
             raise ValueError(
@@ -636,68 +669,71 @@ def refuse_unknown(kind, fields):
         )
 
 
-# What can be asked in a terminal.
+# The command line.
 
 
 def parser():
-    ask = argparse.ArgumentParser(
+    """The parser of the command line, with all options."""
+    options = argparse.ArgumentParser(
         description="What training a transformer takes: bytes, FLOPs and days.",
         epilog=f"A save takes {SAVE_S} s, and a restart {RESTART_S} s: assumed.",
     )
-    ask.add_argument("config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3")
-    ask.add_argument("--gpus", type=int, default=8, help="GPUs (default: %(default)s)")
-    ask.add_argument(
+    options.add_argument(
+        "config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3"
+    )
+    options.add_argument("--gpus", type=int, default=8, help="GPUs (default: %(default)s)")
+    options.add_argument(
         "--tokens", type=float, default=15e12, help="tokens to train on (default: %(default).4g)"
     )
-    ask.add_argument(
+    options.add_argument(
         "--recipe",
         default="bf16+master adamw",
         help="the formats of each part, and the optimizer (default: %(default)s)",
     )
-    ask.add_argument(
+    options.add_argument(
         "--stage",
         type=int,
         default=3,
         help="of ZeRO: 3 shards everything, 0 nothing (default: %(default)s)",
     )
-    ask.add_argument(
+    options.add_argument(
         "--batch",
         type=int,
         default=1,
         help="sequences on each GPU at a time (default: %(default)s)",
     )
-    ask.add_argument(
+    options.add_argument(
         "--sequence",
         type=int,
         help=f"tokens of a sequence (default: the model's context, at most {LONGEST})",
     )
-    ask.add_argument(
+    options.add_argument(
         "--recomputed",
         type=int,
         default=0,
         help="layers that are recomputed (default: %(default)s)",
     )
-    ask.add_argument(
+    options.add_argument(
         "--memory", type=float, default=80e9, help="bytes of a GPU (default: %(default).4g)"
     )
-    ask.add_argument(
+    options.add_argument(
         "--peak",
         type=float,
         default=PEAK,
         help="dense FLOP/s of a GPU in the recipe's format (default: %(default).4g, "
         "an H100's in 16 bits)",
     )
-    ask.add_argument(
+    options.add_argument(
         "--share",
         type=float,
         default=0.4,
         help="of the peak that the counted FLOPs reach (default: %(default)s, assumed)",
     )
-    return ask
+    return options
 
 
 def config_in(path):
-    """What the file at `path` says; ValueError with a sentence if it cannot be read as JSON."""
+    """The value in the JSON file at `path`. ValueError, with the reason, if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
@@ -712,6 +748,7 @@ def config_in(path):
 
 
 def written(value):
+    """The text of a value: a whole number in full, any other number with five digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -720,8 +757,9 @@ def written(value):
 
 
 def main():
-    ask = parser()
-    asked = ask.parse_args()
+    """Print the account, a line for each item; exit with a sentence if an input is impossible."""
+    command_line = parser()
+    asked = command_line.parse_args()
     try:
         lines = account(
             model_from(config_in(asked.config)),
@@ -737,9 +775,9 @@ def main():
             share=asked.share,
         )
     except ValueError as error:
-        ask.error(str(error))
+        command_line.error(str(error))  # prints the sentence and exits
     except OverflowError:
-        ask.error("A size of this model, or of this run, is too large to count with.")
+        command_line.error("A size of this model, or of this run, is too large to count with.")
     for name, value in lines.items():
         print(f"{name:<34}{written(value):>26}")
 

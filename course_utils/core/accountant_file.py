@@ -26,12 +26,14 @@ TERMS = (  # in the order of the notebooks
     "interval",
     "lost_share",
 )
-MARK = "# the course's, until yours is right"  # readers' files have it: never change it
+# Readers' files have this text, so it must never change.
+MARK = "# the course's, until yours is right"
 
 
 def ours() -> str:
     """The course's version as a workspace gets it: the first line of each term ends in the mark."""
     text = OURS.read_text(encoding="utf-8")
+    # A first line is such as "def days(flops, gpus, peak, share):".
     first_line = rf"^(def (?:{'|'.join(TERMS)})\(.*:)$"
     return re.sub(first_line, rf"\1  {MARK}", text, flags=re.MULTILINE)
 
@@ -39,12 +41,12 @@ def ours() -> str:
 def program_text(path: Path) -> str:
     """The text of the file. ValueError, with the reason, if it cannot be read or is no Python."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        statements(text)
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        statements(text)  # raises an error if the text is no Python
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # such as a folder
-        why = getattr(error, "strerror", None)
+        why = getattr(error, "strerror", None)  # only an OSError has one
         raise ValueError(why or "it cannot be read as Python") from error
     return text
 
@@ -53,14 +55,15 @@ def statements(text: str) -> dict[str, str]:
     """Each statement's text, with the blank lines and comments above it, by what it defines.
 
     An assignment is known by its left side, and a statement that defines nothing by its own text.
-    What stands behind the last statement is under "".
+    A name that is defined twice has " again" behind it the second time. The text behind the last
+    statement is under "".
     """
     lines = text.split("\n")
     found = {}
     begin = 0
     for node in ast.parse(text).body:
         name = getattr(node, "name", None)
-        if not name:
+        if not name:  # no function and no class
             name, _, _ = ast.unparse(node).partition("= ")
         while name in found:
             name += " again"
@@ -72,7 +75,7 @@ def statements(text: str) -> dict[str, str]:
 
 
 def theirs(text: str) -> list[str]:
-    """The names of the terms that the reader has written: those without the course's mark."""
+    """The names of the terms that the reader has written: those that lack the course's mark."""
     written = statements(text)
     return [name for name in TERMS if name in written and MARK not in written[name]]
 
@@ -90,6 +93,6 @@ def with_term(text: str, name: str, function: str) -> str:
     comments_above = former[: begins.start()]
     written[name] = comments_above + function
     result = "\n".join(written.values())
-    if name not in theirs(result):
+    if name not in theirs(result):  # the text `function` defines another name
         raise ValueError(f"write it as def {name}(...)")
     return result
