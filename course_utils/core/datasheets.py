@@ -32,7 +32,7 @@ class Machine:
     achieved_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
     achieved_bytes_per_sec: Number | None = None
     achieved_source: str = ""
-    has_data_sheet: bool = True
+    has_data_sheet: bool = True  # False: the peaks were measured, and nobody promised them
 
     def peak(self, dtype: str) -> Number:
         """The dense peak for that dtype. ValueError, with the sheet's dtypes, if it has none."""
@@ -43,12 +43,18 @@ class Machine:
 
 
 def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
-    """FLOP/s by dtype, of the rates of that kind: "dense", "sparse" or "searched"."""
+    """FLOP/s by dtype, from the TFLOP/s that an entry of the table has under `kind`.
+
+    `kind` is "dense", "sparse" or "searched".
+    """
     return {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
 
 
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
-    """The machine of an entry of the table, which is in TFLOP/s and GB as data sheets are."""
+    """The machine of an entry of the table, which has TFLOP/s and GB, as data sheets have.
+
+    `searched_by` names the source of the rates that somebody searched for.
+    """
     return Machine(
         name,
         _rates(printed, "dense"),
@@ -81,7 +87,9 @@ def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
     The name alone is not enough, because GPUs of one name come with memories of several sizes.
     """
     for name, printed in _TABLE.items():
+        # torch reports some percent more or less: 84.9e9 bytes for an H100 of 80 GB.
         same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15
+        # `printed["torch_name"]` is a pattern, such as "V100-SXM2-32GB$".
         if same_memory and re.search(printed["torch_name"], torch_name):
             return MACHINES[name]
     return None

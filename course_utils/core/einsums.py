@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-LONGEST = 400  # characters
+LONGEST = 400  # characters of a pattern
 MOST_OPERANDS = 12  # whose orders are compared; each operand more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
 LETTERS = string.ascii_letters
@@ -34,6 +34,7 @@ class Einsum:
     @property
     def names(self) -> Names:
         """Every dimension once, in order of appearance."""
+        # A dictionary has each key once, and keeps their order.
         return tuple(dict.fromkeys(itertools.chain(*self.operands)))
 
     @property
@@ -78,7 +79,7 @@ class Einsum:
     @property
     def equation(self) -> str:
         """The pattern in torch.einsum's notation, where a dimension is one letter."""
-        letters = dict(zip(self.names, LETTERS, strict=False))
+        letters = dict(zip(self.names, LETTERS, strict=False))  # some letters are left over
 
         def spelled(names: Names) -> str:
             return "".join(letters[name] for name in names)
@@ -117,6 +118,7 @@ def parsed(pattern: str) -> Einsum:
     output = _names(pattern, arrow + len("->"), len(pattern))
     for name, at in output.items():
         if name not in known:
+            # A long name may be several short ones that were typed without spaces.
             hint = " Put spaces between the names." if len(name) > 1 else ""
             raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
     return Einsum(tuple(tuple(operand) for operand in operands), tuple(output))
@@ -133,9 +135,9 @@ def _arrow(pattern: str) -> int:
         end = len(pattern)
         what = "the -> is missing, and behind it what the result keeps"
         raise _mistake(pattern, end, end, what, example)
-    second = pattern.find("->", arrow + 2)
+    second = pattern.find("->", arrow + len("->"))
     if second >= 0:
-        raise _mistake(pattern, second, second + 2, "a second ->", example)
+        raise _mistake(pattern, second, second + len("->"), "a second ->", example)
     comma = pattern.find(",", arrow)
     if comma >= 0:
         raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
@@ -168,7 +170,7 @@ def _names(pattern: str, start: int, end: int) -> dict[str, int]:
 
 
 def _why_no_name(name: str) -> str:
-    """Why this piece of a pattern does not name a dimension."""
+    """A clause on why this piece of a pattern does not name a dimension."""
     if name.startswith("."):
         return "here every dimension needs a name, so no dots"
     if name in ("(", ")"):
@@ -203,6 +205,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
     indent = ""
 
     def indexed(tensor: str, names: Names) -> str:
+        """An element in Python, such as A[i, k]; for a tensor without dimensions, A."""
         if not names:
             return tensor
         return f"{tensor}[{', '.join(spelled[name] for name in names)}]"
@@ -210,7 +213,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
     for name in einsum.output:
         lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
         indent += "    "
-    outside = indent
+    outside = indent  # of what stands around the loops over summed dimensions
     lines.append(f"{outside}total = 0")
     for name in einsum.summed:
         lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
@@ -230,6 +233,7 @@ def _spelled(einsum: Einsum) -> dict[str, str]:
 
 
 def operand_name(place: int) -> str:
+    """The operand's letter: A for place 0. After Z, it is operand_26."""
     if place < len(string.ascii_uppercase):
         return string.ascii_uppercase[place]
     return f"operand_{place}"
@@ -240,7 +244,7 @@ def operand_name(place: int) -> str:
 
 @dataclass(frozen=True)
 class Order:
-    """One way to multiply all operands in pairs."""
+    """One way to multiply all operands, two at a time, and its cost."""
 
     tree: Tree  # which operands and products are multiplied with each other
     flops: int
@@ -253,6 +257,7 @@ class Order:
 
 
 def _tree_text(tree: Tree) -> str:
+    """The tree with brackets: ((A B) C)."""
     if isinstance(tree, int):
         return operand_name(tree)
     first, second = tree
@@ -280,14 +285,14 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def orders_of(group: int) -> list[Order]:
-        """The orders in which the operands of a group can be multiplied with each other."""
+        """The orders of multiplying the operands of a group, whose bits `_Groups` explains."""
         if group.bit_count() == 1:
-            place = group.bit_length() - 1
-            return [Order(place, 0, 0)]
+            place = group.bit_length() - 1  # the number of the group's only bit
+            return [Order(place, flops=0, largest=0)]
         found = []
         elements = groups.volume(groups.kept(group))
         for half in _halves(group):
-            others = group ^ half
+            others = group ^ half  # the operands of the group that are not in the half
             pair_flops = groups.pair_flops(half, others)
             for first, second in itertools.product(orders_of(half), orders_of(others)):
                 tree = (first.tree, second.tree)
@@ -297,7 +302,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
 
-    everyone = (1 << operands) - 1
+    everyone = (1 << operands) - 1  # one bit for each operand
     return orders_of(everyone)
 
 
@@ -307,14 +312,14 @@ class _Groups:
     def __init__(self, einsum: Einsum, sizes: Mapping[str, int]) -> None:
         self.einsum = einsum
         self.sizes = sizes
-        self.kept = cache(self._kept)
+        self.kept = cache(self._kept)  # many orders have the same groups
 
     def _kept(self, group: int) -> frozenset[str]:
         """The dimensions of a group's product that the result or an operand outside needs."""
         inside = set()
         needed_outside = {*self.einsum.output}
         for n, names in enumerate(self.einsum.operands):
-            is_inside = group >> n & 1
+            is_inside = group >> n & 1  # bit n of the group
             if is_inside:
                 inside.update(names)
             else:
@@ -340,8 +345,9 @@ class _Groups:
 def _halves(group: int) -> Iterator[int]:
     """Yield each way to split a group in two, as the half that has the group's first operand."""
     first = group & -group  # the lowest bit
+    # `(n - 1) & group` is the next number below n that has only bits of the group.
     half = (group - 1) & group
     while half:
         if half & first:
             yield half
-        half = (half - 1) & group  # the next smaller number that has only bits of the group
+        half = (half - 1) & group

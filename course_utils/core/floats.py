@@ -61,7 +61,8 @@ class Format:
             special = 1
         else:
             special = 0
-        return 2 ** (self.bits - 1) - 1 - special
+        all_ones = 2 ** (self.bits - 1) - 1  # in all bits but the sign
+        return all_ones - special
 
     @property
     def nan_bits(self) -> int | None:
@@ -77,7 +78,7 @@ class Format:
     def max(self) -> float:
         """The largest finite number."""
         exponent, steps = self.largest
-        return math.ldexp(steps, exponent - self.fraction_bits)
+        return math.ldexp(steps, exponent - self.fraction_bits)  # steps * 2^(...)
 
     @cached_property
     def largest(self) -> tuple[int, int]:
@@ -157,7 +158,7 @@ def kind(bits: int, fmt: str) -> str:
 
 
 def _kind(f: Format, exponent: int, fraction: int) -> str:
-    """What a pattern with these two fields is, as in `kind`."""
+    """What a pattern with these two fields is, in the words of `kind`."""
     without_sign = exponent << f.fraction_bits | fraction
     if without_sign > f.max_bits:
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
@@ -225,7 +226,8 @@ def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) ->
         return f.max_bits + 1  # infinity, and NaN in E4M3
     if steps < 2**f.fraction_bits:  # subnormal, or zero: the exponent field is 0
         return steps
-    return (exponent + f.bias) << f.fraction_bits | (steps - 2**f.fraction_bits)
+    fraction = steps - 2**f.fraction_bits  # without the leading one
+    return (exponent + f.bias) << f.fraction_bits | fraction
 
 
 def _rounded(magnitude: float | Fraction, f: Format) -> tuple[int, int]:
@@ -235,13 +237,13 @@ def _rounded(magnitude: float | Fraction, f: Format) -> tuple[int, int]:
     """
     if magnitude == math.inf:
         exponent, _ = f.largest
-        return exponent + 1, 0
+        return exponent + 1, 0  # beyond the largest number, and no more has to be known
     magnitude = Fraction(magnitude)
     exponent = max(_floor_log2(magnitude), f.min_exponent)  # the subnormals share the smallest one
     step = Fraction(2) ** (exponent - f.fraction_bits)
     steps = round(magnitude / step)  # Python rounds a tie to the even neighbour, as IEEE does
     if steps == 2 ** (f.fraction_bits + 1):  # rounded up to the next power of two
-        return exponent + 1, steps // 2
+        return exponent + 1, steps // 2  # the same number, with a leading one
     return exponent, steps
 
 
@@ -249,6 +251,7 @@ def _floor_log2(magnitude: Fraction) -> int:
     """The largest e with 2^e <= magnitude; for zero, less than any exponent in use."""
     if magnitude == 0:
         return -(10**6)
+    # The magnitude lies between 2^(e - 1) and 2^(e + 1), so the answer is e or e - 1.
     e = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     return e if magnitude >= Fraction(2) ** e else e - 1
 
@@ -262,6 +265,7 @@ def _exact(x: Real) -> float | Fraction:
         )
     if isinstance(x, Rational):
         return Fraction(int(x.numerator), int(x.denominator))
+    # As a float, zero keeps its sign; infinity and NaN are no fractions.
     if isinstance(x, float) or x == 0 or not math.isfinite(x):
         return float(x)
     numerator, denominator = x.as_integer_ratio()  # x may be wider than a float
@@ -316,12 +320,13 @@ def formula(bits: int, fmt: str) -> str:
         case "NaN":
             return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
         case "infinity":
-            return f"exponent field {exponent}, fraction field 0: {'-' * sign}infinity"
+            minus = "-" if sign else ""
+            return f"exponent field {exponent}, fraction field 0: {minus}infinity"
         case "normal":
             significand = 1 + fraction / 2**f.fraction_bits
         case _:  # zero or a subnormal
             significand = 0 + fraction / 2**f.fraction_bits
-            exponent = 1
+            exponent = 1  # that of the smallest normal number
     value = decode(bits, fmt)
     significand_text = repr(significand)
     value_text = f"{value:.17g}"

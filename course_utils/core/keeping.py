@@ -21,8 +21,9 @@ from course_utils.core.record import HIDDEN, write_whole
 
 JUDGED = f"{HIDDEN}/accountant.json"
 LOCK = f"{HIDDEN}/accountant.lock"
+# Follows the verdict on an answer that is right in the notebook alone.
 INSIDE = "Put what it takes from the notebook, as imports and helpers, inside the function"
-Space = dict[str, object]
+Space = dict[str, object]  # what a file defines, by name
 
 
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
@@ -41,7 +42,7 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
             _keep_in(workspace, name, answer, check)
     except (OSError, ValueError, SyntaxError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
         return f"But not kept in {where}: {why.rstrip('.')}."
     return f"It is kept in {where}."
 
@@ -54,6 +55,7 @@ def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object
     """
     path = workspace / files.NAME
     if not os.path.lexists(path):  # the reader has deleted it, to begin anew
+        # The copy in the hidden folder is what an update of the course compares the file with.
         write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
         write_whole(path, files.ours().encode())
     former = files.program_text(path)
@@ -72,7 +74,7 @@ def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object
 
 
 def _text_of(answer: object, name: str) -> str:
-    """The text of the reader's function, renamed to the term's name.
+    """The source of the reader's function, with the term's name in place of its own.
 
     ValueError if the answer is not a single function without a decorator.
     """
@@ -85,8 +87,10 @@ def _text_of(answer: object, name: str) -> str:
         expected = f"one function, def {name}(...), without a decorator"
         raise ValueError(f"write it in a cell as {expected}")
     text = "\n".join(source.split("\n")[: node.end_lineno])
+    # A function that was copied from the file has the mark, by which it would be the course's.
     text = re.sub(f" *{files.MARK}", "", text)
-    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # also where it calls itself
+    # In `def mine(x)`, and where the function calls itself as `mine(x)`; not in `a.mine(x)`.
+    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)
 
 
 def run(text: str, path: Path) -> Space:
@@ -94,7 +98,7 @@ def run(text: str, path: Path) -> Space:
     space: Space = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(compile(text, path, "exec"), space)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # SystemExit is raised by exit()
         raise ValueError(f"the file stops with {type(error).__name__}: {error}") from error
     return space
 

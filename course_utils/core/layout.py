@@ -90,8 +90,12 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """A shape, its strides and a new shape, as tuples. ValueError if they cannot be that."""
+    """Return `sides`, a shape, its strides and a new shape, as tuples.
+
+    ValueError if they are not made of whole numbers from 0 up, or if strides are missing.
+    """
     try:
+        # operator.index takes whole numbers of any type, and refuses all others.
         shape, stride, new_shape = [tuple(map(operator.index, side)) for side in sides]
     except TypeError:
         raise ValueError(f"Shapes and strides are made of whole numbers; got {sides}.") from None
@@ -104,5 +108,6 @@ def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def _refuse_negative(name: str, numbers: tuple[int, ...]) -> None:
+    """Raise a ValueError if a number is below 0."""
     if any(n < 0 for n in numbers):
         raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")

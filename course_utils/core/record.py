@@ -15,12 +15,14 @@ from pathlib import Path
 
 from course_utils.core.say import Guess
 
-# Both are in the folder of the reader's copies.
+# All of these are in the folder of the reader's copies.
 RECORD = "record.txt"
 HIDDEN = ".course"  # a folder with what only the workspace needs
-PLACES = f"{HIDDEN}/places"
+PLACES = f"{HIDDEN}/places"  # for each notebook a file with the id of the cell that ran last
 OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise again
+# Such as "2026-01-31 floats.encode right".
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)
+# Such as "2026-01-31 floats guessed {...}".
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
 
 # The name of this kernel's notebook, such as "floats"; empty until its first cell has run.
@@ -29,7 +31,7 @@ notebook = ""
 
 @dataclass(frozen=True)
 class Done:
-    """How far the reader is with one exercise."""
+    """How far the reader is with one exercise: not attempted, tried, or right."""
 
     tries: int = 0
     first_right: str = ""  # the day of the first right answer
@@ -88,6 +90,7 @@ def place(folder: Path, notebook: str) -> str:
         cell = (folder / PLACES / notebook).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
+    # Jupyter's cell ids have this form; anything else was written by hand.
     return cell if re.fullmatch(r"[\w-]{1,64}", cell, re.ASCII) else ""
 
 
@@ -99,7 +102,7 @@ def done(folder: Path) -> dict[str, Done]:
     found: dict[str, Done] = {}
     for day, check, outcome in LINE.findall(_text(folder)):
         if outcome == "anew":
-            found[check] = Done()
+            found[check] = Done()  # as if it had never been attempted
             continue
         former = found.get(check, Done())
         first_right = former.first_right
@@ -115,17 +118,17 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
     Later guesses are left out, because the reader knew the answer by then.
     """
     found: dict[str, dict[str, Guess]] = {}
-    for notebook, line in GUESSED.findall(_text(folder)):
+    for notebook, guess_json in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
-            guess = _guess_in(line)
+            guess = _guess_in(guess_json)
             by_question = found.setdefault(notebook, {})
-            by_question.setdefault(str(guess.asked), guess)
+            by_question.setdefault(str(guess.asked), guess)  # an earlier guess stays
     return {notebook: list(by_question.values()) for notebook, by_question in found.items()}
 
 
-def _guess_in(line: str) -> Guess:
-    """The guess in a line's JSON. ValueError or TypeError if the guess cannot be shown."""
-    guess = Guess(**json.loads(line))
+def _guess_in(guess_json: str) -> Guess:
+    """The guess that a line has as JSON. ValueError or TypeError if the guess cannot be shown."""
+    guess = Guess(**json.loads(guess_json))
     shown = f"{guess.asked}{guess.said}{guess.measured}{guess.words}"
     shown.encode()  # raises a ValueError if half of a character is in it
     for value in (guess.said, guess.measured):
@@ -146,15 +149,17 @@ def write_whole(path: Path, contents: bytes) -> None:
             beside.chmod(path.stat().st_mode & 0o777)
         os.replace(beside, path)
     finally:
-        beside.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)  # it is there only after an error
 
 
 def _add(folder: Path, words: str) -> None:
     """Add a line with today's date; do nothing if the file cannot be written."""
     line = f"{date.today().isoformat()} {words}\n".encode()
     # A full disk or a read-only folder must not change a verdict.
+    # Without a buffer, the line is written in one piece.
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
-        if file.seek(0, os.SEEK_END):
+        size = file.seek(0, os.SEEK_END)
+        if size > 0:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":  # a full disk has cut off the last line
                 line = b"\n" + line
@@ -162,6 +167,7 @@ def _add(folder: Path, words: str) -> None:
 
 
 def _text(folder: Path) -> str:
+    """The text of the record; empty if it cannot be read."""
     try:
         return (folder / RECORD).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
