@@ -53,7 +53,7 @@ class Model:
     vocabulary: int
     context: int  # tokens of a sequence, at most: the positions, or the window of attention
     gated: bool = True  # three matrices in the feed-forward: gate, up, down
-    biases: tuple[str, ...] = ()  # the matrices that have one
+    biases: tuple[str, ...] = ()  # names of the matrices that have a bias
     norm_vectors: int = 1  # RMSNorm has a weight; LayerNorm has a weight and a bias
     head_norms: bool = False  # queries and keys are normalised, head by head
     learned_positions: bool = False

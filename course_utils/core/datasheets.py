@@ -24,8 +24,8 @@ class Machine:
 
     name: str
     peak_flop_per_sec: Mapping[str, Number]
-    bytes: int
-    bytes_per_sec: Number
+    bytes: int  # of its memory
+    bytes_per_sec: Number  # that its memory reads and writes
     source: str
     sparse_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
     # What a large product and a large copy really reach, and who measured it.

@@ -66,7 +66,10 @@ def saved_bytes_over_time(
 
 
 class _Watched(partial):
-    """A pack hook that shows `_watched` what it keeps. `_watched` knows its hooks by this class."""
+    """A pack hook that shows `_watched` what it keeps: `pack` with a hook as its first argument.
+
+    `_watched` tells its hooks from all others by this class.
+    """
 
 
 _one_watches = threading.RLock()  # `_watched` replaces a method of torch's, for all threads

@@ -64,7 +64,7 @@ def samples(
         yield MeasurementProgress(fraction, report)
     if not taken:
         taken.append(latest)
-    by_wall = not on_a_cpu or all(sample.waits for sample in taken)
+    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # waits are no thread time
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in taken),
         statistic="best",

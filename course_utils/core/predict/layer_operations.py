@@ -232,13 +232,15 @@ class LayerOperations:
         scores_bytes = self.dtype_bytes * self.tokens * self.shape.heads * self.sequence
 
         queries = self.copied(q) if in_groups else q
-        queries_by_head = self.copied(queries) if by_head and not in_groups else queries
+        queries_by_head = queries
+        if by_head and not in_groups:  # the copy in groups is by head already
+            queries_by_head = self.copied(queries)
         keys = self.copied(k) if by_head else k
         scores = self._batched(queries_by_head, keys, scores_bytes)
         del queries_by_head, keys
         scores = tape.op("mul", (scores,), scores_bytes, back="mul")
         full = tape.one("full", mask_bytes)
-        later = tape.one("triu", mask_bytes, reads=mask_bytes)
+        later = tape.one("triu", mask_bytes, reads=mask_bytes)  # masks the tokens that come later
         del full
         sums = tape.one("add", scores_bytes, reads=scores_bytes + mask_bytes)
         masked = scores._replace(storage=sums)  # a mask has no gradient

@@ -24,7 +24,7 @@ LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 @dataclass(frozen=True)
 class Timeline:
-    """All operations of a step, one after the other. `timeline` makes it."""
+    """All operations of a step, one after the other. `timeline` explains the fields."""
 
     config: StepConfig
     recipe: str

@@ -102,7 +102,8 @@ class Guess:
         factors = [100]
         for power in (1, 2, 3, 4):
             factors += [1000**power, 1024**power]
-        return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
+        about = 0.12  # how far off the factor may be, as a share
+        return any(abs(self.off / factor - 1) < about for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
         """The number, rounded to `digits` significant digits."""
