@@ -111,6 +111,7 @@ ROWS = 24
 # Times the bytes that one part keeps. With a copy of the part's rows they are 1.6 times as many,
 # which is allowed, and with two parts twice as many.
 MORE_THAN_A_PART = 1.8
+TOLERANCE = 1e-4  # relative: how far rounding may move a gradient that is added up in parts
 ONLY_LAST = (
     "only the last part's gradients are left. "
     "backward() adds: set nothing to zero between the parts."
@@ -132,7 +133,7 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
 )
 def accumulated(answer: Accumulate) -> None:
     """The check of a reader's my_accumulate(…): the whole batch's gradients, part by part."""
-    for parts in (4, 1, 2, 8):
+    for parts in (4, 1, 2, 8):  # in one part, an undivided loss would be right
         complaint = _complaint(answer, parts)
         if complaint:
             count = count_text(parts, "part")
@@ -144,8 +145,8 @@ class Attempt:
     """What happened while a reader's function ran."""
 
     error: BaseException | None
-    most_rows: int  # the most that had gone forward and not yet backward, at one time
-    most_bytes: int  # the most that autograd kept at one time
+    most_rows: int  # the most rows that had gone forward and not yet backward, at one time
+    most_bytes: int  # the most bytes that autograd kept at one time
 
 
 def _complaint(answer: Accumulate, parts: int) -> str:
@@ -170,7 +171,7 @@ def _complaint(answer: Accumulate, parts: int) -> str:
             "no gradients are left in .grad: call .backward() on each part's loss, "
             "and set nothing to zero after it."
         )
-    if not agree(found, of_whole, 1e-4):
+    if not agree(found, of_whole, TOLERANCE):
         return _how_they_differ(found, of_whole, of_last, parts)
     return _kept_too_long(attempt, parts)
 
@@ -198,8 +199,10 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
         _, error = call(lambda: answer(model, _loss, batch, parts))
 
     with model.register_forward_hook(went_forward):
+        # Weights and batch are there anyway, whatever autograd keeps.
         kept = measure.saved_bytes_over_time(run, exclude=[*model.parameters(), batch])
-    most_rows = max(accumulate(passes), default=0)
+    rows_on_the_way = accumulate(passes)  # after each pass
+    most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
     return Attempt(error, most_rows, most_bytes=max(kept))
 
 
@@ -209,7 +212,7 @@ def _how_they_differ(
     """Explain gradients that are not those of the whole batch."""
 
     def found_are(factor: Number, expected: list[Tensor]) -> bool:
-        return agree(found, [factor * gradient for gradient in expected], 1e-4)
+        return agree(found, [factor * gradient for gradient in expected], TOLERANCE)
 
     if found_are(parts, of_whole):
         return f"the gradients are {parts} times too large: divide each part's loss by that."
@@ -236,13 +239,17 @@ def _kept_too_long(attempt: Attempt, parts: int) -> str:
 
 
 def _bytes_of_a_part(parts: int) -> int:
-    """The most bytes that autograd keeps if each part is freed before the next goes forward."""
+    """Return the most bytes that autograd keeps of one part, as the function `ours` runs it."""
     model, batch = _model_and_batch()
     attempt = _attempt(ours, model, batch, parts)
     return attempt.most_bytes
 
 
 def _model_and_batch() -> tuple[nn.Module, Tensor]:
+    """Return a new model and a batch, the same at each call.
+
+    torch's shared generator on the CPU, which draws them, is put back afterwards.
+    """
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(3)
         model = nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2))
@@ -319,6 +326,7 @@ def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
     if m.head_norms:
         norm_inputs = queries + keys
         tensors_like_keys = 3  # also the keys before they are normalised
+    # With as many heads as the queries have, each of these tensors would be as large as they are.
     yield (
         right + tensors_like_keys * (queries - keys),
         "Keys and values have kv_heads heads, and not all.",

@@ -47,7 +47,7 @@ def gradient_chain(
             gradient_made_by = None if is_result else "input_gradient"
             _matrix(axes, (x, ACTIVATIONS), name, shape, made_by)
             _gradient(axes, (x, INPUT_GRADIENTS), name, shape, gradient_made_by, missing)
-        inputs = list(activations)[:-1]
+        inputs = list(activations)[:-1]  # the last is the result
         odd_places = range(1, end, 2)
         for x, (name, shape), input_name in zip(odd_places, weights.items(), inputs, strict=True):
             _matrix(axes, (x, WEIGHTS), name, shape)

@@ -14,7 +14,7 @@ from course_utils.core.predict.storages import Held
 from course_utils.core.predict.stretches import Stretch
 from course_utils.core.say import Number
 
-COLUMNS = 200
+COLUMNS = 200  # into which the time of a step is divided
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,16 @@ def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
 
 
 def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[float]:
-    """The seconds of each operation: those of its FLOPs or of its bytes, whichever are more."""
+    """Return the seconds of each operation: for its FLOPs or for its bytes, whichever are more."""
     peak = machine.peak(rate_for(machine, dtype))
     return [max(row.flops / peak, row.moved / machine.bytes_per_sec) for row in rows]
 
 
 def rate_for(machine: Machine, dtype: str) -> str:
-    """The dtype whose peak rate is used for `dtype`.
+    """Return the dtype whose peak rate is used for `dtype`.
 
-    It is `dtype` itself, if the data sheet has a rate for it; else fp32, or tf32 if fp32 is missing
-    there, too.
+    It is `dtype` itself, if the data sheet has a rate for `dtype`; else fp32, or tf32 if the sheet
+    has no fp32 either.
     """
     return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
@@ -102,14 +102,17 @@ def rate_for(machine: Machine, dtype: str) -> str:
 def highest(
     measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline
 ) -> list[int]:
-    """The most bytes that were measured in each column; `measured` has those of each operation.
+    """Return the most bytes that were measured in each column.
 
-    If torch ran another number of operations than predicted, they are spread evenly over the step.
+    `measured` has the bytes at each operation of a real step. If torch ran another number of
+    operations than predicted, the operations are spread evenly over the step.
     """
     seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
     if len(seconds) != len(measured):
         seconds = [1] * len(measured)
-    *begins, whole_s = [0, *accumulate(seconds)]
+    ends = list(accumulate(seconds))
+    begins = [0, *ends[:-1]]
+    whole_s = ends[-1]
     most = [0] * COLUMNS
     for begin, nbytes in zip(begins, measured, strict=True):
         column = min(COLUMNS - 1, int(COLUMNS * begin / whole_s))
@@ -152,7 +155,7 @@ def _moments(
 
 
 def _moment(timeline: Timeline, stretch: Stretch, row: int, turn: int, share: Number) -> Moment:
-    """The moment of the operation in a row of the stretch, in repetition number `turn`."""
+    """Return the operation in a row of the stretch as a Moment, in repetition number `turn`."""
     alone = stretch._replace(rows=[stretch.rows[row]])  # so that no other row is computed
     (operation,) = alone.at(turn)
     held = timeline.held_by(operation, operation.during)

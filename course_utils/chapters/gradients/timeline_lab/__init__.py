@@ -39,9 +39,11 @@ class TimelineLab(Lab):
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:
         """Run the step in a process of its own, which can be killed.
 
-        A step that is too large for real tensors runs on tensors without memory.
+        A step of more FLOPs than MOST_FLOPS, or that would fill more than half of the free memory,
+        runs on tensors without memory.
         """
         _refuse_what_cannot_run(asked)
+        # Imported late, because they need torch, which a page without a kernel does not have.
         from course_utils.core.measure import free_bytes
         from course_utils.engine.labs.jobs import as_progress
         from course_utils.subjects.child_processes import process, transformers
@@ -80,14 +82,14 @@ def _refuse_what_cannot_run(asked: Asked) -> None:
 
 
 def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
-    """Say for how many operations the measured bytes differ from the predicted ones.
+    """Return a sentence on how many operations held other bytes than predicted.
 
     The comparison ends before the optimizer's step, because the temporary tensors of an optimizer
     are not predicted.
     """
     operations = asked.timeline.operations
     predicted = [one.during.total for one in operations if one.phase != "optimizer"]
-    pairs = zip(held, predicted, strict=False)
+    pairs = zip(held, predicted, strict=False)  # `held` goes on with the optimizer's step
     differing = sum(measured != expected for measured, expected in pairs)
 
     where = "on tensors without numbers, as it is large"

@@ -18,7 +18,7 @@ FULLEST = "fullest"
 GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
 MOMENTS = 100  # the equal parts of a step's time from which the reader chooses a moment
 EIGHTHS = [f"after {n}/8 of the step" for n in range(9)]  # where a reader draws marks
-PIECES = 16  # those of a loss in pieces
+PIECES = 16  # how many a loss in pieces has
 LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
@@ -60,6 +60,7 @@ def _longest_segment(said: Said) -> int:
     return min(LONGEST_SEGMENT, model.layers)
 
 
+# What stands at a mark. The first argument, the number of the mark, makes no difference.
 def _share_of_the_most(_: int, level: int) -> str:
     return f"{level} % of the most"
 
@@ -119,7 +120,7 @@ class Asked:
             "fused": self.fused,
             "accumulate": self.accumulate,
             "recompute": self.segment > 0,
-            "segment": max(1, self.segment),
+            "segment": max(1, self.segment),  # it may not be 0, not even without recomputing
             "pieces": PIECES if self.pieces else 1,
         }
 

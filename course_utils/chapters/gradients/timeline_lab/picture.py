@@ -30,7 +30,8 @@ TOP = 50
 BOTTOM = 306
 # Beside the plot, the list of the parts that are held at the chosen moment.
 SIDE = 742
-ROW = 20
+ROW = 20  # from a line of the list to the next
+LETTER_HEIGHT = 13  # of a number on the axis, with some space
 ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # the upper edge is one of these times a power of ten
 HEADROOM = 1.02  # times what is drawn highest: the upper edge leaves space for a ring there
 MOST_MEMORY = 1.5  # if the memory ends above this many times the fullest moment, it is not drawn
@@ -96,7 +97,7 @@ def guessed(asked: Asked) -> list[Guess]:
 
 @dataclass(frozen=True)
 class Scale:
-    """The vertical scale: at which height so many bytes are drawn."""
+    """The vertical scale of the plot, from 0 bytes at its bottom to `full` bytes at its top."""
 
     most: int  # bytes at the fullest moment
     memory: int  # bytes of the machine
@@ -107,7 +108,7 @@ class Scale:
         return self.memory <= MOST_MEMORY * self.most
 
     def y(self, nbytes: Number) -> Number:
-        """The vertical place of so many bytes in the picture."""
+        """The vertical place in the picture at which a number of bytes is drawn."""
         return BOTTOM - (BOTTOM - TOP) * nbytes / self.full
 
     @cached_property
@@ -128,7 +129,7 @@ class Scale:
         """Round numbers of bytes, from the first above 0 to the upper edge."""
         power = 10 ** math.floor(math.log10(self.full))
         gaps = [factor * power for factor in (2, 1, 0.5, 0.2)]
-        gap = next(gap for gap in gaps if self.full / gap >= 3)
+        gap = next(gap for gap in gaps if self.full / gap >= 3)  # the widest with three ticks
         last = math.floor(self.full / gap)
         return [round(gap * n) for n in range(1, last + 1)]
 
@@ -186,7 +187,7 @@ def _numbers(scale: Scale) -> Iterator[str]:
     for nbytes in scale.ticks:
         y = scale.y(nbytes)
         yield _horizontal(LEFT - 4, LEFT, y, "axis")
-        if not scale.has_memory or abs(y - scale.y(scale.memory)) > 13:
+        if not scale.has_memory or abs(y - scale.y(scale.memory)) > LETTER_HEIGHT:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
@@ -200,7 +201,7 @@ def _end_of_memory(scale: Scale) -> Iterator[str]:
 
 
 def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> str:
-    """Draw the most bytes that a real step held in each column, as a line."""
+    """Draw the most bytes that a real step held in each column: a line through their middles."""
     heights = highest(measured, asked.machine, asked.dtype, asked.timeline)
     points = [(_column_x(n + 0.5), scale.y(nbytes)) for n, nbytes in enumerate(heights)]
     return polyline(points, class_="line measured")
@@ -212,6 +213,7 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     yield dot(x, scale.y(step.most), 6, class_="start")
     name = f"fullest: {short(step.most)}, {words.when(step.fullest)}"
     half = width_of(name, "small strong") / 2
+    # The name is centred on the ring, as far as it then lies between the edges of the plot.
     middle = min(x, RIGHT - half)
     yield text(max(LEFT, middle - half), TOP - 8, name, class_="small strong")
 
@@ -221,7 +223,8 @@ def _phases(step: Step) -> Iterator[str]:
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
     yield polyline([(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM)], class_="axis")
     begun = [(name, step.phases[name]) for name in PHASES if name in step.phases]
-    for (name, begin), (_, end) in pairwise([*begun, ("", 1)]):
+    end_of_step = ("", 1)
+    for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
         yield _vertical(x, TOP, BOTTOM + 22, "grid")
         if width_of(name, "small") + 8 <= _x(end) - x:
@@ -252,7 +255,8 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
             yield text(WIDTH, y, short(held[row]), class_="end")
         y += ROW
 
-    y += 8 - ROW
+    last_row = y - ROW
+    y = last_row + 8
     yield _horizontal(SIDE, WIDTH, y, "axis")
     if held is not None:
         total_class = "end alarm" if held.total > memory else "end strong"

@@ -19,7 +19,7 @@ ASKS = {
 
 
 def title(asked: Asked, step: Step) -> str:
-    """The model, its tokens and machines, and the seconds of a step by the data sheet."""
+    """Return the headline: model, tokens, machines, and a step's seconds by the data sheet."""
     tokens = f"{asked.batch:,} × {asked.tokens:,} tokens"
     machines = f"one {asked.machine}"
     if asked.machines > 1:
@@ -33,7 +33,7 @@ def title(asked: Asked, step: Step) -> str:
 
 
 def when(moment: Moment) -> str:
-    """The operation of a moment, with its phase and layer."""
+    """Return the operation of a moment in words, with its phase and layer."""
     operation = f"{moment.phase}, {moment.where}"
     if moment.layer is None:
         return operation
@@ -41,10 +41,10 @@ def when(moment: Moment) -> str:
 
 
 def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
-    """The sentence below the picture.
+    """Return the text below the picture.
 
-    Before the reveal it asks for a guess. Then it tells whether the step fits, when the memory is
-    fullest, and how far off the marks are.
+    Before the reveal, the text asks for a guess. Afterwards it says whether the step fits, when the
+    memory is fullest, and how far off the marks are.
     """
     if asked.hides:
         return ASKS[asked.ask]
@@ -58,7 +58,11 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
 
 
 def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
-    """How far off the farthest mark was, or when the fullest moment is; empty without a mark."""
+    """Return a sentence on the reader's marks; an empty string if none is set.
+
+    Of several marks, the farthest off is named. A single mark, of the fullest moment, stands beside
+    the right place.
+    """
     if asked.ask != FULLEST:
         return marks.farthest(guesses)
     if not guesses:
@@ -68,7 +72,10 @@ def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
 
 
 def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list[str]]:
-    """The bytes of each part at the chosen and at the fullest moment, and the most measured."""
+    """Return a table of the bytes of each part at the chosen and at the fullest moment.
+
+    `measured` has the bytes at each operation of a real step, or is None if no step was measured.
+    """
     now = step.at(asked.moment / MOMENTS).held
     most = step.fullest.held
     rows = [["bytes on each machine", "at this moment", "at the fullest"]]
