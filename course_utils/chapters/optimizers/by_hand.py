@@ -12,7 +12,8 @@ from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
 SEQUENCE = 32
-# Such a run shows which optimizer is ahead, and nine of them take two seconds.
+# Options of `small_run`. A run of this size shows which optimizer is ahead, and nine runs take two
+# seconds.
 TINY = {"layers": 1, "batch": 8}
 
 
@@ -48,9 +49,9 @@ class ByHand(torch.optim.Optimizer):
 
 
 def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Sequence[Point]:
-    """The start, and the optimizer's point after each step down the ravine `ground`.
+    """Return the start and the points after each step down the ravine `ground`.
 
-    Autograd computes the gradients.
+    Autograd computes the gradients, and the reader's function `step` makes the steps.
     """
     p = torch.tensor(ground.start, dtype=torch.float64, requires_grad=True)
     optimizer = ByHand([p], name, step, lr)
@@ -96,7 +97,10 @@ def small_run(
 
 
 def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int = 1) -> Number:
-    """Train a tiny model for so many steps, and return the mean loss of the last ten."""
+    """Train a tiny model for that many steps, and return the mean loss of the last ten.
+
+    The optimizer is the one of that name in RULES, and steps by the reader's function `step`.
+    """
     run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed, **TINY)
     losses = list(run.losses(steps))
     return sum(losses[-10:]) / 10

@@ -34,7 +34,8 @@ def _momentum_states() -> list[tuple]:
         draw = torch.Generator().manual_seed(seed)
         return [scale * torch.randn(4, generator=draw, dtype=torch.float64) for scale in scales]
 
-    # Before a first step the buffer is 0, and without a gradient g is 0.
+    # A case is (p, g, buffer, lr, mu). The scales are those of p, g and buffer: before a first step
+    # the buffer is 0, and without a gradient g is 0.
     return [
         (*tensors(1, 1, 1, seed=1), 0.1, 0.9),
         (*tensors(1, 1, 0, seed=2), 0.5, 0.8),
@@ -114,7 +115,10 @@ def _adamw(
     weight: Number = 0.1,  # of the gradient in its average
     divisor: Divisor = _root_and_epsilon,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return (p, m, v) after a step of AdamW. Other options than the defaults are mistakes."""
+    """Return (p, m, v) after a step of AdamW from the state (p, g, m, v, t, lr, decay).
+
+    Other options than the defaults are mistakes that a reader may make.
+    """
     p, g, m, v, t, lr, decay = state
     m = b1 * m + weight * g
     v = b2 * v + (1 - b2) * g * g
@@ -189,7 +193,8 @@ def _wrong_results(state: tuple) -> Answers:
     p, g, m, v, t, lr, decay = state
     new_p, new_m, new_v = _adamw(state)
     shrunk_p = p * (1 - lr * decay)
-    uphill_p = 2 * shrunk_p - new_p
+    step = shrunk_p - new_p
+    uphill_p = shrunk_p + step
     yield (uphill_p, new_m, new_v), "That goes up the slope: subtract the step."
     corrected_m = new_m / (1 - 0.9**t)
     corrected_v = new_v / (1 - 0.999**t)
@@ -202,7 +207,8 @@ def _wrong_results(state: tuple) -> Answers:
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by the share lr × decay of itself."
-    shrunk_last = without_decay[0] * (1 - lr * decay)
+    undecayed_p, _, _ = without_decay
+    shrunk_last = undecayed_p * (1 - lr * decay)
     yield (shrunk_last, new_m, new_v), "The decay takes the p before the step: shrink it first."
     times_t_m = new_m / (1 - 0.9 * t)
     times_t_v = new_v / (1 - 0.999 * t)
@@ -235,15 +241,24 @@ STATES = [  # numbers, recipe, GPUs, stage
 def _held(
     numbers: int, recipe: Recipe, share: Number, sharded: Collection[str]
 ) -> dict[str, Number]:
-    """The bytes of each part on a GPU that holds `share` numbers of each sharded part.
+    """Return the bytes of each part of the recipe on a GPU.
 
-    Of a part that is not sharded, the GPU holds all numbers.
+    Of each part in `sharded`, the GPU holds `share` numbers; of every other part, all `numbers`.
     """
     held = {}
     for part, dtypes in recipe.items():
         bytes_each = sum(measure.DTYPES[dtype].itemsize for dtype in dtypes)
         held[part] = bytes_each * (share if part in sharded else numbers)
     return held
+
+
+def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
+    """Return the bytes in `held`, with one dtype of each part counted, and not all of them."""
+    counted = {}
+    for part, nbytes in held.items():
+        dtype_count = max(len(recipe[part]), 1)  # SGD keeps no number, so its part has no dtype
+        counted[part] = nbytes // dtype_count
+    return counted
 
 
 @function(STATES)
@@ -262,7 +277,7 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     )
     yield _held(numbers, recipe, share, ()), "What the stage shards is split over the GPUs."
     yield (
-        _held(numbers, recipe, share, recipe),
+        _held(numbers, recipe, share, recipe.keys()),
         "SHARDED_FROM says from which stage on a part is sharded.",
     )
     one_stage_late = _held(numbers, recipe, share, predict.training.split_in(max(stage - 1, 0)))
@@ -276,13 +291,13 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
     yield sum(right.values()), "The bytes of each part are wanted, by its name."
-    one_each = {part: nbytes // max(len(recipe[part]), 1) for part, nbytes in right.items()}
     yield (
-        one_each,
+        _with_one_dtype_each(right, recipe),
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
     lacking = [part for part in SHARDED_FROM if part not in recipe]
-    # A function that looks for every part is right until a recipe lacks one.
+    # A function that looks for every part is right until a recipe lacks one. It stops at the first
+    # that is lacking. In the usual order, parameters first, that is the last in SHARDED_FROM.
     stops = KeyError(lacking[-1]) if lacking else right
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)

@@ -82,7 +82,7 @@ class Ravine:
         return by_x, mixed, by_y
 
     def contour(self, level: Number) -> list[Point]:
-        """Points on the ellipse where the loss has that value; the last one is the first again."""
+        """Return points on the ellipse where the loss is `level`, the first again at the end."""
         half_length = math.sqrt(2 * level)
         half_width = math.sqrt(2 * level / self.steepness)
         points = []
@@ -170,13 +170,13 @@ def walk(rule: Rule, ground: Ravine, lr: Number) -> Iterator[Point]:
         gradient_x, gradient_y = ground.gradient(x, y)
         x, *kept_x = rule.after(t, x, gradient_x, kept_x, lr)
         y, *kept_y = rule.after(t, y, gradient_y, kept_y, lr)
-        if not math.hypot(x, y) < LOST:
+        if not math.hypot(x, y) < LOST:  # NaN is lost, too
             return
 
 
 @lru_cache(maxsize=4096)
 def descent(rule: Rule, ground: Ravine, lr: Number, steps: int) -> Sequence[Point]:
-    """The start and the points after each step; fewer than asked for if the rule was lost."""
+    """Return the start and the points after each step; fewer than `steps` if the rule was lost."""
     points = walk(rule, ground, lr)
     return list(islice(points, steps + 1))
 
@@ -200,7 +200,7 @@ def _walk_momentum(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Itera
         sum_y = mu * sum_y + gradient_y
         x -= lr * sum_x
         y -= lr * sum_y
-        if not math.hypot(x, y) < LOST:
+        if not math.hypot(x, y) < LOST:  # NaN is lost, too
             return
         yield x, y
 
@@ -251,7 +251,7 @@ def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator
 
 
 _FAST_WALKS = {
-    sgd: _walk_momentum,
+    sgd: _walk_momentum,  # with a μ of 0, which is the option of SGD's rule
     momentum: _walk_momentum,
     rmsprop: _walk_rmsprop,
     adamw: _walk_adamw,
@@ -261,7 +261,7 @@ _FAST_WALKS = {
 def late_points(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> list[Point]:
-    """The points after each step of the run's last tenth; an empty list if the rule was lost.
+    """Return the points of the run's last tenth, one a step; none at all if the rule was lost.
 
     If `falling`, lr falls to 0 in a straight line.
     """
@@ -279,24 +279,24 @@ def late_points(
 def end_loss(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> Number:
-    """The largest loss of the last tenth of so many steps; infinite if the rule was lost."""
+    """Return the largest loss of the last tenth of the steps; infinite if the rule was lost."""
     points = late_points(rule, ground, lr, steps, falling=falling)
     by_x, mixed, by_y = ground.curvatures
-    # `ground.loss` would take several times as long, and these can be a thousand points.
+    # Twice the loss of each point. `ground.loss` would take several times as long, and there can be
+    # a thousand points.
     doubled = [by_x * x * x + 2 * mixed * x * y + by_y * y * y for x, y in points]
     return 0.5 * max(doubled, default=math.inf)
 
 
 def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -> Number:
-    """The learning rate beyond which a run ends with a higher loss than it began with.
+    """Return the learning rate beyond which a run ends with a higher loss than it began with.
 
-    It is found by bisection.
-
-    `ends_with` walks with a learning rate, and returns the loss at the run's end.
+    `ends_with` takes a learning rate, walks down the ravine, and returns the loss at the end. The
+    limit is found by bisection, to a ten-thousandth.
     """
     began_with = ground.loss(*ground.start)
     least = 0.0
-    most = 16.0
+    most = 16.0  # more than any learning rate of the lab
     while most - least > least / 10_000:
         middle = (least + most) / 2
         if ends_with(middle) < began_with:
@@ -310,9 +310,10 @@ def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -
 def steps_to_come_near(
     rule: Rule, ground: Ravine, lr: Number, *, share: Number, steps: int
 ) -> Number:
-    """The number of steps after which the loss stays below that share of the first loss.
+    """Return how many steps it takes until the loss stays below that share of the first loss.
 
-    It is infinite if the loss is above that share at the last step, or if the rule was lost before.
+    The loss is watched up to step number `steps`. The result is infinite if the loss is still above
+    that share then, or if the rule was lost before.
     """
     near = share * ground.loss(*ground.start)
     points = _FAST_WALKS[rule.step](rule, ground, repeat(lr, steps))

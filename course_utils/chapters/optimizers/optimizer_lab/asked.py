@@ -23,7 +23,7 @@ from course_utils.engine.labs.fields import Said, among, choice, drawn, reveal, 
 
 # The steps of these are linear in the gradient, so a formula gives the limit of their lr.
 LINEAR = ("SGD", "momentum")
-STEPS = 100
+STEPS = 100  # of a short run, and as many of a long run are drawn: its last ones
 LONG_STEPS = 10_000
 NOBODY = "nobody"
 # Nearly even on a logarithmic scale, but numbers that one can reckon with. Around 2 they are close
@@ -189,7 +189,10 @@ class Race:
         return predict.settled_loss(lr, self.steepness, self.degrees)
 
     def measured_limit(self, name: str) -> Number:
-        """The same limit, found by walking down the ravine; at most the last of RATES."""
+        """The largest lr with which the optimizer comes down, found by walking down the ravine.
+
+        Larger ones than the last of RATES are cut to it, because the picture's axis ends there.
+        """
         return min(_measured_limit(self.rule(name), self.ground, self.run), RATES[-1])
 
     @property
@@ -208,12 +211,17 @@ def _steps_of(run: str) -> int:
 
 @lru_cache(maxsize=64)
 def _last_points(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Sequence[Point]:
+    """Return the last STEPS + 1 points of a long run; none if the optimizer was lost."""
     late = late_points(rule, ground, lr, LONG_STEPS, falling=falling)
     return late[-STEPS - 1 :]  # the point before the last steps is the first
 
 
 @lru_cache(maxsize=256)
 def _measured_limit(rule: Rule, ground: Ravine, run: str) -> Number:
+    """Return the lr beyond which a run ends with a higher loss than at the start.
+
+    `run` is SHORT, LONG or FALLING.
+    """
     steps = _steps_of(run)
 
     def ends_with(lr: Number) -> Number:

@@ -105,7 +105,7 @@ def _end(point: Point, name: str) -> str:
 
 
 def _title_of_paths(race: Race) -> str:
-    """The title of the paths: which steps are drawn, and the learning rate."""
+    """Return the title of the paths: which steps are drawn, and the learning rate."""
     if race.run == SHORT:
         return f"{race.step} steps at lr = {race.lr:g}"
     before = race.steps - STEPS
@@ -151,7 +151,10 @@ def _vertical(lr: Number, class_: str) -> str:
 
 
 def _title_of_curves(race: Race) -> str:
-    """The title of the curves: the largest of several losses, as one may be low by chance."""
+    """Return the title of the curves.
+
+    They show the largest of several losses, because a single one may be low by chance.
+    """
     more = " steps"
     if race.is_falling:
         more = ", lr falling"
@@ -159,8 +162,11 @@ def _title_of_curves(race: Race) -> str:
 
 
 def _settled(race: Race) -> Sequence[Point]:
-    """RMSProp's loss by the formula, from the smallest learning rate to the picture's edge."""
-    highest_drawn = math.sqrt(HIGHEST / race.settled_loss(1.0))  # the loss grows as lr²
+    """Return the ends of a line: RMSProp's loss by the formula, up to the picture's edge.
+
+    On two logarithmic axes a loss that grows as lr² is a straight line.
+    """
+    highest_drawn = math.sqrt(HIGHEST / race.settled_loss(1.0))
     rates = (RATES[0], min(RATES[-1], highest_drawn))
     return [(lr, race.settled_loss(lr)) for lr in rates]
 
@@ -190,9 +196,9 @@ def _table(race: Race) -> Iterator[str]:
 
 
 def _limit_text(race: Race, name: str) -> str:
-    """The limit by the formula.
+    """Return the limit of lr by the formula, as the table shows it.
 
-    It is a dash where no formula is known: for a falling lr, and for AdamW's long run.
+    A dash stands where no formula is known: for a falling lr, and for AdamW's long run.
     """
     if race.is_falling or (race.run == LONG and name == "AdamW"):
         return "–"
@@ -217,7 +223,7 @@ def _question(race: Race) -> Iterator[str]:
 
 
 def _meaning(race: Race) -> str:
-    """The text below the picture: who diverges and who leads, or the answer to the guess."""
+    """Return the text below the picture: who diverges and who leads, or the guess's answer."""
     diverging = [why_it_diverges(race, name) for name in race.racing if name != race.hidden]
     if race.shown and race.guessed != NOBODY:
         sentences = [_found(race, race.guessed), marks.farthest(race.guesses), *diverging]
@@ -227,7 +233,11 @@ def _meaning(race: Race) -> str:
 
 
 def _found(race: Race, name: str) -> str:
-    """The largest lr with which the optimizer comes down, as predicted and as measured."""
+    """Return a sentence on the largest lr with which the optimizer comes down.
+
+    It has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros at the
+    end, as in 0.0200.
+    """
     subject = _subject(name)
     measured = race.measured_limit(name)
     if measured == RATES[-1]:
@@ -253,12 +263,12 @@ def _found(race: Race, name: str) -> str:
 
 
 def _subject(name: str) -> str:
-    """The name as the first word of a sentence: with a capital letter."""
+    """Return the name with a capital letter. str.capitalize would make "Sgd" of "SGD"."""
     return f"{name[0].upper()}{name[1:]}"
 
 
 def why_it_diverges(race: Race, name: str) -> str:
-    """The reason why an optimizer diverges, in numbers; an empty string if it does not."""
+    """Return why an optimizer diverges, in numbers; an empty string if it does not diverge."""
     # Exactly at the limit the error neither grows nor shrinks.
     if race.lr <= race.limit(name) * (1 + 1e-9):
         return ""
@@ -276,14 +286,14 @@ def why_it_diverges(race: Race, name: str) -> str:
 
 
 def _leading(race: Race) -> str:
-    """The sentence on who is lowest: at the present step, or at the end as the curves show it."""
+    """Return a sentence on who is lowest at the present step or, at the last one, in the curves."""
     if race.step == STEPS:
         return _ending_lowest(race)
     return _lowest_at_step(race)
 
 
 def _ending_lowest(race: Race) -> str:
-    """The sentence on the optimizers whose largest loss of the last steps is the lowest."""
+    """Return a sentence on the optimizers whose largest loss of the last steps is the lowest."""
     losses = {name: race.end_loss(name, race.lr) for name in race.racing}
     least = min(losses.values())
     if least == math.inf:
@@ -298,7 +308,7 @@ def _ending_lowest(race: Race) -> str:
 
 
 def _lowest_at_step(race: Race) -> str:
-    """The sentence on the optimizers whose loss after the present step is the lowest."""
+    """Return a sentence on the optimizers whose loss after the present step is the lowest."""
     losses = {}
     for name in race.racing:
         points = race.descent(name)
