@@ -14,7 +14,8 @@ from course_utils.engine.judging.exercises import Check, NotAttemptedError
 from course_utils.engine.judging.sentences import name_of, stopped
 
 MASTERS_AND_UPDATES = [
-    # Both copies move here, the first one only because its master has moved.
+    # Both copies in bf16 move here. The first update is less than half a gap between two numbers of
+    # bf16, and moves its copy only because the master, 1.003, already lies above one of them.
     (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.0125])),
     (torch.tensor([1.00390625, 0.5, -3.0]), torch.tensor([0.001, -3e-4, 0.002])),
     (torch.ones(()), torch.tensor(0.004)),
@@ -24,7 +25,10 @@ MASTERS_AND_UPDATES = [
 def _stored_as(
     numbers: list[Number], fmt: str, dtype: torch.dtype, shape: torch.Size
 ) -> torch.Tensor:
-    """A tensor of the numbers, rounded to the format by our own code and not by torch's cast."""
+    """Return the numbers in a tensor, rounded to `fmt` by our own code and not by torch's cast.
+
+    The names `fmt` and `dtype` stand for the same format, here and in torch.
+    """
     stored = [floats.stored(number, fmt) for number in numbers]
     return torch.tensor(stored, dtype=dtype).reshape(shape)
 
@@ -50,7 +54,7 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
         (master, copy),
         "The master has to keep the update, or every step begins where the first one began.",
     )
-    upper_half = new.view(torch.int32) & ~0xFFFF
+    upper_half = new.view(torch.int32) & ~0xFFFF  # the 16 bits of fp32 that bf16 has, too
     cut = upper_half.view(torch.float32).bfloat16()
     yield (
         (new, cut),
@@ -128,7 +132,10 @@ TRAINS = (
 
 
 def _mended(letter: str) -> Check:
-    """Make the check of the repair shop's loop with this letter."""
+    """Make the check of the repair shop's loop with this letter.
+
+    The checks of all letters are the same but for their names.
+    """
 
     def mended(loop: repair.Loop) -> None:
         """The check of a mended loop: it has to train as in fp32, with products in 16 bits."""
@@ -147,7 +154,7 @@ mended_e = _mended("e")
 
 @cache
 def _right() -> repair.Seen:
-    """What is seen of the loop without a fault."""
+    """Return what is seen of the loop without a fault."""
     return repair.seen(repair.loop())
 
 
@@ -157,7 +164,7 @@ def _judge(loop: repair.Loop) -> None:
         raise NotAttemptedError("Change the loop above, and run both cells again.")
     seen, error = call(lambda: repair.seen(loop))
     if error is None:
-        error = seen.error
+        error = seen.error  # one that stopped the loop after it had begun
     if error:
         raise NotYetError(f"{name_of(loop)} {stopped(loop, error)}")
     if len(seen.losses) < repair.STEPS:
@@ -171,9 +178,11 @@ def _judge(loop: repair.Loop) -> None:
 
 
 def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
-    """Yield what is wrong with a loop that ran to its end. Only the first sentence is shown.
+    """Yield what is wrong with a loop that ran to its end.
 
-    The margins are far wider than the differences in rounding between processors.
+    Only the first sentence is taken, so each `if` may rely on those above: after the first one, for
+    example, the lists in `seen` are not empty. The margins are far wider than the differences in
+    rounding between processors.
     """
     if not seen.norms:
         yield ("The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?")
@@ -183,7 +192,7 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
             "Leave autocast as it was: another line is wrong."
         )
     yield from _objections_to_gradients(seen, right)
-    if seen.lost[-1] > 0.5:
+    if seen.lost[-1] > 0.5:  # of the right loop's updates none are lost, with bf16 weights 0.9
         yield (
             f"{repair.percent(seen.lost[-1])} of the last updates are lost. "
             "In which format are the weights that get them?"
@@ -193,12 +202,12 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
             "A new scaler in each step begins with the first scale again, "
             "and learns from no infinity. Make one, before the loop."
         )
-    if not seen.losses[-1] < 0.03:
+    if not seen.losses[-1] < 0.03:  # the right loop's is 0.002; NaN is no smaller than any number
         yield (f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}.")
 
 
 def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
-    """Yield what is wrong with the gradients that the optimizer got, which made at least a step."""
+    """Yield what is wrong with the gradients that reached the optimizer in its steps."""
     first = seen.norms[0]
     largest = max(seen.norms)
     if seen.zeros[0] > 0:
@@ -224,7 +233,10 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
 
 
 def _why_far_too_small(norm: Number, wanted: Number) -> str:
-    """Why a norm is over a thousand times too small; an empty string if the reason is unknown."""
+    """Return why a norm is over a thousand times too small.
+
+    The result is an empty string if the norm is larger, or if the reason is unknown.
+    """
     if norm > wanted / 1000:
         return ""
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
@@ -232,7 +244,8 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
             "those of one micro-batch. "
             f"Where are the gradients of all {repair.MICRO_BATCHES:,} added up?"
         )
-    powers = math.log2(repair.MAX_NORM / norm)  # a whole number, because a scale is a power of two
+    # Clipped before it is unscaled, the norm is MAX_NORM ÷ scale, and a scale is a power of two.
+    powers = math.log2(repair.MAX_NORM / norm)
     if abs(powers - round(powers)) < 0.1:
         return "clipping still sees them with the scale on."
     return ""
@@ -240,8 +253,8 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
 
 # The accountant's term.
 
-# By the recipe's name: the dtype of the parameters, that of the gradients, those of the optimizer's
-# numbers, and that of the master, if there is one.
+# By the recipe's name: the dtype of the parameters, the dtype of the gradients, the dtypes of the
+# numbers that the optimizer keeps for each parameter, and the dtype of the master, if there is one.
 RECIPES = {
     "fp32 adamw": ("fp32", "fp32", ("fp32", "fp32"), ()),
     "fp32 sgd": ("fp32", "fp32", (), ()),
@@ -295,10 +308,10 @@ def recipe(name: str) -> Answers:
 
 
 def _with_two_formats(right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The recipe of a reader who takes every format but bf16 for fp32."""
+    """Return the recipe of a reader who takes every format but bf16 for fp32."""
     (dtype,) = right["parameters"]
     taken_for = "bf16" if dtype == "bf16" else "fp32"
     recipe = {}
     for part, dtypes in right.items():
-        recipe[part] = tuple(taken_for if other == dtype else other for other in dtypes)
+        recipe[part] = tuple(taken_for if name == dtype else name for name in dtypes)
     return recipe

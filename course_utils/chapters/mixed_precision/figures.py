@@ -22,7 +22,7 @@ def weights_by_step(
         label(axes, "fp32 master", last, masters[-1], orange, offset=(8, 4))
         label(axes, "its bf16 copy", last, copies[-1], orange, offset=(8, -14))
         label(axes, "bf16 alone", last, alone[-1], orange, offset=(8, -4))
-        axes.set_xlim(0, last * 1.25)
+        axes.set_xlim(0, last * 1.25)  # with space for the labels
         axes.set_xticks(range(0, last + 1, max(1, last // 4)))
         axes.spines["bottom"].set_bounds(0, last)
         axes.yaxis.set_major_formatter("{x:g}")

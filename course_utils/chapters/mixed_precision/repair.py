@@ -25,7 +25,7 @@ from course_utils.subjects.training import generator_for, precision
 Loop = Callable[..., Iterator[Number]]
 STEPS = 200
 MICRO_BATCHES = 16_384  # in a batch; the loops add up their gradients
-MAX_NORM = 0.2
+MAX_NORM = 0.2  # to which the loops clip the norm of the gradients
 FAULTS = {
     "A": "no scale",
     "B": "bf16 weights",
@@ -37,7 +37,7 @@ NAMES = list(FAULTS.values())
 
 
 def loop(letter: str = "") -> Loop:
-    """The loop with the fault of this letter in FAULTS; without a letter, the right loop."""
+    """Return the loop with the fault of this letter in FAULTS; without a letter, the right loop."""
     # Imported late, because that module imports this one.
     from course_utils.chapters.mixed_precision import loops
 
@@ -46,13 +46,14 @@ def loop(letter: str = "") -> Loop:
 
 def is_untouched(answer: Loop) -> bool:
     """Whether the answer is still one of the broken loops, as the notebook shows them."""
+    # An answer that is no function has no code.
     code = getattr(answer, "__code__", None)
     return code is not None and _essence(code) in _broken_ones()
 
 
 @cache
 def _broken_ones() -> list[tuple]:
-    """The essence of each broken loop's code."""
+    """Return the essence of each broken loop's code."""
     essences = []
     for letter in FAULTS:
         # Each loop is compiled alone, as a cell is. Python compiles the same text to other code
@@ -64,7 +65,7 @@ def _broken_ones() -> list[tuple]:
 
 
 def _essence(code: CodeType) -> tuple:
-    """What the code does, without its name and its line numbers."""
+    """Return what the code does, without its name and its line numbers."""
     return code.co_code, code.co_consts, code.co_names
 
 
@@ -101,7 +102,8 @@ def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
     for n in range(1, parts + 1):
         before = total
         total = total + numbers
-        # Bits are compared, because NaN is not equal to itself.
+        # Bits are compared, because NaN is not equal to itself; and only after each 64th addition,
+        # because comparing takes time, too.
         if n % 64 == 0 and total.view(torch.int16).equal(before.view(torch.int16)):
             break  # from here on, no addition changes anything
     return total
@@ -164,19 +166,23 @@ def seen(answer: Loop) -> Seen:
     weights = generator_for("weights", seed=0)
     model = models.MLP(precision.WIDTHS, nonlinearity="gelu", generator=weights)
     with cpu_threads(1), _watched(found):
-        losses = answer(model, *precision.digit_pairs())
+        losses = answer(model, *precision.digit_pairs())  # nothing runs before `islice` asks
         if not isinstance(losses, Iterator):
             raise ValueError("It is no loop that yields its losses. Keep its last line.")
         try:
             for loss in islice(losses, STEPS):
                 found.losses.append(float(loss))
-        except RuntimeError as error:
+        except RuntimeError as error:  # as in loop E: no `unscale_` after step without update
             found.error = error
     return found
 
 
 class _Watch:
-    """Hooks that note each optimizer's gradients and lost updates, and the format of products."""
+    """Hooks that note in `found` what optimizers get and lose, and the format of products.
+
+    torch calls them before and after each step of any optimizer, and after each forward pass of any
+    module. Between the two calls of a step, the gradients and the old weights are kept here.
+    """
 
     def __init__(self, found: Seen) -> None:
         self.found = found
@@ -184,16 +190,19 @@ class _Watch:
         self.weights = torch.empty(0)
 
     def before_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        """Note the share of gradients that are 0, and the norm; keep gradients and weights."""
         self.gradients = _flat(parameter.grad for parameter in _parameters(optimizer))
         self.weights = _flat(_parameters(optimizer))
         self.found.zeros.append(_share(self.gradients == 0))
         self.found.norms.append(self.gradients.double().norm().item())
 
     def after_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        """Note the share of the weights that did not move, though their gradient is not 0."""
         stayed = _flat(_parameters(optimizer)) == self.weights
         self.found.lost.append(_share(stayed & (self.gradients != 0)))
 
     def after_forward(self, module: nn.Module, given: object, out: object) -> None:
+        """Note the dtype of the whole model's result, which its last product has made."""
         if isinstance(module, models.MLP):
             self.found.products.add(out.dtype)
 
@@ -203,12 +212,12 @@ def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
 
 
 def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    """A copy of the tensors' numbers, all in one vector."""
+    """Return a copy of the tensors' numbers, all in one vector."""
     return torch.cat([tensor.detach().flatten().clone() for tensor in tensors])
 
 
 def _share(chosen: torch.Tensor) -> Number:
-    """The share of True in a tensor of booleans."""
+    """Return the share of True in a tensor of booleans."""
     return chosen.double().mean().item()
 
 

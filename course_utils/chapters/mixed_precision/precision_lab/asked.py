@@ -60,16 +60,16 @@ class Gradients:
     """
 
     bins: Sequence[tuple[Number, int]]  # the power of two at which a bin begins, and its count
-    ends: tuple[Number, Number]  # log2 of the smallest and of the largest
+    ends: tuple[Number, Number]  # log2 of the size of the smallest and of the largest gradient
     # By format, a pair for each scale from 2^LEAST on: how many gradients become zero, and how many
     # infinite.
     lost: Mapping[str, Sequence[tuple[int, int]]]
 
     def over(self, mean_over: int) -> "Gradients":
-        """The same gradients for a loss that is a mean over so many pairs of digits.
+        """Return the gradients of a loss that is a mean over `mean_over` pairs of digits.
 
-        Each gradient is divided by the number of micro-batches, which is a power of two. In `lost`
-        the scales from 2^0 to 2^MOST are left.
+        They are the gradients of a micro-batch, each divided by the number of micro-batches, which
+        is a power of two. In `lost` the scales from 2^0 to 2^MOST are left.
         """
         halvings = round(math.log2(mean_over / MICRO_BATCH))
         first = -halvings - LEAST  # the place of the scale 2^-halvings, which is 2^0 from now on
@@ -83,7 +83,7 @@ class Gradients:
         )
 
     def shares(self, fmt: str) -> list[tuple[Number, Number]]:
-        """The shares that become zero and infinite, at each scale from 2^0 on.
+        """Return two shares for each scale from 2^0 on: what becomes zero, and what infinite.
 
         Only the gradients that `over` returns have these scales.
         """
@@ -91,11 +91,12 @@ class Gradients:
         return [(zero / total, beyond / total) for zero, beyond in self.lost[fmt]]
 
     def cliffs(self, fmt: str) -> tuple[int, int]:
-        """The smallest power of two without a zero, and the largest without an infinity.
+        """Return the smallest power of two without a zero, and the largest without an infinity.
 
         Both are from 0 to MOST. Only the gradients that `over` returns have these scales.
         """
-        # The scales with a zero are the smallest ones, and those with an infinity the largest.
+        # The scales are 2^0, 2^1, … Those with a zero come first, so their number is the power of
+        # the first scale without one. Those with an infinity come last.
         scales_with_zeros = 0
         scales_with_infinities = 0
         for zero, beyond in self.lost[fmt]:

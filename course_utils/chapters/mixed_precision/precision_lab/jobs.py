@@ -17,7 +17,7 @@ from course_utils.subjects.training import precision
 
 @lru_cache(maxsize=8)
 def gradients(after: int) -> Gradients:
-    """The gradients of a micro-batch after that many steps, and how many each format loses."""
+    """Return a micro-batch's gradients after that many steps, and how many each format loses."""
     with cpu_threads(1):  # these counts are so small that a second thread would slow them down
         numbers = precision.gradients(after)
         powers = numbers[numbers != 0].abs().double().log2()
@@ -31,6 +31,6 @@ def gradients(after: int) -> Gradients:
 
 
 def _lost_by_scale(numbers: Tensor, fmt: str) -> tuple[tuple[int, int], ...]:
-    """How many numbers become zero, and how many infinite, at each scale from 2^LEAST on."""
+    """Return a pair for each scale from 2^LEAST on: how many become zero, and how many infinite."""
     powers = range(LEAST, MOST + 1)
     return tuple(precision.lost(numbers, fmt, 2.0**power) for power in powers)

@@ -71,10 +71,11 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
         yield from _zone(plot, name, begin, end, class_)
     scaled = [(begin + asked.drawn_power, count) for begin, count in gradients.bins]
     for (_, begin, end), class_ in zip(zones, CLASSES, strict=True):
+        # A bin belongs to the zone in which its middle lies.
         in_zone = [(left, count) for left, count in scaled if begin <= left + BIN / 2 < end]
         if in_zone:
             yield plot.line(_outline(in_zone), class_)
-    if scale:
+    if scale:  # the gradients as they were without it
         yield plot.line(_outline(gradients.bins), "leader")
 
 
@@ -93,7 +94,7 @@ def _zone(plot: Plot, name: str, begin: Number, end: Number, class_: str) -> Ite
 
 
 def _outline(bins: Bins) -> list[Point]:
-    """The points of a line that goes up and down at each bin, because there may be gaps."""
+    """Return the points of a line that goes up and down at each bin, as there may be gaps."""
     points = []
     for begin, count in bins:
         end = begin + BIN
@@ -127,12 +128,13 @@ def _track(plot: Plot, y: Number) -> marks.Track:
 
 
 def _beside(plot: Plot, track: marks.Track, name: str) -> str:
+    """Draw the name of a cliff at the right of its mark's track."""
     _, y = track.start
     return fitted(plot.right + 98, y + 4, name, WIDTH, "strong")
 
 
 def _lost(plot: Plot, asked: Scaling, gradients: Gradients) -> Iterator[str]:
-    """Draw the share that is lost by scale, a line at each cliff, and a dot at this scale."""
+    """Draw the share that is lost by scale, a line at each cliff, and a dot at the chosen scale."""
     curve = []
     for power, (zero, beyond) in enumerate(gradients.shares(asked.fmt)):
         curve.append((power, 100 * (zero + beyond)))

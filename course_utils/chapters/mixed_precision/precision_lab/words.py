@@ -8,7 +8,7 @@ from course_utils.core.say import Number, listed
 
 
 def share_text(share: Number) -> str:
-    """A share in percent.
+    """Return a share in percent.
 
     With two decimals, one gradient of a few thousand differs from none, and all but one from all.
 
@@ -21,7 +21,7 @@ def share_text(share: Number) -> str:
 
 
 def size_text(size: Number) -> str:
-    """The smallest or largest size of a format; a size below 1 is written as a power of two.
+    """Return a format's smallest or largest size in words; below 1, as a power of two.
 
     >>> size_text(2.0**-25), size_text(65520.0), size_text(2.0**128 * (1 - 2**-8))
     ('2^-25', '65,520', '3.3895e+38')
@@ -32,9 +32,10 @@ def size_text(size: Number) -> str:
 
 
 def zones(fmt: str) -> list[tuple[str, Number, Number]]:
-    """The zones of a format by the size of a number.
+    """Return the zones of a format, from the smallest numbers to the largest.
 
-    Each has a text on what becomes of the number, and the powers of two where it begins and ends.
+    A zone is (what becomes of a number in it, the power of two at which it begins, the power of two
+    at which it ends).
     """
     f = floats.FORMATS[fmt]
     edges = predict.rounding_edges(fmt)
@@ -51,7 +52,7 @@ def zones(fmt: str) -> list[tuple[str, Number, Number]]:
 
 
 def question(asked: Scaling) -> str:
-    """The question that the reader guesses at. It gives nothing away that was measured."""
+    """Return the question that the reader guesses at. It gives away nothing that was measured."""
     label = floats.FORMATS[asked.fmt].label
     return (
         "A loss scale moves all gradients to the right. "
@@ -61,7 +62,7 @@ def question(asked: Scaling) -> str:
 
 
 def meaning(asked: Scaling, gradients: Gradients) -> str:
-    """What the format loses at this scale, and the scales at which it loses nothing."""
+    """Return a text on what is lost at the chosen scale, and on the scales that lose nothing."""
     f = floats.FORMATS[asked.fmt]
     to_zero, beyond = gradients.shares(asked.fmt)[asked.power]
     lost = []
@@ -76,7 +77,7 @@ def meaning(asked: Scaling, gradients: Gradients) -> str:
 
 
 def _lossless(fmt: str, gradients: Gradients) -> str:
-    """The scales at which nothing is lost, or why there are none."""
+    """Return a sentence on the scales at which nothing is lost, or on why there are none."""
     lowest, highest = gradients.cliffs(fmt)
     if lowest == 0 and highest == MOST:
         return "It needs no scale."

@@ -11,7 +11,7 @@ from course_utils.subjects.training import precision
 
 @lru_cache(maxsize=2)
 def steps(rate: str) -> tuple[UpdateHistogram, ...]:
-    """The updates of each step of a training whose learning rate is "constant" or "falling"."""
+    """Return each step's updates, of a training whose learning rate is "constant" or "falling"."""
     is_falling = rate == "falling"
     with cpu_threads(1):  # these counts are so small that a second thread would slow them down
         updates = precision.updates(STEPS, falling=is_falling)
