@@ -1,5 +1,6 @@
 """The exercise on atomic writing, judged by what the folder holds while a file is written."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +51,7 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
+    except BaseException:  # after an interrupt, too
         beside.unlink(missing_ok=True)
         raise
 
@@ -86,10 +87,11 @@ class _Save:
 
     def __post_init__(self) -> None:
         if self.fails_at is not None:
-            self.disk_full = OSError(28, "No space left on device")
+            self.disk_full = OSError(errno.ENOSPC, "No space left on device")
 
     @property
     def contents(self) -> bytes | None:
+        """What the file holds now; None without a file."""
         return self.path.read_bytes() if self.path.exists() else None
 
     def pieces(self) -> Iterator[bytes]:
@@ -162,6 +164,7 @@ def _after_a_save(save: _Save, inode: int | None) -> Iterator[str]:
 
 
 def _left_beside(path: Path, when: str) -> Iterator[str]:
+    """Yield a sentence for each other file in the folder; `when` is the sentence's beginning."""
     for other in path.parent.iterdir():
         if other != path:
             yield f"{when}{other.name} is left beside the file."

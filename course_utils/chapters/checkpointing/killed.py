@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_SAVES = 100  # of a process, if the kill does not come before
-_LOOK_S = 0.0005  # between two looks at the folder
+_SAVES = 100  # how often a process saves, if it is not killed before
+_LOOK_S = 0.0005  # the seconds between two looks at the folder
 # A forked process begins at once, with the state and the reader's functions in its memory. Until it
 # is killed, it only saves.
 _FORKING = multiprocessing.get_context("fork")
@@ -58,6 +58,7 @@ def _kill_in_a_save(
 def _save_again_and_again(
     save: Callable[[object, Path], object], state: object, path: Path
 ) -> None:
+    """Save until this process is killed, but at most _SAVES times."""
     for _ in range(_SAVES):
         save(state, path)
 

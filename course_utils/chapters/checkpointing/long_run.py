@@ -27,7 +27,10 @@ class PositionDropout(nn.Module):
         self.share = share
 
     def forward(self, x: Float[Tensor, "b s h"], _turn: Tensor | None) -> Float[Tensor, "b s h"]:
-        """Drop positions, and scale up the others, so that the mean stays the same."""
+        """Drop positions, and scale up the others, so that the mean stays the same.
+
+        A transformer gives each block the angles of rotary positions, too. They are not used here.
+        """
         one_each = torch.ones_like(x[..., :1])
         kept = nn.functional.dropout(one_each, self.share, self.training)
         return x * kept
@@ -36,7 +39,7 @@ class PositionDropout(nn.Module):
 def learning_rate(step: int) -> Number:
     """The learning rate at a step: a line up, then half a cosine down.
 
-    So a run that has forgotten its step warms up again, which shows in the losses.
+    So a run that has forgotten its step warms up again, and its losses show that.
     """
     return training.warmup_cosine(step, PEAK_RATE, WARMUP, STEPS, floor=FLOOR_RATE)
 
@@ -60,7 +63,7 @@ def new_run(seed: int = 0, dropout: Number = DROPOUT) -> training.Run:
     return training.Run(
         model,
         torch.optim.AdamW(model.parameters(), lr=PEAK_RATE),
-        training.encoded(training.example_text(2000)),
+        training.encoded(training.example_text(sentences=2000)),
         training.generator_for("batches", seed),
         batch=BATCH,
         sequence=SEQUENCE,

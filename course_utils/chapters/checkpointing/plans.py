@@ -16,12 +16,13 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.say import Number
 
 NODE = 8  # GPUs that NVLink connects
-# Each way, which is half of what the data sheets print.
+# From and to a GPU, in each direction. Data sheets print the sum of both directions.
 NVLINK_BYTES_PER_SEC = {"A100 SXM": 300e9, "H100 SXM": 450e9}
 SHARE = 0.5  # the share of the peak that products reach: assumed
 RECIPES = ("fp32 adamw", "bf16+master adamw", "bf16+master adamw, fp32 gradients")
 BATCHES = (1, 2, 4, 8, 16, 32)
 BEFORE_GRADIENTS = (ours.AT_LOSS, ours.AT_OUTPUT)  # moments before which a step makes no gradient
+# The intervals between saves that a plan may have.
 MINUTES = (5, 10, 20, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440)
 
 
@@ -33,7 +34,7 @@ class Task:
     model: ours.Model
     sequence: int
     tokens: Number
-    sequences: int  # that each GPU trains on in a step
+    sequences: int  # how many each GPU trains on in a step
     gpus: int
     machine: str
     gbit_per_sec: Number  # of a node's network, in each direction
@@ -90,7 +91,7 @@ class Cost:
 
     held: dict[str, int]  # bytes of each part on each GPU, at the fullest moment
     fits: bool
-    sums_in_bf16: bool  # they are added up in bf16, where each sum is rounded
+    sums_in_bf16: bool  # whether gradients are added up in bf16, where each sum is rounded
     passes: tuple[Pass, ...]
     step_s: Number  # if all sending overlaps with products
     lost: Number  # the share of the time that saves and failures take
@@ -119,10 +120,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Planner:
-    """A task, and the accountant whose terms count."""
+    """Computes what plans for a task take, and finds the best one."""
 
     task: Task
-    terms: object = ours
+    terms: object = ours  # has the accountant's functions: the module, or the reader's terms
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError, with the most that is possible, if the plan does not suit the task."""
@@ -155,7 +156,7 @@ class Planner:
         )
 
     def outcome(self, plan: Plan) -> Outcome:
-        """The plan's cost beside that of the best plan."""
+        """Return the plan's cost, beside the best plan and its cost."""
         return Outcome(self.cost(plan), self.best, self.best_cost)
 
     @cached_property
@@ -179,7 +180,10 @@ class Planner:
         return min(fitting, key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
-        """Yield every plan that sums no gradients in bf16, without recomputing."""
+        """Yield every plan that sums no gradients in bf16, without recomputing.
+
+        The interval between saves is the same for all: `best` puts another one in its place.
+        """
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
             plan = Plan(recipe, stage, over_node, batch, recomputed=0, minutes=MINUTES[0])
             has_sequences = batch <= self.task.sequences
@@ -189,7 +193,10 @@ class Planner:
                 yield plan
 
     def _fewest_recomputed(self, plan: Plan) -> Plan | None:
-        """The plan with the fewest recomputed layers that still fits; None if it never fits."""
+        """Return the plan with the fewest recomputed layers that fits; None if it never fits.
+
+        The number is found by bisection, because each recomputed layer saves bytes.
+        """
         fewest = 0
         enough = self.task.model.layers
         if not self._fits(replace(plan, recomputed=enough)):
@@ -203,6 +210,7 @@ class Planner:
         return replace(plan, recomputed=fewest)
 
     def _fits(self, plan: Plan) -> bool:
+        """Whether what a GPU holds at the fullest moment fits in its memory."""
         return sum(self._held(plan).values()) <= self.task.memory
 
     def _accumulates(self, plan: Plan) -> bool:
@@ -214,12 +222,12 @@ class Planner:
         return self._accumulates(plan) and self._dtype(plan, "gradients") == "bf16"
 
     def _dtype(self, plan: Plan, part: str) -> str:
-        """The dtype of a part of the recipe: "parameters" or "gradients"."""
+        """Return the dtype of a part that has a single one: "parameters" or "gradients"."""
         (dtype,) = self.terms.recipe(plan.recipe)[part]
         return dtype
 
     def _held(self, plan: Plan) -> dict[str, int]:
-        """The bytes of each part on a GPU, at the fullest moment of a step."""
+        """Return the bytes of each part on a GPU, at the fullest moment of a step."""
         m = self.task.model
         terms = self.terms
         sequence = self.task.sequence
@@ -243,7 +251,7 @@ class Planner:
         return fullest
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
-        """The passes of a step. ZeRO's stage decides what each pass sends."""
+        """Return the passes of a step. ZeRO's stage decides what each pass sends."""
         forward_s, backward_s = self._compute_s(plan)
         gather_s = self._collective_s(self._part_bytes(plan, "parameters"), plan)
         reduce_s = self._collective_s(self._part_bytes(plan, "gradients"), plan)
@@ -270,9 +278,10 @@ class Planner:
         )
 
     def _compute_s(self, plan: Plan) -> tuple[Number, Number]:
-        """The seconds of the products of one forward pass, and of one backward pass."""
+        """Return the seconds of the products of one forward pass, and of one backward pass."""
         m = self.task.model
         sequence = self.task.sequence
+        # Tensor cores take fp32 numbers as tf32.
         fmt = "tf32" if self._dtype(plan, "parameters") == "fp32" else "bf16"
         peak = MACHINES[self.task.machine].peak(fmt)
         # The term `days` gives the days of one FLOP on one GPU.
@@ -282,16 +291,16 @@ class Planner:
         return forward * flop_s, (step - forward) * flop_s
 
     def _part_bytes(self, plan: Plan, part: str) -> int:
-        """The bytes of the whole model's parameters or gradients, before they are split."""
+        """Return the bytes of the whole model's parameters or gradients, before they are split."""
         numbers = self.terms.parameters(self.task.model)
         return self.terms.tensor_bytes((numbers,), self._dtype(plan, part))
 
     def _sharers(self, plan: Plan) -> int:
-        """Over how many GPUs the parts that the stage shards are split."""
+        """Return over how many GPUs the parts that the stage shards are split."""
         return NODE if plan.over_node else self.task.gpus
 
     def _collective_s(self, nbytes: int, plan: Plan) -> Number:
-        """The seconds in which the sharers gather so many bytes, or reduce and scatter them.
+        """Return the seconds in which the sharers gather `nbytes`, or reduce and scatter them.
 
         The GPUs form a ring, and through each link goes everything but one GPU's share.
         """
@@ -302,7 +311,11 @@ class Planner:
         return nbytes * (sharers - 1) / sharers / speed
 
     def _between_nodes_s(self, nbytes: int) -> Number:
-        """The seconds in which nodes add up their gradients: each sends them, and gets the sum."""
+        """Return the seconds in which nodes add up their gradients.
+
+        Through each link of a ring of nodes, everything but one node's share goes twice: when the
+        gradients are added up, and when the sums are sent to all nodes.
+        """
         nodes = self.task.gpus // NODE
         return 2 * nbytes * (nodes - 1) / nodes / self._node_bytes_per_sec
 
@@ -311,10 +324,11 @@ class Planner:
         return self.task.gbit_per_sec * 1e9 / 8
 
     def _lost(self, minutes: int) -> Number:
-        """The share of the time that is lost, if a save is made every so many minutes."""
+        """Return the share of the time that is lost, with a save every `minutes` minutes."""
         failure_s = ours.GPU_DAYS_PER_FAILURE * ours.SECONDS_PER_DAY / self.task.gpus
         return self.terms.lost_share(60 * minutes, ours.SAVE_S, failure_s, ours.RESTART_S)
 
     def _days(self, step_s: Number, lost: Number) -> Number:
+        """Return the days of the run; `lost` is the share of them that makes no steps."""
         steps = self.task.tokens / self.task.step_tokens
         return steps * step_s / ours.SECONDS_PER_DAY / (1 - lost)

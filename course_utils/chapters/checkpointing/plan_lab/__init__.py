@@ -43,6 +43,7 @@ class PlanLab(Lab):
         # Imported late, because a page without a kernel has no file of the reader's.
         from course_utils.chapters import accountant
 
+        # The last three are no exercises. They are the course's, and call the reader's terms.
         names = (*TERMS, "moments", "gathered_bytes", "rest_bytes")
         terms = SimpleNamespace(**{name: getattr(accountant, name) for name in names})
         return {level: Planner(task, terms) for level, task in LEVELS.items()}

@@ -115,7 +115,7 @@ class Found:
     """The outcomes by the reader's accountant, and what the reader has done in each level."""
 
     outcomes: Mapping[Asked, Outcome] = field(default_factory=dict)
-    solved: frozenset[str] = frozenset()  # levels
+    solved: frozenset[str] = frozenset()  # levels whose best plan the reader has found
     shown: frozenset[str] = frozenset()  # levels whose best plan was shown
     # The reader's plan in each of these levels, as it was before the best one was shown.
     own: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -45,6 +45,7 @@ def view(asked: Asked, found: Found) -> View:
 
 
 def _task(task: Task, found: Found) -> Iterator[str]:
+    """Draw the two lines of the head: the task, and how many levels are solved."""
     yield fitted(0, 16, words.headline(task), WIDTH - SOLVED, "strong large")
     yield text(WIDTH, 16, words.solved(found), class_="end strong")
     yield fitted(0, 35, words.a_step(task), WIDTH, "faint")
@@ -53,7 +54,8 @@ def _task(task: Task, found: Found) -> Iterator[str]:
 def _memory(task: Task, cost: Cost) -> Iterator[str]:
     """Draw the parts side by side, the end of the memory, and the meaning of each colour."""
     held = sum(cost.held.values())
-    full = 1.04 * max(held, task.memory)  # the bytes that the whole length stands for
+    # The bytes that LENGTH stands for: a little more than is drawn, so that the end is seen.
+    full = 1.04 * max(held, task.memory)
     yield text(0, BAR + 17, "each GPU holds", class_="faint")
     for part, begin, end in _spans(cost.held, full):
         if end > begin:
@@ -71,7 +73,7 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
 
 
 def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:
-    """Where each part's bar begins and ends."""
+    """Yield each part's name, and where its bar begins and ends from left to right."""
     begin = LEFT
     for part, nbytes in held.items():
         end = begin + LENGTH * nbytes / full
@@ -90,7 +92,8 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
     yield text(LEFT + LENGTH, PASSES, f"{full_s:.3g} s", class_="end small")
     yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")
-    bottom = PASSES + 8 + STEP * (len(passes) + 1)
+    row_count = len(passes) + 1  # the last row is the whole step
+    bottom = PASSES + 8 + STEP * row_count
     for x in (LEFT, LEFT + LENGTH):
         yield polyline([(x, PASSES + 6), (x, bottom)], class_="grid")
     top = PASSES + 12
@@ -122,10 +125,10 @@ def _together(outcome: Outcome, top: Number, full_s: Number) -> Iterator[str]:
 
 
 def full_scale(outcome: Outcome) -> Number:
-    """The seconds that a bar of the whole length stands for.
+    """Return the seconds that a bar of the whole length stands for.
 
-    They are those of the best plan's step, doubled until this step fits. So plans of a level are
-    drawn to the same scale, unless they are much slower.
+    They are twice the seconds of the best plan's step, and are doubled until this plan's step fits.
+    So plans of a level are drawn to the same scale, unless they are much slower.
     """
     full_s = 2 * outcome.best_cost.step_s
     while full_s < outcome.cost.step_s:

@@ -35,7 +35,7 @@ SENT = (
 
 
 def headline(task: Task) -> str:
-    """The model, the GPUs, and their network."""
+    """Return the headline: the model, the GPUs, and their network."""
     nodes = count_text(task.gpus // NODE, "node")
     network = f"{task.gbit_per_sec:g} Gb/s in and out of each"
     machine = task.machine.removesuffix(" SXM")
@@ -43,14 +43,14 @@ def headline(task: Task) -> str:
 
 
 def solved(found: Found) -> str:
-    """How many levels the reader has solved; an empty string if there is none."""
+    """Return how many levels the reader has solved, in words; an empty string if there is none."""
     if not found.solved:
         return ""
     return f"{len(found.solved)} of {len(LEVELS)} levels solved"
 
 
 def a_step(task: Task) -> str:
-    """How many tokens a step has, and how many steps there are."""
+    """Return two sentences: how many tokens a step has, and how many steps there are."""
     steps = task.tokens / task.step_tokens
     each = f"{task.sequences} sequences of {task.sequence:,} tokens on each GPU"
     whole = f"{task.tokens / 1e9:,.0f} billion tokens are {steps:,.0f} steps"
@@ -58,21 +58,21 @@ def a_step(task: Task) -> str:
 
 
 def a_pass(kind: Pass) -> str:
-    """How many passes of this kind a step has, and the seconds of one."""
+    """Return how many passes of this kind a step has, and the seconds of one, as a formula."""
     if not kind.count:
         return "none"
     return f"{kind.count} × max({kind.compute_s:.3g} s, {kind.sent_s:.3g} s)"
 
 
 def together(outcome: Outcome) -> str:
-    """The seconds of a step, beside those of the best plan's step."""
+    """Return the seconds of a step, beside the seconds of the best plan's step."""
     return f"{outcome.cost.step_s:.3g} s; line: {outcome.best_cost.step_s:.3g} s, the best plan"
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     """Yield formulas with their numbers: for a step, what is lost, the days, and the score.
 
-    Each comes as its name, its text, and the class that it is drawn with.
+    A formula is (its name, its text, the class of the SVG element that shows it).
     """
     cost = outcome.cost
     yield "a step", _step_formula(cost), ""
@@ -122,7 +122,10 @@ def _why_no_score(cost: Cost) -> str:
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
-    """Whether the plan fits, how long it takes, and how far from the best plan it is."""
+    """Return the text below the picture.
+
+    The text says whether the plan fits, how long it takes, and how far from the best plan it is.
+    """
     cost = outcome.cost
     if cost.sums_in_bf16:
         return (
@@ -151,7 +154,7 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
 
 
 def table(outcome: Outcome) -> list[list[str]]:
-    """The bytes, what each stage sends, and what is assumed."""
+    """Return a table of three columns: the bytes, what each stage sends, and what is assumed."""
     rows = [["", "", ""]]  # a table's first row is its head, and this one has none
     for part, nbytes in outcome.cost.held.items():
         rows.append([f"bytes of {part}", f"{nbytes:,}", "on each GPU"])
