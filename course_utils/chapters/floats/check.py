@@ -103,6 +103,7 @@ def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
     bias = 2 ** (exponent_bits - 1) - 1
     smallest_subnormal = 2.0**-fraction_bits * 2.0 ** (1 - bias)
     numbers = [smallest_subnormal, 2 * smallest_subnormal]
+    # The exponent field 0 is that of subnormals, and all ones that of infinity and NaN.
     for exponent in range(1, 2**exponent_bits - 1):
         for fraction in (0, 2**fraction_bits - 1):
             bits = exponent << fraction_bits | fraction
