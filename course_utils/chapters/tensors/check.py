@@ -71,7 +71,8 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     yield place, "That is its place. Look there: storage[...] has the element."
 
 
-# The shape of a tensor, its strides, and the shape to view it in.
+# The shape of a tensor, its strides, and the shape to view it in. No step is made along a
+# dimension of size 1, so its stride, here 99, does not matter.
 NEW_SHAPES = [
     ((4, 6), (6, 1), (24,)),
     ((4, 6), (6, 1), (2, 12)),
