@@ -30,7 +30,7 @@ def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
 
 
 def _not_sliced(way: str) -> str:
-    """Say that the columns are right, but were found in this way and not by slicing."""
+    """Return the verdict on the right columns if they were found in `way`, not by slicing."""
     return (
         f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
         "the same route can make the same mistake. Slice the width: x[..., begin:end]."
@@ -115,7 +115,7 @@ def patterns() -> Answers:
 
 
 def _objection_to(pattern: object, expected: Einsum) -> str:
-    """Say what is wrong with the pattern; empty if it differs in nothing but its names."""
+    """Return what is wrong with the pattern, or "" if only its names differ from `expected`."""
     if not isinstance(pattern, str):
         return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     if "→" in pattern:
@@ -136,7 +136,10 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
 
 
 def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield what the reader's pattern is instead, for each difference; the ranks are equal."""
+    """Yield, for each difference, the end of a sentence that begins "The reader's pattern is".
+
+    Both patterns have operands of the same ranks.
+    """
     dimensions = itertools.chain(*expected.operands)
     names = itertools.chain(*came.operands)
     pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
@@ -157,7 +160,10 @@ def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
 
 
 def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield what the pattern is where two dimensions have one name, or a dimension has two."""
+    """Yield the end of such a sentence where two dimensions have one name, or a dimension has two.
+
+    A pair is a dimension, as our pattern calls it, and the reader's name in the same place.
+    """
     for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
         if dimension != other and name == its_name:
             yield (
