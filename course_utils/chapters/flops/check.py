@@ -51,7 +51,7 @@ def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers
 
 
 def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> Number:
-    """Return the FLOP/s of n × n matrices by the forecast c + roof / e."""
+    """Return the FLOP/s of a product of n × n matrices that takes c + roof / e seconds."""
     flops = 2 * n**3
     return flops / (c + flops / peak_flop_per_sec / e)
 
@@ -95,8 +95,8 @@ def _transposition_s(wide: Number, narrow: Number) -> Number:
     an eighth of the wide one's.
     """
     least = 0.0
-    most = 2 * wide
-    while most - least > 1e-12:
+    most = 2 * wide  # the seconds of the wide product and the transposition together
+    while most - least > 1e-12:  # a picosecond, where the times are microseconds
         transposition = (least + most) / 2
         wide_product = 2 * wide - transposition
         narrow_product = 2 * narrow - transposition / 8
@@ -108,6 +108,7 @@ def _transposition_s(wide: Number, narrow: Number) -> Number:
 
 
 def _lower_case(answer: object) -> object:
+    """Return a string in lower case, without spaces around it; any other answer unchanged."""
     return answer.strip().lower() if isinstance(answer, str) else answer
 
 
@@ -159,6 +160,7 @@ def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
     yield right - 2 * m.layers * norm, "Each layer has two normalisations, beside the last one."
     of_vectors = "LayerNorm has a weight and a bias: m.norm_vectors vectors, in each normalisation."
     second_vector = (m.norm_vectors - 1) * m.width
+    # The second vector is forgotten in all normalisations, in those of the layers, in the last.
     for normalisations in (2 * m.layers + 1, 2 * m.layers, 1):
         yield right - normalisations * second_vector, of_vectors
 
@@ -205,7 +207,7 @@ def _of_biases(m: Model, right: int) -> Answers:
 def _of_tables(m: Model, right: int) -> Answers:
     """Yield wrong counts of the embedding, the output matrix and the positions.
 
-    As above, a term is 0 in models with which its mistake cannot be made.
+    A term is 0 in models with which its mistake cannot be made.
     """
     table = m.vocabulary * m.width
     if m.tied:
@@ -284,6 +286,7 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
         "That is half of attention: it has two products, of all S × S pairs, "
         "and each multiply-add is 2 FLOPs.",
     )
+    # A mask leaves S × (S + 1) / 2 pairs, or S × (S - 1) / 2 without those of a token with itself.
     masked = "Count all S × S pairs, those of a mask, too."
     yield right * (sequence + 1) // (2 * sequence), masked
     yield right * (sequence - 1) // (2 * sequence), masked
