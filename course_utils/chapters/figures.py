@@ -12,6 +12,7 @@ _CHAPTER_OF = {
     "shapes_to_scale": "einsum",
     "product_boxes": "flops",
     "waterfall": "flops",
+    "layer_boxes": "flops",
     "gradient_chain": "gradients",
     "scales_by_step": "mixed_precision",
     "weights_by_step": "mixed_precision",

@@ -9,11 +9,11 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from course_utils.core.say import Guess
+from course_utils.core.say import Guess, Number
 
 # All of these are in the folder of the reader's copies.
 RECORD = "record.txt"
@@ -24,6 +24,11 @@ OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise 
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)
 # Such as "2026-01-31 floats guessed {...}".
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
+# What happened to the field of a guess: the reader typed into it, pressed Show, saw the measured
+# value, or began the notebook anew.
+ASKED = re.compile(
+    r"^\d{4}-\d\d-\d\d (\w+) (said|shown|guessed|asked anew) (\{.*\})$", re.ASCII | re.MULTILINE
+)
 
 # The name of this kernel's notebook, such as "floats"; empty until its first cell has run.
 notebook = ""
@@ -45,6 +50,18 @@ class Done:
         return "not attempted"
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the reader has said to a question, or None if they have not guessed.
+
+    They may have pressed *Show*, and seen the measured value beside their guess.
+    """
+
+    said: Number | str | None = None
+    has_gone_on: bool = False
+    is_closed: bool = False
+
+
 def workspace() -> Path | None:
     """The folder of the reader's copies; None if this kernel's notebook is not one of them."""
     here = Path.cwd()
@@ -62,8 +79,47 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     Numbers of other types, such as NumPy's, are written as Python's.
     """
     fields = {name: value for name, value in vars(guess).items() if value is not None}
+    if not guess.unit:
+        del fields["unit"]
     as_json = json.dumps(fields, ensure_ascii=False, default=float)
     _add(folder, f"{notebook} guessed {as_json}")
+
+
+def note_said(folder: Path, notebook: str, name: str, said: Number | str) -> None:
+    """Add a line with what the reader has typed into a field, where it makes sense."""
+    as_json = json.dumps({"asked": name, "said": said}, ensure_ascii=False)
+    _add(folder, f"{notebook} said {as_json}")
+
+
+def note_shown(folder: Path, notebook: str, name: str) -> None:
+    """Add a line: the reader has pressed *Show* below the question of that name."""
+    _add(folder, f"{notebook} shown {json.dumps({'asked': name}, ensure_ascii=False)}")
+
+
+def note_asked_anew(folder: Path, notebook: str) -> None:
+    """Add a line: all questions of that notebook begin anew, with empty fields."""
+    _add(folder, f"{notebook} asked anew {{}}")
+
+
+def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
+    """What the reader has said in that notebook, by the names of the questions."""
+    found: dict[str, Said] = {}
+    for of_notebook, what, as_json in ASKED.findall(_text(folder)):
+        if of_notebook != notebook:
+            continue
+        if what == "asked anew":
+            found.clear()
+            continue
+        # A line that somebody has edited raises one of these.
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
+            line = json.loads(as_json)
+            former = found.get(line["asked"], Said())
+            if what == "shown":
+                found[line["asked"]] = replace(former, has_gone_on=True)
+            elif not former.is_closed:
+                is_closed = what == "guessed"
+                found[line["asked"]] = replace(former, said=line["said"], is_closed=is_closed)
+    return found
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
@@ -129,7 +185,9 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 def _guess_in(guess_json: str) -> Guess:
     """The guess that a line has as JSON. ValueError or TypeError if the guess cannot be shown."""
     guess = Guess(**json.loads(guess_json))
-    shown = f"{guess.asked}{guess.said}{guess.measured}{guess.words}"
+    if not isinstance(guess.unit, str):
+        raise TypeError(f"{guess.unit!r} is no unit.")
+    shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.words}"
     shown.encode()  # raises a ValueError if half of a character is in it
     for value in (guess.said, guess.measured):
         if not isinstance(value, int | float | str):

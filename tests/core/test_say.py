@@ -15,10 +15,12 @@ from course_utils.core.say import (
     Ledger,
     bytes_text,
     flops_text,
+    in_words,
     number_text,
     rate_text,
     seconds_text,
 )
+from course_utils.core.say.closeness import WORDS
 
 
 def compared(predicted, measured, **options):
@@ -50,6 +52,8 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
         # What is shown rounded is never called exact.
         (0.03741, 0.03707, {"digits": 2}, "0.99"),
         (0.5, 0.5, {"digits": 3}, "1.00"),
+        (3.0, 10**400, {}, "out of a float's range"),
+        (10**99, 10**99, {}, "1 exactly"),
     ],
 )
 def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, options, ratio):
@@ -76,10 +80,10 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert Comparison(both, both, guess=9).guesses == [Guess("a", 9, 10)]
     said = repr(Comparison(both, both, guess={"a": 10, "b": 2, "c": 1}))
     assert said.splitlines()[1].split()[1] == "10"
-    assert "Your guess of a is right. Your guess of b is 0.5 times what was measured." in said
+    assert "a: spot on, 10. b: right power of ten, 0.5 times what was measured." in said
     assert "nothing called 'c' to guess here, but a and b." in said
     without_a_ratio = compared(0, 0, guess=3)
-    assert repr(without_a_ratio).endswith("Your guess is not what was measured.")
+    assert repr(without_a_ratio).endswith("Far: you said 3, and what was measured is 0.")
 
 
 def test_a_wild_guess_is_shown_in_lines_of_usual_length():
@@ -103,44 +107,50 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
     head, row, below = lines_of(reported)
     assert head.split() == " ".join(columns).split()
     assert row.split() == ["days", "130", "144", "260", "1.81"]
-    assert below == "Your guess is 0.5 times what was reported."
+    assert below == "Right power of ten: 0.5 times what was reported."
     html = reported._repr_html_()
     assert re.findall(r"<th>(.*?)</th>", html)[:5] == columns
     assert below in html
     assert "measured" not in repr(reported) + html
-    assert Guess("days", "ten", 260, "reported").words == "not what was reported"
+    assert (
+        Guess("days", "ten", 260, "reported").words
+        == "Far: you said ten, and what was reported is 260"
+    )
     head, _ = lines_of(compared(1, 2))
     assert head.split()[:2] == ["predicted", "measured"]
 
 
-NO_UNIT = "993,377,483 times what was measured. Is it in the unit that was asked for?"
+TIMES_3 = "Right power of ten: 3 times"
+ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
 
 
 @pytest.mark.parametrize(
-    ("said", "measured", "digits", "words"),
+    ("said", "measured", "options", "words"),
     [
-        (65_536, 65_504.0, None, "32 too large: this number is exact"),  # fp16's largest
-        (667, 668, None, "1 too small: this number is exact"),
-        (16, 16.0003, 3, "right"),
-        (144, 143.927, 3, "right"),
-        (144, 143.927, None, "near: less than 0.5 % too large"),
-        (67e6, 67_108_864, None, "near: less than 0.5 % too small"),
-        (10, 10.2, 3, "0.98 times what was measured"),
-        (2.4e9, 2.416, None, NO_UNIT),
-        (0.5, 50, None, "0.01 times what was measured. Is it in the unit that was asked for?"),
-        (4, 40, None, "0.1 times what was measured"),
+        (65_536, 65_504.0, {}, "Spot on: 65,536 for 65,504"),  # fp16's largest
+        (16, 16.0003, {"digits": 3}, "Spot on: 16"),
+        (144, 143.927, {"unit": "days"}, "Spot on: 144"),
+        (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 for 2.42"),
+        (9, 10, {}, "Close: 1 too low"),
+        (1, 2, {}, "Right power of ten: 0.5 times what was measured"),
+        (11, 2, {"unit": "percent"}, "Close: 9 points too high"),
+        (0.3, 0.25, {"unit": "share"}, "Close: 5 points too high"),
+        (25, 0.25, {"unit": "share"}, f"Far: 2,475 points too high{ASKS_FOR_THE_UNIT}"),
+        (190, 197, {"unit": "of 200"}, "Close: 7 too low"),
+        (2.4e9, 2.416, {}, f"Far: 993,377,483 times what was measured{ASKS_FOR_THE_UNIT}"),
+        (0.5, 50, {}, f"Far: 0.01 times what was measured{ASKS_FOR_THE_UNIT}"),
+        (4, 40, {}, "Far: 0.1 times what was measured"),
+        (
+            500,
+            39.1,
+            {"heads": ("by rule", "with a step")},
+            "Far: 12.8 times the number with a step",
+        ),
     ],
 )
-def test_a_guess_is_right_where_it_is_exact_and_near_where_nearness_counts(
-    said, measured, digits, words
-):
-    _, _, below = lines_of(compared(measured, measured, guess=said, digits=digits))
-    end = "" if words.endswith("?") else "."
-    assert below == f"Your guess is {words}{end}"
-    guess = Guess("a", said, measured, digits=digits)
-    assert guess.is_right == (words == "right")
-    assert guess.is_near == words.startswith("near")
-    assert guess.is_right == (guess.off == 1)
+def test_a_guess_is_judged_in_the_words_that_fit_its_unit(said, measured, options, words):
+    _, _, below = lines_of(compared(measured, measured, guess=said, **options))
+    assert below == (words if words.endswith("?") else f"{words}.")
 
 
 @pytest.mark.parametrize("guess", ["128", "128 bytes", [128], True, 1j, {"a": "x"}])
@@ -160,6 +170,7 @@ def test_however_far_off_a_guess_is_there_are_words_for_it(said, measured):
     guess = Guess("a", said, measured)
     assert guess.off >= 1
     assert 0 < len(guess.words) < 120
+    assert guess.word in WORDS
     assert guess.off == 1 or said != measured
 
 
@@ -167,7 +178,7 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     choice = partial(Choice, "stops first", among=("fp16", "bf16"), measured="bf16")
     assert repr(choice()).split() == ["measured", "stops", "first", "bf16"]
     assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
-    assert repr(choice(guess="fp16")).endswith("Your guess is not what was measured.")
+    assert repr(choice(guess="fp16")).endswith("Far: you said fp16, and what was measured is bf16.")
     for nonsense in ("fp8", 3, ["bf16"], print):
         asked = choice(guess=nonsense)
         assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)
@@ -199,6 +210,21 @@ def test_tables_escape_what_they_show():
         (seconds_text(59.9), "59.9 s"),
         (seconds_text(143.927 * 86400), "144 days"),
         (seconds_text(-0.002), "-2 ms"),
+        (number_text(10**5000), "1.00000e+5000"),
+        (in_words(44_193_349_632, "bytes"), "44.2 GB"),
+        (in_words(0.5, "GB"), "500 MB"),
+        (in_words(1.358e12, "FLOP/s"), "1.36 TFLOP/s"),
+        (in_words(143.927, "days"), "144 days"),
+        (in_words(1, "days"), "1 day"),
+        (in_words(39.6, "billions of parameters"), "39.6 billion parameters"),
+        (in_words(43.2, "percent of the peak"), "43.2 %"),
+        (in_words(0.0265, "share"), "2.65 %"),
+        (in_words(197, "of 200"), "197 of 200"),
+        (in_words(65_504.0), "65,504"),
+        (in_words(0.00089123, digits=2), "0.00089"),
+        (in_words(15e12, "tokens"), "1.5 × 10^13 tokens"),
+        (in_words(10**5000), "10^5000"),
+        (in_words(math.inf, "GB"), "∞ GB"),
         (number_text(2**70), "1,180,591,620,717,411,303,424"),
         (number_text(0.1), "0.1"),
         (number_text(math.inf), "inf"),

@@ -15,6 +15,7 @@ from PIL import Image
 
 from course_utils.chapters import figures
 from course_utils.core import floats
+from course_utils.core.colours import COLOURS
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)
@@ -28,6 +29,7 @@ WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19},
 BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )
+LAYER = figures.layer_boxes(query=802_816, last_norm=896)
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
 WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
 WATERFALL = figures.waterfall(
@@ -127,6 +129,17 @@ def test_each_curve_has_a_colour_and_its_name_in_it_beside_its_end():
     MIXES.canvas.draw()
     boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_a_layers_boxes_are_filled_where_a_count_is_given_and_another_name_is_refused():
+    filled = [patch for patch in LAYER.axes[0].patches if patch.get_facecolor()[:3] != (1, 1, 1)]
+    blue = to_rgba(COLOURS["parameters"])
+    assert [patch.get_facecolor() for patch in filled].count(blue) == 2
+    assert {"query: 802,816", "last norm: 896", "key"} <= set(written(LAYER))
+    _, height = LAYER.get_size_inches() * LAYER.dpi
+    assert height <= 450
+    with pytest.raises(ValueError, match=r"There is no box 'bias'\. There are: norm, query,"):
+        figures.layer_boxes(bias=1)
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():

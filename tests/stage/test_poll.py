@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 import pytest
 from tornado.netutil import bind_sockets
 
+from course_utils.core.say import typed
 from course_utils.stage.poll import __main__ as process
-from course_utils.stage.poll import apps, gate, typed
+from course_utils.stage.poll import apps, gate
 from course_utils.stage.poll.rounds import ANSWER, CROWD, HERE_S, MANY_ADDRESSES, MOST_PHONES, Room
 from course_utils.stage.present.bands import bands
 from tests import ROOT

@@ -7,12 +7,15 @@ numbers.
 
 from course_utils.core.say.comparisons import Choice, Comparison, Ledger, Table, side_by_side
 from course_utils.core.say.guesses import Guess
+from course_utils.core.say.open_guesses import OpenGuess
+from course_utils.core.say.reveals import reveal
 from course_utils.core.say.wording import (
     Number,
     bytes_text,
     count_text,
     decimal_bytes_text,
     flops_text,
+    in_words,
     listed,
     number_text,
     rate_text,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
+from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.wording import Number, listed, number_text, with_digits
 
 
@@ -23,7 +24,15 @@ class _Shown:
     def _repr_html_(self) -> str:
         below = self._below()
         table = _html_table(self._rows())
+        picture = self._picture()
+        if picture:
+            table = f"<details><summary>The numbers</summary>\n{table}\n</details>"
+            return f"{picture}\n<p>{html.escape(below)}</p>\n{table}"
         return f"{table}\n<p>{html.escape(below)}</p>" if below else table
+
+    def _picture(self) -> str:
+        """What is shown above the folded table, as HTML; empty if the table is not folded."""
+        return ""
 
     def _rows(self) -> list[list[str]]:
         """The rows of the table, the head first."""
@@ -75,12 +84,13 @@ class Ledger(_Shown, Mapping[str, Number]):
 class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
-    `guess` is the reader's number for the first item, or a mapping with a number by item; `...`
-    means "not given yet". Guesses have a column before the other two. `heads` names these two if
-    they have another kind of number, such as ("predicted", "reported"); the words on a guess are
-    then like "0.9 times what was reported". With `digits`, a number that is not whole is shown with
-    that many significant digits, and no ratio is called exact: use `digits` for what is neither a
-    count nor a pattern of bits. Never round beforehand.
+    `guess` is what `ask` has returned, or the reader's number for the first item, or a mapping with
+    a number by item; `...` means "not given yet". `open_guess` is what `ask` has returned, if that
+    was given. Guesses have a column before the other two. `heads` names these two if they have
+    another kind of number, such as ("predicted", "reported"); the words on a guess are then like
+    "0.9 times what was reported". With `digits`, a number that is not whole is shown with that many
+    significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
+    pattern of bits. Never round beforehand.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -93,6 +103,7 @@ class Comparison(_Shown):
     guess: object = field(default=..., kw_only=True)
     digits: int | None = field(default=None, kw_only=True)
     heads: tuple[str, str] = field(default=("predicted", "measured"), kw_only=True)
+    open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
@@ -105,10 +116,19 @@ class Comparison(_Shown):
         object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
+        if isinstance(self.guess, OpenGuess):
+            object.__setattr__(self, "open_guess", self.guess)
+            object.__setattr__(self, "guess", self._said_by_item(self.guess))
         one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
         if one_of_several and not is_open(self.guess):  # a single number is for the first item
             first = next(iter(self.predicted))
             object.__setattr__(self, "guess", {first: self.guess})
+
+    def _said_by_item(self, guess: OpenGuess) -> dict[str, Number | str]:
+        """What the reader has said, by item. Where there is one item, the question is about it."""
+        if len(self.predicted) == 1 and len(guess.names) == 1:
+            return dict.fromkeys(self.predicted, guess.said.get(guess.names[0], ...))
+        return dict(guess.said)  # what the reader says later does not change this comparison
 
     def _common_unit(self) -> str:
         """The unit of the comparison or of a ledger in it; empty if none has one.
@@ -126,11 +146,13 @@ class Comparison(_Shown):
     def guesses(self) -> list[Guess]:
         """The reader's guesses, each with what was measured. What is no number is left out."""
         _, kind = self.heads  # such as "measured"
+        # A table of rows in several units has none, but the question has one.
+        unit = self.open_guess.unit if self.open_guess else self.unit
         found = []
         for item, guess in self._by_item().items():
             if item in self.measured and plain(guess) is not None:
                 measured = self.measured[item]
-                found.append(Guess(item, plain(guess), measured, kind, self.digits))
+                found.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
         return found
 
     def _by_item(self) -> dict[str, object]:
@@ -145,8 +167,11 @@ class Comparison(_Shown):
         """A sentence on each guess, also on one that cannot be counted."""
         sentences = []
         for guess in self.guesses:
-            which = "" if len(self.predicted) == 1 else f" of {guess.asked}"
-            sentences.append(_sentence(f"Your guess{which} is {guess.words}"))
+            if len(self.predicted) == 1:
+                words = guess.words
+            else:
+                words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
+            sentences.append(_sentence(words))
         for item, guess in self._by_item().items():
             if item not in self.predicted:
                 items = listed(list(self.predicted))
@@ -157,6 +182,18 @@ class Comparison(_Shown):
                     f"{brief(guess)} is not counted."
                 )
         return " ".join(sentences)
+
+    def _picture(self) -> str:
+        guesses = self.guesses
+        if not guesses:
+            return ""
+        # Only a guess needs the picture, and a notebook has many tables without one.
+        from course_utils.core.say import picture
+
+        several = [
+            picture.Shown(guess, self.predicted[guess.asked], self.heads) for guess in guesses
+        ]
+        return picture.of_numbers(several)
 
     def _rows(self) -> list[list[str]]:
         guesses = {guess.asked: guess.said for guess in self.guesses}
@@ -185,17 +222,21 @@ class Choice(_Shown):
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
                   your guess  measured
     stops at 256        fp16      bf16
-    Your guess is not what was measured.
+    Far: you said fp16, and what was measured is bf16.
     """
 
     asked: str
     among: Sequence[str] = field(kw_only=True)
     measured: str = field(kw_only=True)
     guess: object = field(default=..., kw_only=True)
+    open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.measured not in self.among:
             raise ValueError(f"{self.measured!r} is none of {listed(self.among)}.")
+        if isinstance(self.guess, OpenGuess):
+            object.__setattr__(self, "open_guess", self.guess)
+            object.__setattr__(self, "guess", self.guess.said.get(self.asked, ...))
 
     @property
     def guesses(self) -> list[Guess]:
@@ -212,9 +253,17 @@ class Choice(_Shown):
             return ""
         if self.guesses:
             (guess,) = self.guesses
-            return _sentence(f"Your guess is {guess.words}")
+            return _sentence(guess.words)
         typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
         return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
+
+    def _picture(self) -> str:
+        if not self.guesses:
+            return ""
+        (guess,) = self.guesses
+        from course_utils.core.say import picture  # only a guess needs it
+
+        return picture.of_choice(guess, self.among)
 
     def _rows(self) -> list[list[str]]:
         if not self.guesses:
@@ -274,18 +323,23 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
         return "both NaN"
     if measured == predicted == 0:
         return "both 0"
-    if measured == predicted and math.isinf(measured):
+    if measured == predicted and abs(measured) == math.inf:
         return "both infinite"
     if predicted == 0:
         return "not defined"
+    try:
+        ratio = measured / predicted
+    except OverflowError:  # of a whole number that is too large for a float
+        return "out of a float's range"
     if digits:
-        return with_digits(measured / predicted, digits)
-    if measured == predicted:
-        return "1 exactly"
-    off = measured / predicted - 1
-    if abs(off) < 5e-4:  # closer to 1 than four digits can show
-        return f"1 {off:+.1e}"
-    return f"{1 + off:.4g}"
+        return with_digits(ratio, digits)
+    return "1 exactly" if measured == predicted else _distance_from_1(ratio)
+
+
+def _distance_from_1(ratio: float) -> str:
+    """A ratio with four digits; one that is closer to 1 than these show, such as "1 +2.0e-05"."""
+    off = ratio - 1
+    return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{ratio:.4g}"
 
 
 def _text_table(rows: list[list[str]]) -> str:

@@ -3,8 +3,15 @@
 import math
 import numbers
 from dataclasses import dataclass
+from types import ModuleType
 
-from course_utils.core.say.wording import Number, number_text, times_text
+from course_utils.core.say.wording import (
+    Number,
+    as_float,
+    number_text,
+    three_digits,
+    times_text,
+)
 
 
 @dataclass(frozen=True)
@@ -13,6 +20,7 @@ class Guess:
 
     `kind` is "measured", "reported" or "calculated", by how the value `measured` was found. If
     `digits` is set, a guess is right if it agrees with `measured` in that many significant digits.
+    `unit` is that of both numbers, such as "GB" or "percent".
     """
 
     asked: str
@@ -20,6 +28,23 @@ class Guess:
     measured: Number | str
     kind: str = "measured"
     digits: int | None = None
+    unit: str = ""
+
+    @property
+    def word(self) -> str:
+        """How close the guess is: spot on, close, right power of ten, or far.
+
+        >>> Guess("GB", 2.4, 2.416).word, Guess("format", "fp16", "bf16").word
+        ('spot on', 'far')
+        """
+        closeness = _closeness()
+        if self.is_right:
+            return closeness.SPOT_ON
+        if self._is_choice:
+            return closeness.FAR
+        said = as_float(self.said)
+        measured = as_float(self.measured)
+        return closeness.closeness(said, measured, self.unit, self.digits)
 
     @property
     def off(self) -> float:
@@ -49,52 +74,82 @@ class Guess:
         """
         if self.said == self.measured:
             return True
-        are_numbers = isinstance(self.said, Number) and isinstance(self.measured, Number)
-        if not are_numbers or not self.digits:
+        if self._is_choice or not self.digits:
             return False
         return self._as_shown(self.said) == self._as_shown(self.measured)
 
     @property
-    def is_near(self) -> bool:
-        """Whether the guess is off by less than 0.5 %, and need not be exact.
-
-        It has to be exact if what was measured is a whole number below a million.
-
-        >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
-        (True, False)
-        """
-        if not self._is_within_half_a_percent:
-            return False
-        has_to_be_exact = self.measured == int(self.measured) and self.measured < 1e6
-        return not has_to_be_exact
-
-    @property
     def words(self) -> str:
-        """How far off the guess was, as the end of a sentence.
+        """How close the guess is, and how far off, as a sentence without its full stop.
 
         A question follows if the reader may have answered in another unit.
 
         >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
-        ('0.9 times what was measured', '32 too large: this number is exact')
+        ('Close: 0.9 times what was measured', 'Spot on: 65,536 for 65,504')
         >>> Guess("GB", 2.4e9, 2.416).words
-        '993,377,483 times what was measured. Is it in the unit that was asked for?'
+        'Far: 993,377,483 times what was measured. Is it in the unit that was asked for?'
         """
-        if self.is_right:
-            return "right"
-        if self.off == math.inf:
-            return f"not what was {self.kind}"
-        if self._is_within_half_a_percent:
-            way = "too large" if self.said > self.measured else "too small"
-            if self.is_near:
-                return f"near: less than 0.5 % {way}"
-            difference = abs(self.said - self.measured)
-            return f"{number_text(difference)} {way}: this number is exact"
-        hint = ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
-        return f"{times_text(self._ratio)} what was {self.kind}{hint}"
+        return f"{self.word.capitalize()}: {self.how_far}{self.hint}"
 
     @property
-    def _is_within_half_a_percent(self) -> bool:
-        return 1 < self.off < 1.005
+    def hint(self) -> str:
+        """A question behind the other words, if the reader may have answered in another unit."""
+        return ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
+
+    @property
+    def how_far(self) -> str:
+        """How far off the guess is, in the words that fit its unit.
+
+        >>> Guess("MFU", 11, 2, unit="percent").how_far, Guess("layers", 11, 12).how_far
+        ('9 points too high', '1 too low')
+        """
+        if self._is_choice or not math.isfinite(as_float(self.measured)):
+            return self._beside
+        if self.word == _closeness().SPOT_ON:
+            return self._nearly
+        apart = as_float(self.said) - as_float(self.measured)
+        way = "too high" if apart > 0 else "too low"
+        whole = _closeness().whole_of(self.unit)
+        if whole in (1, 100):
+            return f"{three_digits(abs(apart) * 100 / whole)} points {way}"
+        if whole or (self.word == _closeness().CLOSE and abs(apart) == 1):
+            return f"{three_digits(abs(apart))} {way}"
+        if self._ratio == 0:
+            return self._beside
+        return f"{times_text(self._ratio)} {self._the_other}"
+
+    @property
+    def _the_other(self) -> str:
+        """The other number in words. `kind` may be more than a participle, as in "with a step"."""
+        return f"what was {self.kind}" if self.kind.endswith("ed") else f"the number {self.kind}"
+
+    @property
+    def _beside(self) -> str:
+        """The measured value, and the guess if it is another one."""
+        if self.is_right:
+            return self._measured_text
+        return f"you said {_text(self.said)}, and {self._the_other} is {self._measured_text}"
+
+    @property
+    def _nearly(self) -> str:
+        """A guess that is spot on: "2.4 for 2.42", or its number alone if that is right."""
+        said = _text(self.said)
+        if self.is_right or said == self._measured_text:
+            return said
+        return f"{said} for {self._measured_text}"
+
+    @property
+    def _measured_text(self) -> str:
+        if isinstance(self.measured, str):
+            return self.measured
+        measured = as_float(self.measured)
+        if not math.isfinite(measured) or measured == round(measured):
+            return _text(self.measured)
+        return number_text(measured, self.digits) if self.digits else three_digits(measured)
+
+    @property
+    def _is_choice(self) -> bool:
+        return isinstance(self.said, str) or isinstance(self.measured, str)
 
     @property
     def _may_be_another_unit(self) -> bool:
@@ -107,7 +162,7 @@ class Guess:
 
     def _as_shown(self, n: Number) -> float:
         """The number, rounded to `digits` significant digits."""
-        return float(f"{n:.{self.digits}g}")
+        return float(f"{as_float(n):.{self.digits}g}")
 
     @property
     def _ratio(self) -> float:
@@ -117,6 +172,17 @@ class Guess:
         except (TypeError, ZeroDivisionError, OverflowError):
             return 0.0
         return ratio if 0 < ratio < math.inf else 0.0
+
+
+def _text(value: Number | str) -> str:
+    return short(value) if isinstance(value, str) else short(number_text(value))
+
+
+def _closeness() -> ModuleType:
+    """The module `closeness`. Only a notebook in which somebody has guessed loads it."""
+    from course_utils.core.say import closeness
+
+    return closeness
 
 
 def is_open(guess: object) -> bool:
@@ -131,11 +197,8 @@ def plain(guess: object) -> Number | None:
     """
     if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
         return None
-    try:
-        rounded = float(guess)
-    except OverflowError:
-        return math.inf if guess > 0 else -math.inf
-    if isinstance(guess, numbers.Integral):
+    rounded = as_float(guess)
+    if isinstance(guess, numbers.Integral) and math.isfinite(rounded):
         return int(guess)
     return rounded
 

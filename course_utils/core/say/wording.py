@@ -2,10 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 Number = int | float
 # In full below this number; from here on, with an exponent.
 _IN_FULL_BELOW = 10**15
+
+
+def as_float(n: Number) -> float:
+    """The number as a float; infinite if it is too large for one."""
+    try:
+        return float(n)
+    except OverflowError:
+        return math.inf if n > 0 else -math.inf
 
 
 def count_text(n: int, of: str) -> str:
@@ -71,7 +80,8 @@ def number_text(n: Number, digits: int | None = None) -> str:
     if isinstance(n, float) and n.is_integer() and abs(n) < _IN_FULL_BELOW:
         n = int(n)
     if isinstance(n, int):
-        return f"{n:,}"
+        # Above, it has too many digits to be read. Python refuses to write out 4,300 of them.
+        return f"{n:,}" if abs(n) < 10**100 else f"{Decimal(n):.6g}"
     if digits:
         return with_digits(n, digits)
     return f"{n:.6g}"
@@ -135,6 +145,47 @@ def seconds_text(seconds: Number) -> str:
     return f"{three_digits(seconds * 1e9)} ns"
 
 
+def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
+    """A number as a person would say it, with three digits and the unit that fits its size.
+
+    A whole number below a billion is written in full if its unit has no larger ones. A number that
+    is not whole has at most `digits` digits.
+
+    >>> in_words(44_193_349_632, "bytes"), in_words(2.416, "GB"), in_words(1.358e12, "FLOP/s")
+    ('44.2 GB', '2.42 GB', '1.36 TFLOP/s')
+    >>> in_words(143.927, "days"), in_words(0.25, "share"), in_words(197, "of 200")
+    ('144 days', '25 %', '197 of 200')
+    """
+    n = int(n) if isinstance(n, int) else as_float(n)
+    is_scalable = abs(n) < 1e27  # above, there is no prefix
+    if unit in _SCALED and is_scalable:
+        size, in_unit = _SCALED[unit]
+        return in_unit(n * size)
+    if unit.startswith("share"):
+        return f"{_for_people(100 * n, digits)} %"
+    if unit.startswith(("percent", "%")):
+        return f"{_for_people(n, digits)} %"
+    if unit.startswith("billions of "):
+        unit = unit.replace("billions of", "billion")
+    one = n == 1 and " " not in unit
+    return f"{_for_people(n, digits)} {unit.removesuffix('s') if one else unit}".strip()
+
+
+def _for_people(n: Number, digits: int | None = None) -> str:
+    """The number with three digits, or with fewer; as a multiple of a power of ten if it is far
+    from 1."""
+    if isinstance(n, float) and not math.isfinite(n):
+        return "NaN" if n != n else "∞" if n > 0 else "-∞"
+    if n == 0 or (abs(n) < 1e9 and n == int(n)):
+        return f"{int(n):,}"
+    if 1e-4 <= abs(n) < 1e9:
+        return three_digits(float(f"{n:.{digits}g}") if digits and digits < 3 else n)
+    mantissa, _, power = f"{Decimal(n):.{min(digits or 3, 3) - 1}e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    times = "" if mantissa == "1" else f"{mantissa} × "
+    return f"{times}10^{int(power)}"
+
+
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _TIMES = (  # the seconds from which on a unit is used, the seconds in one, and its name
@@ -155,3 +206,15 @@ def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
     while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
         power += 1
     return f"{three_digits(n / base**power)} {prefixes[power]}"
+
+
+# What one of a unit is in the unit that is scaled, and the function that scales it.
+_SCALED = {
+    "bytes": (1, decimal_bytes_text),
+    "GB": (10**9, decimal_bytes_text),
+    "FLOPs": (1, flops_text),
+    "FLOP/s": (1, rate_text),
+    "TFLOP/s": (10**12, rate_text),
+    "seconds": (1, seconds_text),
+    "s": (1, seconds_text),
+}

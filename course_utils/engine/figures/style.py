@@ -10,8 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import open_file_cm
 from matplotlib.figure import Figure
 
+from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
-from course_utils.engine.figures.colours import COLOURS
 from course_utils.engine.figures.png import in_few_colours
 
 _STYLE = {

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from course_utils.stage.poll import typed
+from course_utils.core.say import typed
 
 MOST_PHONES = 2_000
 MOST_ROUNDS = 2

@@ -5,14 +5,11 @@ no band for "2 times the forward pass", where 1 is the mistake that the question
 band follows from the unit, from the value, and from whether the notebook calls that value exact.
 """
 
-import re
+from course_utils.core.say.closeness import CONTINUOUS, OF_HOW_MANY
 
 Band = tuple[float, float, str]  # its lowest guess, its highest, and the words for it
 SMALL = 100  # a whole number up to here is counted, not estimated
 EXACT = 1_000_000  # below it, a whole number has to be hit, as in the notebook's own verdict
-# Units whose values are whole only by accident.
-CONTINUOUS = re.compile("billion|day|GB|second")
-OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
 
 
 def bands(measured: float, unit: str, item: str = "", predicted: float | None = None) -> list[Band]:
@@ -52,7 +49,7 @@ def _is_narrow(measured: float, unit: str) -> bool:
     """Whether a factor of two is too wide, as for a ratio near 1, or means nothing, as for 0."""
     if measured <= 0:
         return True
-    is_ratio = not unit or unit.startswith("times")
+    is_ratio = unit in ("", "share") or unit.startswith("times")
     return is_ratio and 0.1 <= measured < 10
 
 

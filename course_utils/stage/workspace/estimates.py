@@ -1,40 +1,42 @@
-"""How far off the reader's guesses were: a picture and a sentence for the contents page.
+"""How close the reader's guesses were: a picture and a sentence for the contents page.
 
-`Guess.off` says how many times a guess is off: 1 if it is right, and infinite if no factor makes it
-right, as for a wrong choice.
+`Guess.word` is the word that the notebook gave a guess, and the page counts the same words.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 
-from course_utils.core.say import Guess, times_text
+from course_utils.core.say import Guess
+from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_of
 
 FURTHEST = 1000.0  # times off; a guess that is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
-MARKS = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
+MARKS = {1: "spot on", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
+# A share is judged by points, and so it is drawn by its word: 11 % for 2 % is close, though it is
+# 5.5 times too large. A share that is far is as high as a size of another power of ten.
+TIMES_OFF = {SPOT_ON: 1.0, CLOSE: 1.5, FAR: 10.0}
 
 
 def summary(guesses: Sequence[Guess]) -> str:
-    """How many guesses are right, and how far off the median one is.
+    """How many guesses there are, and how many of them each word is for.
 
     >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
-    ('3 guesses: 1 right, half of them within 3 times', '1 guess: within 3 times')
+    ('3 guesses: 1 spot on, 1 right power of ten, 1 far', '1 guess: right power of ten')
     """
     if not guesses:
         return ""
     if len(guesses) == 1:
-        return f"1 guess: {_how_far(guesses[0])}"
-    right = sum(guess.is_right for guess in guesses)
-    return f"{len(guesses)} guesses: {right} right, {_half(guesses)}"
+        return f"1 guess: {guesses[0].word}"
+    return f"{len(guesses)} guesses: {_counts(guesses)}"
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
     """The picture that contents.html draws; empty without a guess.
 
     "dots" has a height and a sentence for each guess. "bars" has for each notebook the numbers of
-    its first guess and of the first one after it, a height, and a name. A height is 0 for a right
-    guess, and 1 for one that is FURTHEST off.
+    its first guess and of the first one after it, a height, and a name. A height is 0 for a
+    guess that is right, and 1 for one that is FURTHEST off.
     """
     guesses = []
     bars = []
@@ -43,7 +45,7 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
             continue
         begin = len(guesses)
         guesses += here
-        height = _height(median_low(guess.off for guess in here))
+        height = _height(median_low(_times_off(guess) for guess in here))
         name = f"{number}" if bars else f"notebook {number}"
         bars.append((begin, len(guesses), height, name))
     if not guesses:
@@ -51,13 +53,13 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
     return {
         "words": _trend(guesses),
         "marks": [(_height(off), words) for off, words in MARKS.items()],
-        "dots": [(_height(guess.off), _sentence(guess)) for guess in guesses],
+        "dots": [(_height(_times_off(guess)), _sentence(guess)) for guess in guesses],
         "bars": bars,
     }
 
 
 def _sentence(guess: Guess) -> str:
-    return f"{guess.asked}: {guess.said} is {guess.words}"
+    return f"{guess.asked}. {guess.words}"
 
 
 def _trend(guesses: Sequence[Guess]) -> str:
@@ -69,25 +71,23 @@ def _trend(guesses: Sequence[Guess]) -> str:
     first = guesses[:middle]
     last = guesses[middle:]
     return (
-        f"Of your first {len(first)} guesses, {_half(first)}; "
-        f"of the next {len(last)}, {_half(last)}."
+        f"Of your first {len(first)} guesses, {_counts(first)}; "
+        f"of the next {len(last)}, {_counts(last)}."
     )
 
 
-def _half(guesses: Sequence[Guess]) -> str:
-    """In words, how far off the better half of the guesses is, or that most are wrong choices."""
-    by_distance = sorted(guesses, key=lambda guess: guess.off)
-    median = by_distance[(len(guesses) - 1) // 2]
-    share = "half" if median.off < math.inf else "most"
-    return f"{share} of them {_how_far(median)}"
+def _counts(guesses: Sequence[Guess]) -> str:
+    """How many guesses each word is for, from the best word on; no word stands with a 0."""
+    said = [guess.word for guess in guesses]
+    return ", ".join(f"{said.count(word)} {word}" for word in WORDS if word in said)
 
 
-def _how_far(guess: Guess) -> str:
-    if guess.is_right:
-        return "right"
-    if guess.off < math.inf:
-        return f"within {times_text(guess.off)}"
-    return "wrong"
+def _times_off(guess: Guess) -> float:
+    """How many times off the guess is drawn in the picture."""
+    is_choice = isinstance(guess.measured, str)
+    if whole_of(guess.unit) and not is_choice and guess.word in TIMES_OFF:
+        return TIMES_OFF[guess.word]
+    return guess.off
 
 
 def _height(off: float) -> float:

@@ -22,7 +22,7 @@ from course_utils.chapters.optimizers.optimizer_lab.asked import (
 )
 from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE, why_it_diverges
 from course_utils.core import predict
-from course_utils.engine.figures.colours import COLOURS
+from course_utils.core.colours import COLOURS
 from course_utils.engine.labs.draw import lines as shapes
 from course_utils.engine.labs.draw import still
 from tests.helpers.labs import answers, centres, fresh, lines, nodes

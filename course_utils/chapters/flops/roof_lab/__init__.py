@@ -34,7 +34,9 @@ class RoofLab(Lab):
             if percent is not None:
                 question = f"the share of the peak at n = {n:,}, in %"
                 recorded = asked.recorded(n)
-                guesses.append(Guess(question, percent, recorded, kind="reported", digits=2))
+                guesses.append(
+                    Guess(question, percent, recorded, kind="reported", digits=2, unit="percent")
+                )
         return guesses
 
     def view(self, asked: Roofed, found: object) -> View:

@@ -91,7 +91,7 @@ def guessed(asked: Asked) -> list[Guess]:
     guesses = []
     for name, level, percent in zip(names, levels, percents, strict=True):
         if level is not None:
-            guesses.append(Guess(name, level, percent, kind="calculated", digits=2))
+            guesses.append(Guess(name, level, percent, kind="calculated", digits=2, unit="percent"))
     return guesses
 
 

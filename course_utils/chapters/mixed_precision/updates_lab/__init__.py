@@ -39,5 +39,5 @@ class UpdatesLab(Lab):
             if guessed_percent is not None:
                 question = f"the share in % that is lost in step {step}"
                 measured_percent = 100 * found.steps[step - 1].still
-                guesses.append(Guess(question, guessed_percent, measured_percent))
+                guesses.append(Guess(question, guessed_percent, measured_percent, unit="percent"))
         return guesses

@@ -95,8 +95,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)
     which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
-    how_far, _, _ = guess.words.partition(". ")  # the first sentence, without its full stop
-    return f"{which} is {how_far}."
+    return f"{which} is {guess.word}: {guess.how_far}."
 
 
 def _as_multiple(guess: Guess) -> str:

@@ -7,7 +7,7 @@ from string import Template
 import matplotlib
 import resvg_py
 
-from course_utils.engine.figures.colours import COLOURS
+from course_utils.core.colours import COLOURS
 from course_utils.engine.figures.png import in_few_colours
 from course_utils.engine.labs.draw.svg import SHADES, text
 

@@ -1,11 +1,14 @@
-"""Reads a number as somebody types it on a phone."""
+"""Reads a number as somebody types it into a field, in the notebook or on a phone.
+
+The pages without a kernel read it in JavaScript, with the tables of this module.
+"""
 
 import re
 
 LONGEST = 60  # characters
-LARGEST_WHOLE = 1e15  # from here on a number stays a float, and phones show it with an exponent
+LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
 HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
-_WORDS = {  # and what they mean as an operation
+OPERATIONS = {  # and what they mean as an operation
     "thousand": "*1e3",
     "million": "*1e6",
     "billion": "*1e9",
@@ -13,12 +16,12 @@ _WORDS = {  # and what they mean as an operation
     "**": "^",
 }
 # Typographic signs, and the ASCII ones for them.
-_SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
+SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
 # Patterns of a number, each with a pattern of what separates its thousands. A dot is a decimal
 # point unless there are several. A comma before just three digits separates thousands, as in this
-# course. The phone shows how the number was read.
+# course. The field shows how the number was read.
 _NOTHING = "(?!)"  # which matches nowhere
-_FORMS = (
+FORMS = (
     # 12,000.5 and 12 000; 12.000,5; 1.500.000; and without thousands 1500, 1.5 and ,5
     (r"[1-9]\d{0,2}([ ',_])\d{3}(?:\1\d{3})*(?:\.\d*)?", "[ ',_]"),
     (r"[1-9]\d{0,2}([ '.])\d{3}(?:\1\d{3})*,\d*", "[ '.]"),
@@ -36,17 +39,19 @@ _SIZES = {
     "gib": 2**30,
     "tib": 2**40,
 }
-_OTHER_UNITS = {
+_FLOPS = {"flop": 1, "kflop": 1e3, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12, "pflop": 1e15}
+OTHER_UNITS = {
     "days": {"d": 1, "h": 1 / 24, "hour": 1 / 24, "week": 7, "month": 365.25 / 12, "year": 365.25},
-    "bytes": _SIZES,
-    "gb": {name: size / 1e9 for name, size in _SIZES.items()},
-    "billions": {"million": 1e-3, "trillion": 1e3},
+    "bytes": {"b": 1, **_SIZES},
+    "gb": {"byte": 1e-9, **{name: size / 1e9 for name, size in _SIZES.items()}},
+    "billions": {"b": 1, "million": 1e-3, "trillion": 1e3},
+    "flops": _FLOPS,
 }
-_SIGNS_FOR = {"percent": ("%",), "times": ("x", "×")}
+ENDINGS = {"percent": ("%",), "times": ("x", "×")}
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)  # -0x1 is not 0 times 1
 # A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
-_TERM = re.compile(
+TERM = re.compile(
     r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z"
 )
 
@@ -54,19 +59,23 @@ _TERM = re.compile(
 def read(text: str, unit: str = "") -> int | float:
     """The number that the text means; its unit may follow it.
 
-    ValueError, with a sentence for the phone, if the text means no number.
+    ValueError, with a sentence for the reader, if the text means no number.
 
     >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("1/4")
     (1.5, 12000, 2400000000, 0.001, 0.25)
     >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
     (12, 365.25, 16, 3)
+    >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
+    (2.4, 2147483648, 0.12)
     """
     in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
     if in_other_base:
         return int(in_other_base[1], base=0)
     text, size = _in_its_unit(text, unit)
     try:
-        value = _product(_in_ascii(text, unit)) * size
+        value = _product(_in_ascii(text, unit))
+        if size != 1:
+            value = float(f"{value * size:.15g}")  # 57 % is 0.57, and 57 * 0.01 is a little more
         whole = int(value)  # which raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
         shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
@@ -82,11 +91,13 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     typed, the result is the whole text and 1.
     """
     asked = unit.lower().partition(" ")[0]
+    if asked == "share" and text.strip().endswith("%"):
+        return text.strip().removesuffix("%"), 1 / 100
     # As in "10 years": 10 and year, without the s of the plural.
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
     if match:
         number, typed_unit = match.groups()
-        size = _OTHER_UNITS.get(asked, {}).get(typed_unit)
+        size = OTHER_UNITS.get(asked, {}).get(typed_unit)
         if size:
             return number, size
     return text, 1
@@ -104,11 +115,11 @@ def _in_ascii(text: str, unit: str) -> str:
     # Whoever is asked for "days of one GPU" may type all of that behind the number, days, or day.
     first = unit.lower().partition(" ")[0]
     endings = [unit.lower(), first, first.removesuffix("s")]
-    endings.extend(_SIGNS_FOR.get(first, ()))
+    endings.extend(ENDINGS.get(first, ()))
     for ending in endings:
         text = text.removesuffix(ending)
-    text = "".join(_ascii_digit(character) for character in text).translate(_SIGNS)
-    for words, sign in _WORDS.items():
+    text = "".join(_ascii_digit(character) for character in text).translate(SIGNS)
+    for words, sign in OPERATIONS.items():
         text = text.replace(words, sign)
     return text
 
@@ -133,7 +144,7 @@ def _product(text: str) -> float:
 
 def _term(text: str) -> float:
     """The value of one number, which may have an exponent as in 3e9 and a power as in 10^9."""
-    match = _TERM.match(text)
+    match = TERM.match(text)
     if not match:
         raise ValueError
     sign, digits, exponent, power = match.groups(default="")
@@ -144,7 +155,7 @@ def _term(text: str) -> float:
 
 def _decimal(digits: str) -> str:
     """The number as Python writes it: without what separates thousands, with a decimal point."""
-    for form, separator in _FORMS:
+    for form, separator in FORMS:
         if re.fullmatch(form, digits):
             return re.sub(separator, "", digits).replace(",", ".")
     raise ValueError

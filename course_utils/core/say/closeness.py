@@ -1,0 +1,108 @@
+"""How close a guess is to what was measured, in one of four words.
+
+The bounds of a word fit the question. A share is judged by points, a small count by the number
+itself, and a size by how many times too large or too small the guess is.
+"""
+
+import math
+import re
+
+SPOT_ON = "spot on"
+CLOSE = "close"
+POWER = "right power of ten"
+FAR = "far"
+WORDS = (SPOT_ON, CLOSE, POWER, FAR)  # from the best to the worst
+
+Bounds = tuple[float, float, str]  # the lowest guess, the highest, and the word for it
+
+COUNTED = 100  # a whole number below this one is counted, not estimated
+# Units whose values are whole only by accident.
+CONTINUOUS = re.compile("billion|day|GB|GiB|second")
+OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
+
+
+def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[Bounds]:
+    """Between which guesses each word holds, from the strictest word on.
+
+    The word of a guess is that of the first bounds which the guess is within, both ends included. A
+    guess outside all of them is far. `digits` are those in which the measured value is shown.
+
+    >>> bounds(30, "percent")
+    [(28.0, 32.0, 'spot on'), (20.0, 40.0, 'close')]
+    >>> [word for _, _, word in bounds(2.416, "GB")]
+    ['spot on', 'close', 'right power of ten']
+    """
+    if not math.isfinite(measured):
+        return [(measured, measured, SPOT_ON)]
+    whole = whole_of(unit)
+    if whole and 0 <= measured <= whole:
+        return [_within(measured, apart * whole, word) for apart, word in _apart(unit)]
+    count = _count(measured, unit, digits)
+    if count is not None:
+        return _of_count(count)
+    return [
+        (*sorted((0.95 * measured, 1.05 * measured)), SPOT_ON),
+        _within_factor(measured, 1.5, CLOSE),
+        _within_factor(measured, math.sqrt(10), POWER),
+    ]
+
+
+def closeness(said: float, measured: float, unit: str = "", digits: int | None = None) -> str:
+    """The word for a guess, one of WORDS.
+
+    >>> closeness(2.4, 2.416, "GB"), closeness(11, 2, "percent"), closeness(1, 2, "times")
+    ('spot on', 'close', 'right power of ten')
+    """
+    for lowest, highest, word in bounds(measured, unit, digits):
+        if lowest <= said <= highest:
+            return word
+    return FAR
+
+
+def whole_of(unit: str) -> float:
+    """The value of the whole in that unit, such as 100 in percent; 0 if it is no part of a whole.
+
+    >>> whole_of("percent"), whole_of("share"), whole_of("of 200"), whole_of("GB")
+    (100, 1, 200, 0)
+    """
+    if unit.startswith(("percent", "%")):
+        return 100
+    if unit.startswith("share"):
+        return 1
+    among = OF_HOW_MANY.match(unit)
+    return int(among[1].replace(",", "")) if among else 0
+
+
+def _apart(unit: str) -> list[tuple[float, str]]:
+    """How far a guess may be from the measured part, as a part of the whole, for each word."""
+    if OF_HOW_MANY.match(unit):
+        return [(0.01, SPOT_ON), (0.05, CLOSE)]
+    return [(0.02, SPOT_ON), (0.1, CLOSE)]
+
+
+def _count(measured: float, unit: str, digits: int | None) -> int | None:
+    """The measured value as a small whole number; None if it is not one."""
+    if CONTINUOUS.search(unit) or abs(measured) >= COUNTED:
+        return None
+    shown = float(f"{measured:.{digits}g}") if digits else measured
+    return int(shown) if shown == int(shown) else None
+
+
+def _of_count(count: int) -> list[Bounds]:
+    """The bounds of a count. Next to a number below 4 is a mistake, and not close."""
+    found = [(count, count, SPOT_ON)]
+    if count >= 4:
+        found.append((count - 1, count + 1, CLOSE))
+    if count:
+        found.append(_within_factor(count, math.sqrt(10), POWER))
+    return found
+
+
+def _within(measured: float, apart: float, word: str) -> Bounds:
+    # Rounded, so that 25.6 is not below 27.6 - 2, which a float makes 25.600000000000001.
+    return round(measured - apart, 12), round(measured + apart, 12), word
+
+
+def _within_factor(measured: float, factor: float, word: str) -> Bounds:
+    lowest, highest = sorted((measured / factor, measured * factor))
+    return lowest, highest, word

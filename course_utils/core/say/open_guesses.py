@@ -1,0 +1,162 @@
+"""A reader's guess before its reveal: what is asked, and what the reader has said so far."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from course_utils.core.say.wording import Number, listed, number_text
+
+SHARES = ("share", "percent")
+OF_HOW_MANY = "of "  # how the unit of a count out of several begins, such as "of 200"
+
+
+@dataclass(eq=False)  # two guesses are never the same one
+class OpenGuess:
+    """One or several questions, and what the reader has said to each.
+
+    `names` are the questions' names, which are also the rows of the reveal's table. `unit` is the
+    unit of the numbers, and `among` has the options if the answer is a word. `said` has the
+    reader's numbers or options by name. `has_gone_on` says that the reader has pressed *Show*, and
+    so sees what follows. Once the guess `is_closed`, it cannot be changed, because the reader has
+    seen the measured value.
+
+    `on_change` has functions without arguments that are called after each change.
+    """
+
+    names: tuple[str, ...]
+    unit: str = ""
+    among: tuple[str, ...] = ()
+    said: dict[str, Number | str] = field(default_factory=dict)
+    has_gone_on: bool = False
+    is_closed: bool = False
+    on_change: list[Callable[[], None]] = field(default_factory=list, repr=False)
+    _waiting: list[Callable[[], None]] = field(default_factory=list, repr=False)
+
+    def say(self, name: str, typed: str) -> None:
+        """Take what was typed as the guess at that question, in place of a former guess.
+
+        ValueError, with a sentence for the reader, if `typed` is no answer to the question. The
+        former guess is then kept.
+        """
+        if self.is_closed:
+            raise ValueError("The answer has been shown, so this guess stays as it is.")
+        self.said[name] = self._read(typed)
+        self._changed()
+
+    def go_on(self) -> None:
+        """Note that the reader sees what follows from now on, with a guess or without one."""
+        self.has_gone_on = True
+        waiting = self._waiting
+        self._waiting = []
+        for call in waiting:
+            call()
+        self._changed()
+
+    def when_seen(self, call: Callable[[], None]) -> None:
+        """Call that function once the reader sees what follows the question, at once or later.
+
+        All cells of a notebook may have been run together, before the reader came to this question.
+        """
+        if self.has_gone_on:
+            call()
+        else:
+            self._waiting.append(call)
+
+    def close(self) -> None:
+        """Note that the reader has seen the measured value."""
+        if not self.is_closed:
+            self.is_closed = True
+            self._changed()
+
+    def recall(self, name: str, said: object) -> None:
+        """Take over a former guess from the record; what makes no sense there is ignored."""
+        if isinstance(said, bool) or not isinstance(said, int | float | str):
+            return
+        if isinstance(said, str) != bool(self.among):
+            return
+        # Somebody may have edited the record, or the question may have another unit by now.
+        with suppress(ValueError):
+            self._read(str(said))
+            self.said[name] = said
+
+    def __getitem__(self, name: str) -> "OpenGuess":
+        """The guess at one of several questions. Its reveal closes the others, too."""
+        if name not in self.names:
+            raise KeyError(f"Nothing is asked by the name {name!r}, but {listed(self.names)}.")
+        # What is said later to the several questions is said to the one: both have one `said`.
+        one = OpenGuess((name,), self.unit, self.among, self.said, self.has_gone_on, self.is_closed)
+
+        def follow() -> None:
+            if self.has_gone_on and not one.has_gone_on:
+                one.go_on()
+            if self.is_closed:
+                one.close()
+
+        def lead() -> None:
+            if one.is_closed:
+                self.close()
+
+        self.on_change.append(follow)
+        one.on_change.append(lead)
+        return one
+
+    def in_words(self, name: str) -> str:
+        """The guess with its unit, such as "2.4 GB"; empty if the reader has not made it."""
+        if name not in self.said:
+            return ""
+        said = self.said[name]
+        if isinstance(said, str):
+            return said
+        return self._with_unit(said)
+
+    def typed(self, name: str) -> str:
+        """The guess as it could have been typed into a field with its unit; empty without one."""
+        said = self.said.get(name, "")
+        return said if isinstance(said, str) else number_text(said)
+
+    def _with_unit(self, number: Number) -> str:
+        """The number with its unit behind it, if that is written there."""
+        unit = {"share": "", "percent": "%"}.get(self.unit, self.unit)
+        return f"{number_text(number)} {unit}".strip()
+
+    def _read(self, typed: str) -> Number | str:
+        if self.among:
+            return self._option(typed)
+        number = _number_in(typed, self.unit)
+        if self.unit and number < 0:
+            raise ValueError(f"It cannot be below 0: {self._with_unit(number)}.")
+        if self.unit == "share" and number > 1:
+            raise ValueError("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
+        if self.unit.startswith(OF_HOW_MANY):
+            self._check_count(number)
+        return number
+
+    def _check_count(self, number: Number) -> None:
+        """ValueError if the number is no count out of as many as the unit says."""
+        several = _number_in(self.unit.removeprefix(OF_HOW_MANY))
+        if number != int(number) or number > several:
+            raise ValueError(f"It is a whole number from 0 to {number_text(several)}.")
+
+    def _option(self, typed: str) -> str:
+        """The option that was typed, however it is capitalised, or with quotes around it."""
+        wanted = typed.strip().strip("\"'").casefold()
+        for option in self.among:
+            if option.casefold() == wanted:
+                return option
+        raise ValueError(f"Choose one of these: {', '.join(self.among)}.")
+
+    def _changed(self) -> None:
+        for call in list(self.on_change):
+            call()
+
+    def __repr__(self) -> str:
+        guesses = [f"{name}: {self.in_words(name) or 'no guess'}" for name in self.names]
+        return "; ".join(guesses)
+
+
+def _number_in(text: str, unit: str = "") -> Number:
+    """The number that the text means; ValueError, with a sentence, if it means none."""
+    # Only a notebook in which somebody types a guess loads the reader of numbers.
+    from course_utils.core.say.typed import read
+
+    return read(text, unit)

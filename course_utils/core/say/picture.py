@@ -1,0 +1,346 @@
+"""The picture of guesses beside what was measured, as HTML that needs no style sheet or script.
+
+All places are shares of the width, and words keep their size, so that the picture can be read on a
+phone as on a projector. Each label has a row to itself: labels cannot meet, however close the
+numbers are. A mark and its label have the same sign.
+"""
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from course_utils.core.colours import COLOURS
+from course_utils.core.say.closeness import CLOSE, FAR, POWER, SPOT_ON, whole_of
+from course_utils.core.say.guesses import Guess
+from course_utils.core.say.wording import Number, as_float, in_words
+
+COLOUR_OF_WORD = {SPOT_ON: "#00875f", CLOSE: "#00875f", POWER: "#9a6700", FAR: COLOURS["alarm"]}
+# The sign of a number and its colour. The guess has the colour of the words around it.
+SIGNS = {
+    "guess": ("○", "currentColor"),
+    "predicted": ("◆", COLOURS["predicted"]),
+    "measured": ("●", COLOURS["measured"]),
+}
+MOST_TICKS = 7
+NARROWEST = 320  # the pixels of a picture on a phone, on which each label still fits
+OF_A_LETTER = 7  # the pixels of a letter of usual width
+OF_A_SMALL_LETTER = 6
+# How many times too large or too small the guesses may be for which there is a picture beforehand.
+BESIDE = (10, 1e3, 1e9)
+LEFT, RIGHT = 6, 94  # the ends of the axis, in percent of the width
+# Where an axis begins and ends if some number has no place on it: 0 is left of it, infinity right.
+AFTER_ZERO, BEFORE_INFINITY = 16, 86
+# An option, with a word below; and the row of all options.
+_CHIP = "display:inline-flex;flex-direction:column;align-items:center;gap:5px;line-height:1.3"
+_CHIPS = "display:flex;flex-wrap:wrap;gap:10px 18px;padding:6px 4px;font-size:14px"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A guess with the number that was predicted, and the names of both other numbers."""
+
+    guess: Guess
+    predicted: Number
+    heads: tuple[str, str]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The three numbers by the names in SIGNS."""
+        numbers = (self.guess.said, self.predicted, self.guess.measured)
+        return dict(zip(SIGNS, map(as_float, numbers), strict=True))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where numbers lie between the left and the right end of the picture, in percent.
+
+    The axis is linear from 0 to the whole for a share, and logarithmic for all else. `beyond` are
+    the words and places of the ends for numbers that have no place on the axis.
+    """
+
+    lowest: float
+    highest: float
+    is_linear: bool
+    left: float = LEFT
+    right: float = RIGHT
+
+    def at(self, x: float) -> float:
+        """The place of a number; at an end of the picture if the number is not on the axis."""
+        if not self.is_linear and x <= 0:
+            return LEFT
+        if x == math.inf:
+            return RIGHT
+        if self.is_linear:
+            share = (x - self.lowest) / (self.highest - self.lowest)
+        else:
+            share = (math.log10(x) - self.lowest) / (self.highest - self.lowest)
+        return self.left + (self.right - self.left) * min(1.0, max(0.0, share))
+
+    @property
+    def ticks(self) -> list[float]:
+        """The numbers that are named: at most MOST_TICKS."""
+        if self.is_linear:
+            return [self.highest * n / 4 for n in range(5)]
+        if self.highest - self.lowest <= 2:
+            digits = (1, 2, 5)
+        else:
+            digits = (1,)
+        powers = range(math.floor(self.lowest), math.ceil(self.highest) + 1)
+        ticks = [digit * 10.0**power for power in powers for digit in digits if power < 308]
+        ticks = [x for x in ticks if x > 0 and self.lowest <= math.log10(x) <= self.highest]
+        return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
+
+
+def _axis_of(several: Sequence[Shown]) -> Axis:
+    """The axis that has a place for all numbers of these guesses."""
+    numbers = [x for shown in several for x in shown.numbers.values() if x == x]
+    return _axis_for(numbers, several[0].guess.unit)
+
+
+def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
+    """The axis that has a place for these numbers, which are in that unit."""
+    whole = whole_of(unit)
+    if whole and all(0 <= x <= whole for x in numbers):
+        return Axis(0, whole, is_linear=True)
+    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]
+    middle = (min(logs) + max(logs)) / 2
+    half = max(0.6, 0.6 * (max(logs) - min(logs)))
+    return Axis(
+        middle - half,
+        middle + half,
+        is_linear=False,
+        left=AFTER_ZERO if any(x <= 0 for x in numbers) else LEFT,
+        right=BEFORE_INFINITY if math.inf in numbers else RIGHT,
+    )
+
+
+def of_numbers(several: Sequence[Shown]) -> str:
+    """One picture of the guesses: the measured number large, and a line with a mark for each.
+
+    Several guesses share one axis, below the last line.
+    """
+    return _drawn(several, _axis_of(several))
+
+
+def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
+    """Pictures for guesses that are made later, on a page, each with its axis.
+
+    The guesses in `several` only stand for those to come, whatever numbers they have. A page takes
+    the first picture whose axis has a place for all guesses, and moves the marks of the guesses,
+    which have the attribute data-guess.
+    """
+    numbers = []
+    for shown in several:
+        beside_the_guess = (shown.numbers["predicted"], shown.numbers["measured"])
+        numbers += [x for x in beside_the_guess if x == x]  # without NaN
+    sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]
+    unit = several[0].guess.unit
+    axes = [_axis_for([*numbers, *sizes], unit)]
+    for factor in BESIDE:
+        ends = (max(sizes) * factor, min(sizes) / factor)
+        axes += [_axis_for([*numbers, end], unit) for end in ends]
+        if len(several) > 1:  # one guess may be too low, and another one too high
+            axes.append(_axis_for([*numbers, *ends], unit))
+    axes.append(_axis_for([*numbers, *sizes, 0.0], unit))  # for a guess of 0, too
+    return [(axis, _drawn(several, axis)) for axis in dict.fromkeys(axes)]
+
+
+def _drawn(several: Sequence[Shown], axis: Axis) -> str:
+    is_alone = len(several) == 1
+    parts = [] if is_alone else [_key(several[0])]
+    for shown in several:
+        is_last = shown is several[-1]
+        parts.append(_heading(shown, is_alone))
+        parts.append(_line(shown, axis, has_labels=is_alone, has_ticks=is_last))
+    return f'<div style="max-width:720px;margin:4px 0">{"".join(parts)}</div>'
+
+
+def of_choice(guess: Guess, among: Sequence[str]) -> str:
+    """The options in a row: the measured one is filled, and the reader's has an outline."""
+    measured = COLOURS["measured"]
+    chips = []
+    for option in among:
+        styles = ["padding:3px 12px", "border-radius:14px"]
+        names = []
+        if option == guess.measured:
+            styles.append(f"background:{measured};color:#fff")
+            names.append(guess.kind)
+        if option == guess.said:
+            styles.append("outline:2px dashed currentColor;outline-offset:2px")
+            names.insert(0, "your guess")
+        if not names:
+            styles.append("box-shadow:inset 0 0 0 1px #7f8a94")
+        below = f'<span style="font-size:12px">{" and ".join(names) or "&nbsp;"}</span>'
+        chip = f'<span style="{";".join(styles)}">{html.escape(option)}</span>'
+        chips.append(f'<span style="{_CHIP}">{chip}{below}</span>')
+    row = f'<div role="img" aria-label="{_said(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
+    heading = _large(guess.measured, guess.kind, guess.word)
+    return f'<div style="max-width:720px;margin:4px 0">{heading}{row}</div>'
+
+
+def _heading(shown: Shown, is_alone: bool) -> str:
+    guess = shown.guess
+    _, kind = shown.heads
+    measured = in_words(guess.measured, guess.unit, guess.digits)
+    if is_alone:
+        return _large(measured, kind, guess.word)
+    said = in_words(guess.said, guess.unit)
+    return (
+        f'<div style="margin-top:6px"><span>{html.escape(guess.asked)}: '
+        f'<b>{html.escape(measured)}</b><span data-guess="said">, your guess '
+        f"{html.escape(said)}</span></span> "
+        f"{_in_colour(guess.word, 14)}</div>"
+    )
+
+
+def _large(measured: str, kind: str, word: str) -> str:
+    """The measured value in large letters, how it was found, and the word for the guess."""
+    return (
+        '<div style="display:flex;flex-wrap:wrap;align-items:baseline;gap:0 10px;line-height:1.3">'
+        f'<span style="font-size:30px;font-weight:bold">{html.escape(measured)}</span>'
+        f'<span style="font-size:14px">{html.escape(kind)}</span>{_in_colour(word, 20)}</div>'
+    )
+
+
+def _in_colour(word: str, size: int) -> str:
+    """The word for a guess, in white on the word's colour: readable on light and dark pages."""
+    return (
+        f'<span data-guess="word" style="background:{COLOUR_OF_WORD[word]};color:#fff;'
+        f"font-weight:bold;font-size:{size}px;border-radius:4px;padding:0 8px;"
+        f'white-space:nowrap">{word}</span>'
+    )
+
+
+def _key(shown: Shown) -> str:
+    """What the signs of several lines mean."""
+    words = []
+    for (sign, colour), name in zip(SIGNS.values(), ("your guess", *shown.heads), strict=True):
+        words.append(f'<span style="color:{colour}">{sign}</span> {html.escape(name)}')
+    return f'<div style="font-size:13px">{" &nbsp; ".join(words)}</div>'
+
+
+def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str:
+    """One axis with the marks of a guess, as SVG."""
+    y = 32 if has_labels else 12
+    parts = [
+        f'<line x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}" stroke="#7f8a94" stroke-width="2"/>'
+    ]
+    height = y + 12
+    if has_ticks:
+        parts += _ticks(axis, shown.guess.unit, y)
+        height += 16
+    parts += _marks(shown, axis, y)
+    if has_labels:
+        below = list(_labels_below(shown))
+        parts.append(_label("guess", "your guess", _short(shown, "guess"), axis, shown, 14))
+        for name, words in below:
+            height += 20
+            parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
+    return (
+        f'<svg role="img" aria-label="{_said(shown.guess)}" width="100%" height="{height}" '
+        'style="display:block;overflow:visible;font-family:inherit">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _said(guess: Guess) -> str:
+    return html.escape(f"{guess.asked}. {guess.words}")
+
+
+def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:
+    places = [(axis.at(x), _tick_words(x, unit)) for x in axis.ticks]
+    longest = max((len(words) for _, words in places), default=0)
+    fit = max(2, NARROWEST // ((longest + 2) * OF_A_SMALL_LETTER))  # side by side on a phone
+    places = places[:: math.ceil(len(places) / fit)]
+    if axis.left > LEFT:
+        places.append((LEFT, "0"))
+    if axis.right < RIGHT:
+        places.append((RIGHT, "∞"))
+    for place, words in places:
+        yield f'<line x1="{place:.2f}%" x2="{place:.2f}%" y1="{y}" y2="{y + 6}" stroke="#7f8a94"/>'
+        yield (
+            f'<text x="{place:.2f}%" y="{y + 20}" text-anchor="middle" '
+            f'style="font-size:11px;fill:currentColor;opacity:0.8">{html.escape(words)}</text>'
+        )
+
+
+def _tick_words(x: float, unit: str) -> str:
+    """The number at a tick. Its unit is named if it is a part of the number, as in "1 MB"."""
+    words = in_words(x, unit)
+    is_scaled = unit in ("bytes", "GB", "FLOPs", "FLOP/s", "TFLOP/s", "seconds", "s")
+    return words if is_scaled or words.endswith(" %") else in_words(x)
+
+
+def _short(shown: Shown, name: str) -> str:
+    """The number of a mark as its label has it, without a unit that is not a part of it."""
+    guess = shown.guess
+    number = {"guess": guess.said, "predicted": shown.predicted, "measured": guess.measured}[name]
+    digits = None if name == "guess" else guess.digits
+    words = in_words(number, guess.unit, digits)
+    return words if len(words) <= 10 else in_words(number, "", digits)
+
+
+def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
+    """The names of the marks that are labelled below the axis. What is the same is named once."""
+    first, second = shown.heads
+    if _is_one_mark(shown):
+        yield "measured", f"{first} and {second}"
+        return
+    yield "measured", second
+    yield "predicted", first
+
+
+def _is_one_mark(shown: Shown) -> bool:
+    """Whether what was predicted and what was measured are the same, as they are written."""
+    return _short(shown, "predicted") == _short(shown, "measured")
+
+
+def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int) -> str:
+    """A sign, a name and a number, near their mark and within the narrowest picture."""
+    sign, colour = SIGNS[name]
+    if name == "measured" and _is_one_mark(shown):
+        first_sign, first_colour = SIGNS["predicted"]
+        signs = f'<tspan fill="{first_colour}">{first_sign}</tspan>'
+        signs += f'<tspan fill="{colour}">{sign}</tspan>'
+    else:
+        signs = f'<tspan fill="{colour}">{sign}</tspan>'
+    x = _place(axis, shown.numbers[name])
+    wide = (len(words) + len(number) + 4) * OF_A_LETTER / NARROWEST * 100
+    anchor = "middle"
+    if x - wide / 2 < 0:
+        x, anchor = min(x - 1, max(0, 100 - wide)), "start"
+    elif x + wide / 2 > 100:
+        x, anchor = max(x + 1, min(100, wide)), "end"
+    of_guess = ' data-guess="label"' if name == "guess" else ""
+    return (
+        f'<text{of_guess} x="{max(0, min(100, x)):.2f}%" y="{y}" text-anchor="{anchor}" '
+        f'style="font-size:13px;fill:currentColor">{signs} {html.escape(words)} '
+        f'<tspan style="font-weight:bold">{html.escape(number)}</tspan></text>'
+    )
+
+
+def _place(axis: Axis, x: float) -> float:
+    return LEFT if x != x else axis.at(x)
+
+
+def _marks(shown: Shown, axis: Axis, y: int) -> Iterator[str]:
+    """The marks: the guess is drawn last and is a ring, so that nothing below it is hidden."""
+    numbers = shown.numbers
+    for name in ("predicted", "measured", "guess"):
+        if numbers[name] != numbers[name]:  # NaN has no place
+            continue
+        place = f"{axis.at(numbers[name]):.2f}%"
+        _, colour = SIGNS[name]
+        if name == "predicted":
+            yield (
+                f'<svg x="{place}" y="{y}" overflow="visible">'
+                f'<path d="M0-9 9 0 0 9-9 0z" fill="{colour}"/></svg>'
+            )
+        elif name == "measured":
+            yield f'<circle cx="{place}" cy="{y}" r="5.5" style="fill:{colour}"/>'
+        else:
+            yield (
+                f'<circle data-guess="mark" cx="{place}" cy="{y}" r="10" '
+                f'style="fill:none;stroke:{colour};stroke-width:2.5"/>'
+            )

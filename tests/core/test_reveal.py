@@ -1,0 +1,173 @@
+"""How close a guess is, and the picture of it beside what was measured."""
+
+import math
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from course_utils.core.say import Choice, Comparison, Guess
+from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
+from course_utils.core.say.picture import MOST_TICKS, Shown, for_any_guess
+
+SPOT_ON, CLOSE, POWER, _ = WORDS
+
+
+def compared(predicted, measured, guess, unit="", **options):
+    return Comparison({"a": predicted}, {"a": measured}, unit, guess=guess, **options)
+
+
+def shown(html):
+    """The elements of what is shown as HTML."""
+    return ElementTree.fromstring(f"<div>{html}</div>".replace("&nbsp;", " "))
+
+
+def texts(html):
+    return ["".join(text.itertext()) for text in shown(html).iter("text")]
+
+
+def places(html):
+    """Where the rings and dots are, in percent of the width."""
+    circles = shown(html).iter("circle")
+    return [float(circle.get("cx").removesuffix("%")) for circle in circles]
+
+
+@pytest.mark.parametrize(
+    ("measured", "unit", "said_by_word"),
+    [
+        (30, "percent", {SPOT_ON: [28, 32], CLOSE: [20, 27.9, 40], FAR: [19.9, 41]}),
+        (27.6, "percent", {SPOT_ON: [25.6, 29.6], CLOSE: [17.6, 37.6]}),
+        (0.3, "share", {SPOT_ON: [0.28, 0.32], CLOSE: [0.2, 0.4], FAR: [0.19, 0.41, 30]}),
+        (197, "of 200", {SPOT_ON: [195, 199], CLOSE: [187, 194, 200], FAR: [186]}),
+        (2, "of 4", {SPOT_ON: [2], FAR: [1, 3]}),
+        (2, "times", {SPOT_ON: [2], POWER: [1, 3, 6], FAR: [7, 0.6]}),
+        (12, "bytes", {SPOT_ON: [12], CLOSE: [11, 13], POWER: [10, 37], FAR: [38, 3]}),
+        (0, "bytes", {SPOT_ON: [0], FAR: [1]}),
+        (2, "GB", {SPOT_ON: [1.9, 2.1], CLOSE: [1.4, 3], POWER: [0.7, 6], FAR: [7]}),
+        (140, "days", {SPOT_ON: [133, 147], CLOSE: [100, 210], POWER: [50, 400], FAR: [500]}),
+        (250, "percent", {SPOT_ON: [240], CLOSE: [350], POWER: [700], FAR: [10]}),
+        (-3, "", {SPOT_ON: [-3], POWER: [-2, -9], FAR: [3]}),
+        (math.inf, "", {SPOT_ON: [math.inf], FAR: [3, 1e300]}),
+    ],
+)
+def test_the_bounds_of_a_word_fit_the_question(measured, unit, said_by_word):
+    for word, several in said_by_word.items():
+        assert {said: closeness(said, measured, unit) for said in several} == dict.fromkeys(
+            several, word
+        )
+
+
+@given(st.floats(allow_nan=False), st.sampled_from(["", "GB", "percent", "share", "of 64"]))
+def test_each_word_has_wider_bounds_than_the_one_before_it(measured, unit):
+    within = bounds(measured, unit)
+    words = [word for _, _, word in within]
+    assert words == sorted(words, key=WORDS.index)
+    for (low, high, _), (lower, higher, _) in pairwise(within):
+        assert lower <= low <= high <= higher
+
+
+def test_without_a_guess_there_is_a_table_and_nothing_else():
+    for one in (compared(1, 2, ...), Choice("a", among=("x", "y"), measured="x")):
+        assert one._repr_html_().startswith("<table>")
+        assert one._repr_html_().endswith("</table>")
+
+
+def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
+    html = compared(2.5e9, 2_415_919_104, 2.4e9, "bytes")._repr_html_()
+    picture, folded = html.split("<details><summary>The numbers</summary>")
+    assert re.findall(r"font-size:30px[^>]*>([^<]*)<", picture) == ["2.42 GB"]
+    assert ">spot on</span>" in picture
+    assert "<p>Spot on: 2,400,000,000 for 2,415,919,104.</p>" in picture
+    assert "<table>" not in picture
+    assert "2,415,919,104" in folded
+    (svg,) = [node for node in shown(picture).iter("svg") if node.get("role") == "img"]
+    assert svg.get("aria-label") == "a. Spot on: 2,400,000,000 for 2,415,919,104"
+
+
+def test_each_mark_has_a_name_and_a_number_and_what_is_the_same_is_named_once():
+    heads = ("predicted", "reported")
+    apart = texts(compared(53, 43.2, 20, "percent", heads=heads)._repr_html_())
+    assert apart[-3:] == ["○ your guess 20 %", "● reported 43.2 %", "◆ predicted 53 %"]
+    alike = texts(compared(16, 16, 9, "times")._repr_html_())
+    assert alike[-2:] == ["○ your guess 9 times", "◆● predicted and measured 16 times"]
+
+
+def test_a_share_lies_on_a_linear_axis_and_a_size_on_a_logarithmic_one():
+    measured, guess = places(compared(75, 75, 25, "percent")._repr_html_())
+    assert (measured - 6, guess - 6) == pytest.approx((0.75 * 88, 0.25 * 88), abs=0.01)
+    html = compared(100, 100, 10**9, "bytes")._repr_html_()
+    measured, guess = places(html)
+    assert 6 < measured < guess < 94
+    assert {"1 kB", "1 MB"} & set(texts(html)) or "100 bytes" in texts(html)
+    assert len(texts(html)) - 2 <= MOST_TICKS
+
+
+def test_what_has_no_place_on_the_axis_is_at_an_end_that_says_so():
+    html = compared(8, 8, 0, "bytes")._repr_html_()
+    assert places(html)[1] == 6
+    assert "0" in texts(html)
+    html = compared(10**400, math.inf, 3, "bytes")._repr_html_()
+    assert places(html)[0] == 94
+    assert "∞" in texts(html)
+
+
+def test_several_guesses_have_a_line_each_and_one_axis():
+    numbers = {"a": 0, "<b>": 8192, "c": 0}
+    html = Comparison(
+        numbers, numbers, "bytes", guess={"a": 8192, "<b>": 8192, "c": 16e6}
+    )._repr_html_()
+    assert html.count('role="img"') == 3
+    first, at_same, _, _, _, farthest = places(html)
+    assert first == 6
+    assert at_same == places(html)[2] == places(html)[3] < farthest
+    assert "<b>:" not in html
+    words = ["".join(span.itertext()) for span in shown(html).iter("span")]
+    assert "<b>: 8.19 kB, your guess 8.19 kB" in words
+
+
+def test_of_a_choice_all_options_are_seen_and_both_of_interest_are_named():
+    names = ("fp16", "bf16", "<i>")
+    wrong = Choice("stops", among=names, measured="bf16", guess="fp16")._repr_html_()
+    picture, _, _ = wrong.partition("<details>")
+    row = " ".join("".join(shown(picture).itertext()).split())
+    assert row.startswith("bf16measuredfarfp16your guessbf16measured<i>")
+    right = Choice("stops", among=names, measured="bf16", guess="bf16")._repr_html_()
+    assert "your guess and measured" in right
+    assert "<p>Spot on: bf16.</p>" in right
+
+
+any_number = st.floats() | st.integers() | st.just(10**400) | st.just(-(10**5000))
+units = st.sampled_from(["", "GB", "bytes", "FLOP/s", "percent", "share", "of 200", "days"])
+
+
+@given(any_number, any_number, any_number, units, st.sampled_from([None, 2, 3]))
+@example(5e-324, 1e308, 3, "GB", None)
+@example(10**400, 3.0, 10**400, "bytes", 3)
+def test_whatever_is_compared_has_a_picture_within_its_frame(
+    predicted, measured, said, unit, digits
+):
+    one = compared(predicted, measured, said, unit, digits=digits)
+    assert repr(one)
+    html = one._repr_html_()
+    assert all(6 <= place <= 94 for place in places(html))
+    assert len(texts(html)) <= 2 * MOST_TICKS
+
+
+@given(any_number, any_number, units, st.floats(-9, 9))
+def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place(
+    predicted, measured, unit, power
+):
+    shown_later = Shown(Guess("a", 1, measured, unit=unit), predicted, ("predicted", "measured"))
+    pictures = for_any_guess([shown_later])
+    for _, html in pictures:
+        assert html.count("data-guess=") == 3
+        assert all(6 <= place <= 94 for place in places(html))
+    sizes = [x for x in (predicted, measured) if 1e-200 < x < 1e200]
+    if sizes:
+        later = min(sizes) * 10.0**power if power < 0 else max(sizes) * 10.0**power
+        on_axis = [axis for axis, _ in pictures if not axis.is_linear]
+        assert any(axis.lowest <= math.log10(later) <= axis.highest for axis in on_axis)
+    assert any(axis.is_linear or axis.left > 6 for axis, _ in pictures), "for a guess of 0"
