@@ -6,10 +6,12 @@ counted and trained. `engine` judges answers, moves labs and draws figures, what
 it.
 
 A notebook imports the parts below from here, without naming their room:
-`from course_utils import measure, models`.
+`from course_utils import measure, models`. So it does with `ask` and `reveal`, two functions that
+nearly all notebooks call.
 """
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 
 _ROOM_OF = {
@@ -27,11 +29,16 @@ _ROOM_OF = {
     "labs": "chapters",
 }
 
-__all__ = list(_ROOM_OF)
+_MODULE_OF = {"ask": "engine.guessing", "reveal": "core.say"}
+
+__all__ = [*_ROOM_OF, *_MODULE_OF]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Import the part when it is first asked for."""
+def __getattr__(name: str) -> ModuleType | Callable[..., object]:
+    """Import the part or the function when it is first asked for."""
+    if name in _MODULE_OF:
+        module = importlib.import_module(f"course_utils.{_MODULE_OF[name]}")
+        return getattr(module, name)
     if name not in _ROOM_OF:
         raise AttributeError(
             f"There is no {name!r} in course_utils. There are: {', '.join(__all__)}."

@@ -127,6 +127,8 @@ def short() -> nbformat.NotebookNode:
 def _opening_cells() -> list[nbformat.NotebookNode]:
     new = nbformat.v4
     result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
+    view = {WIDGET: {"model_id": "0"}, "text/plain": "Your guess: 6 × 7?"}
+    field = new.new_output("display_data", view)
     lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
     return [
         new.new_markdown_cell(
@@ -134,12 +136,11 @@ def _opening_cells() -> list[nbformat.NotebookNode]:
             "See [the glossary](GLOSSARY.md), or the [contents](../README.md#the-notebooks)."
         ),
         new.new_code_cell(
-            "from course_utils.chapters.flops import check\n"
-            "from course_utils.core.say import Comparison"
+            "from course_utils import ask, reveal\nfrom course_utils.chapters.flops import check"
         ),
         new.new_code_cell("6 * 7", outputs=[result]),
-        new.new_code_cell("my_product = ..."),
-        new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
+        new.new_code_cell('my_product = ask("6 × 7")', outputs=[field]),
+        new.new_code_cell("reveal(my_product, predicted=42, measured=6 * 7)"),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
     ]
 

@@ -104,7 +104,9 @@ def _headings(parts: list[Part]) -> Iterator[tuple[str, str]]:
 def _guesses(known: Outline) -> Iterator[tuple[str, str]]:
     for part in known.guesses:
         for asked in part.asked:
-            yield asked.name, asked.comment
+            names = ", ".join(question.item for question in asked.questions)
+            unit = asked.questions[0].unit
+            yield asked.name, f"{names}, {unit}" if unit else names
 
 
 def _figures(known: Outline) -> Iterator[tuple[str, str]]:

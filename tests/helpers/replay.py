@@ -11,7 +11,7 @@ from pathlib import Path
 from IPython import get_ipython
 from IPython.display import display
 
-from course_utils.stage.notebook.code import is_open
+from course_utils.stage.notebook.code import is_guess, is_open
 from course_utils.stage.notebook.files import Cell, read, source
 
 
@@ -39,7 +39,7 @@ def begin(path: str) -> None:
 
 def _has_to_run(text: str) -> bool:
     imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body)
-    return imports or "labs." in text or is_open(text)
+    return imports or "labs." in text or is_guess(text) or is_open(text)
 
 
 def _show(by_id: dict[str, Cell], cell_id: str) -> None:

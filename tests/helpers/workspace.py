@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from course_utils.core import record
 from course_utils.stage.workspace import extension
@@ -34,6 +34,23 @@ def write(lab: Page, name: str, value: str, cells: int) -> None:
     lab.keyboard.type(f"{name} = {value}")
     for _ in range(cells):
         lab.keyboard.press("Shift+Enter")
+
+
+def guess(lab: Page, name: str, typed: str) -> None:
+    """Ask for that guess, type into its field, press Show, and run the cell of the answer."""
+    lab.bring_to_front()
+    cell = lab.locator(".jp-Cell", has_text=f"{name} = ask(").first
+    cell.locator(".cm-content").click()
+    lab.keyboard.press("Shift+Enter")
+    field = cell.locator(".course-ask input[type=text]")
+    field.fill(typed)
+    field.press("Enter")
+    show = cell.get_by_role("button", name="Show", exact=True)
+    expect(show).to_be_focused()
+    show.press("Enter")
+    expect(show).to_be_hidden()
+    lab.keyboard.press("Shift+Enter")  # from inside the field, to the next cell
+    lab.keyboard.press("Shift+Enter")
 
 
 def try_it(lab: Page, value: str, mine: Path, status: str) -> None:

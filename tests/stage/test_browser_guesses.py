@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
-from course_utils.stage.notebook.code import figure_in
+from course_utils.stage.notebook.code import asks_in, figure_in
 from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import render
@@ -93,8 +93,9 @@ def ways(path: Path) -> set[str]:
         if part.is_drawn_guess:
             found.add("in a picture")
             continue
-        found.add("for a word" if '"' in part.text else "for a number")
-        if part.text.count("...") > 1:
+        (ask,) = asks_in(part.text)
+        found.add("for a word" if ask.among else "for a number")
+        if len(ask.questions) > 1:
             found.add("for several")
     return found
 
@@ -169,7 +170,7 @@ def revealed(guess: Cell, below: list[Cell]) -> set[str]:
     if figure_in(source(guess)):
         return set()  # it is a picture, on the next slide
     name, _, _ = source(guess).partition(" ")
-    reveals = re.compile(rf"guess=.*\b{name}\b")
+    reveals = re.compile(rf"(?:guess=|reveal\().*\b{name}\b", re.DOTALL)
     code = [cell for cell in below if cell["cell_type"] == "code"]
     table = next(cell for cell in code if reveals.search(source(cell)))
     if "nbval-ignore-output" in table["metadata"].get("tags", []):

@@ -29,7 +29,7 @@ from tests.helpers.browser import (
 from tests.helpers.hub import running_hub, skip_without_hub
 from tests.helpers.thorough import thorough
 from tests.helpers.waiting import wait_until
-from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, try_it, write
+from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, guess, try_it
 
 skip_without_browser()
 skip_without_hub()
@@ -143,7 +143,7 @@ def presented(page: Page, address: str) -> FrameLocator:
     page.goto(f"{address}/hub/spawn/cleo/04", wait_until="commit")
     page.wait_for_url(f"{address}/user/cleo/04/doc/tree/{FLOPS}**")
     cells = page.locator(".jp-Cell")
-    asking = cells.filter(has_text="my_product = ...").first
+    asking = cells.filter(has_text="my_product = ask(").first
     expect(asking).to_be_attached()
     expect(page.locator(".jp-MarkdownOutput p").first).to_be_attached()
     letters_px = "(text) => parseFloat(getComputedStyle(text).fontSize)"
@@ -285,7 +285,7 @@ def two_work_at_once(ada: Student, ben: Student) -> None:
         expect(float_lab.locator(".course-meaning")).to_contain_text("1e-8 is")
     try_it(ada.lab, "'tf32'", ada.mine, "right")
     try_it(ben.lab, "'fp32'", ben.mine, "tried")
-    write(ben.lab, "my_product", "21", cells=2)
+    guess(ben.lab, "my_product", "21")
     wait_until(lambda: record.guesses(ben.mine), "the guess is noted")
 
 

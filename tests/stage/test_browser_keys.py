@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from course_utils.stage.notebook.code import figure_in
+from course_utils.stage.notebook.code import figure_in, is_guess
 from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.workspace.copies import as_handed_out
@@ -61,9 +61,9 @@ LOOK = """async ([at, makesLab]) => {
   await sessionContext.session.kernel.requestKernelInfo();
 
   // Until the lab is drawn, and nothing moves any more.
-  const picture = () => node.querySelector(".course-lab[aria-label] .course-picture svg");
+  const drawn = ".course-lab[aria-label] .course-picture svg, .course-ask-card";
   const end = performance.now() + 60_000;
-  while (makesLab && !picture() && performance.now() < end) await frame();
+  while (makesLab && !node.querySelector(drawn) && performance.now() < end) await frame();
   const place = () => {
     const parts = [node, ...node.querySelectorAll(".course-lab, .course-picture")];
     return JSON.stringify(parts.map(boxOf));
@@ -79,7 +79,7 @@ LOOK = """async ([at, makesLab]) => {
   const seen = boxOf(notebook.node.querySelector(".jp-WindowedPanel-outer"));
   const outside = (part) => Math.max(seen.top - boxOf(part).top, boxOf(part).bottom - seen.bottom);
   const kinds = "button, input, .noUi-handle, .course-meaning, .course-picture";
-  const inLab = [...node.querySelectorAll(`.course-lab :is(${kinds})`)];
+  const inLab = [...node.querySelectorAll(`:is(.course-lab, .course-ask) :is(${kinds})`)];
   const parts = inLab.filter((part) => part.checkVisibility());
   const lab = node.querySelector(".course-lab");
   const onScreen = [...node.querySelectorAll(".course-screen > *")];
@@ -144,6 +144,11 @@ def makes_lab(cell: Cell) -> bool:
     return figure_in(source(cell)) is not None
 
 
+def shows_something(cell: Cell) -> bool:
+    """Whether the cell shows a lab or the field of a guess."""
+    return makes_lab(cell) or is_guess(source(cell))
+
+
 def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
     """Press the key for that cell, and look.
 
@@ -151,7 +156,7 @@ def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
     """
     page.evaluate(FORGET)
     page.keyboard.press("Shift+Enter")
-    found = page.evaluate(LOOK, [at, makes_lab(cell)])
+    found = page.evaluate(LOOK, [at, shows_something(cell)])
     return found | {"below": [number for number in found["seen"] if number > at]}
 
 
@@ -168,11 +173,11 @@ def walk(page: Page, notebook: Notebook) -> list[str]:
         page.evaluate(LOOK, [max(0, at - 1), False])  # until all before it has run
         found = press(page, at, cell)
         words = f"{at}: {source(cell)[:50]}"
-        if makes_lab(cell) and (not found["parts"] or found["outside"] > 1):
+        if not found["parts"] or found["outside"] > 1:
             wrong.append(f"{words}: {found['outside']:.0f} px of {found['height']:.0f} are outside")
         if asks and found["below"]:
             wrong.append(f"{words}: in the window were cells {found['below']}")
-        if parts[at].is_drawn_guess:
+        if asks:
             wrong += [f"{words}: {fault}" for fault in show(page, at, cell)]
     return wrong
 
@@ -190,7 +195,7 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
     waiting = page.locator(f"{HERE} .course-waits")
     waiting.get_by_role("button", name="Show", exact=True).click()
     waiting.wait_for(state="detached")
-    shown = page.evaluate(LOOK, [at, True])
+    shown = page.evaluate(LOOK, [at, makes_lab(cell)])
     if shown["outside"] > 1:
         yield f"when it is shown, {shown['outside']:.0f} px of {shown['height']:.0f} are outside"
     found = press(page, at, cell)
@@ -211,7 +216,11 @@ def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(
     students.evaluate(CLOSE)
 
 
-ASKED = ["my_guess = ...  # of a question", "6 * 7", "'42, as was to be seen'"]
+ASKED = [
+    'from course_utils import ask\n\nmy_guess = ask("6 × 7")',
+    "6 * 7",
+    "'42, as was to be seen'",
+]
 DRAWN = [
     "from course_utils import labs",
     'labs.figure("sum", "fmt", "power", "shown")',
@@ -246,15 +255,23 @@ def after(page: Page, at: int, key: str = "Shift+Enter") -> dict[str, object]:
 
 
 @pytest.mark.parametrize("short", [ASKED], indirect=True)
-def test_what_follows_dots_waits_for_a_guess_or_for_the_next_cell_to_run(short: Page):
+def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
+    field = short.locator(f"{HERE} .course-ask")
     assert after(short, 1, "Control+Enter")["below"] == []
+    expect(field.get_by_role("textbox")).to_be_in_viewport(ratio=1)
     assert after(short, 1)["below"] == []
-    assert 3 in after(short, 2)["below"]
-    assert short.locator(f"{HERE} .course-held").count() == 0
-    code(short, "my_guess").click()
-    short.keyboard.press("Control+a")
-    short.keyboard.type("my_guess = 3")
-    after(short, 1)
+    assert after(short, 2)["below"] == [], "what was out of view ran, and stays there"
+    field.get_by_role("textbox").fill("six")
+    field.get_by_role("textbox").press("Enter")
+    expect(field).to_contain_text("'six' is not a number here.")
+    assert after(short, 2)["below"] == []
+    field.get_by_role("textbox").fill("42")
+    field.get_by_role("textbox").press("Enter")
+    show = field.get_by_role("button", name="Show", exact=True)
+    expect(show).to_be_focused()
+    assert 3 in after(short, 1, "Enter")["below"]
+    expect(show).to_be_hidden()
+    assert after(short, 1)["active"] == 2, "from inside the field, the key goes on"
     assert short.locator(f"{HERE} .course-held").count() == 0
 
 

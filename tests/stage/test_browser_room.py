@@ -22,16 +22,17 @@ from tests.stage.test_present import presented
 skip_without_browser()
 WORDS = "# A talk\n\nHow many **days** does it [take](GLOSSARY.md#x)?"
 IMPORTS = (
+    "from course_utils import ask, reveal\n"
     "from course_utils.chapters.flops import check\n"
-    "from course_utils.core.say import Choice, Comparison"
+    "from course_utils.core.say import Comparison"
 )
 COMPARISON = "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)"
 CELLS = (
     IMPORTS,
-    "my_days = ...  # days",
+    'my_days = ask("days", "days")',
     "# a long cell\n" * 12 + COMPARISON,
-    'my_format = ...  # "fp16" or "bf16"',
-    "Choice('finer steps', among=('fp16', 'bf16'), measured='fp16', guess=my_format)",
+    'my_format = ask("finer steps", among=("fp16", "bf16"))',
+    "reveal(my_format, measured='fp16')",
     "really = ...",
     "check.name_of_f32(really)",
 )
@@ -371,9 +372,9 @@ FILLS_WINDOW = """(height) => {
 }"""
 FONT_SIZE = "(element) => parseFloat(getComputedStyle(element).fontSize)"
 JUMP = (
-    "from course_utils.core.say import Comparison",
-    "my_days = ...  # days",
-    "Comparison({'days': 40}, {'days': 42.5}, guess=my_days)",
+    "from course_utils import ask, reveal",
+    'my_days = ask("days", "days")',
+    "reveal(my_days, predicted=40, measured=42.5)",
     "import time; time.sleep(0.5); print('\\n'.join(map(str, range(60))))",
 )
 

@@ -22,7 +22,7 @@ from course_utils.stage.grading.__main__ import SETTINGS, main
 from course_utils.stage.grading.counting import counting
 from course_utils.stage.grading.pages import Row
 from course_utils.stage.grading.reading import handed_in
-from course_utils.stage.notebook.files import Notebook, read
+from course_utils.stage.notebook.files import Notebook, read, write
 from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_checks import LISTING, first_case
@@ -303,7 +303,23 @@ def test_an_honest_student_gets_what_the_answer_deserves(of, came):
 
 def test_a_guess_that_no_parser_can_read_costs_nothing(came):
     assert [came.of("deep", number)["verdict"] for number in range(1, 7)] == ["right"] * 6
-    assert int(came.of("deep")["guesses_made"]) > 3
+
+
+def test_guesses_are_counted_that_stand_beside_their_answers(tmp_path):
+    notebook = read(FLOPS)
+    beside = "GB    your guess  predicted\nits size     2.4        2.42"
+    outputs = {"text/plain": [line + "\n" for line in beside.split("\n")]}
+    results = [{"output_type": "execute_result", "data": outputs, "metadata": {}}]
+    asked = {part.id for part in outline(notebook).parts if part.reveals}
+    shown = 0
+    for cell in notebook["cells"]:
+        if cell["id"] in asked and shown < 3:
+            cell["outputs"] = results
+            shown += 1
+    (tmp_path / "ada").mkdir()
+    write(tmp_path / "ada" / FLOPS.name, notebook)
+    (file,) = handed_in(tmp_path, read_course())
+    assert file.guesses == 3
 
 
 def test_no_output_has_a_character_that_commands(of, came):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from course_utils.stage.notebook import code, prose
 from course_utils.stage.notebook.about import About, about, unknown
-from course_utils.stage.notebook.code import Figure, Reveal
+from course_utils.stage.notebook.code import Figure, Reveal, asks_in, reveals_in
+from course_utils.stage.notebook.files import source
 from course_utils.stage.notebook.outline import Asked, Section, Turn, outline, parted
 from course_utils.stage.notebook.prose import Question
 from tests import NOTEBOOKS
@@ -19,11 +20,11 @@ SMALL = {
     "opening": "# 9 · Small: a notebook",
     "imports": "from course_utils.chapters.flops import check\nfrom course_utils import labs",
     "words": "Words.\n\n## One\n\nA step takes 3 s. How many days do a million take?",
-    "guess": "my_days = ...  # days",
-    "reveal": 'Comparison({"days": 34.7}, {"days": 3e6 / 86_400}, guess={"days": my_days})',
+    "guess": 'my_days = ask("a million steps", "days")',
+    "reveal": "reveal(my_days, predicted=34.7, measured=3e6 / 86_400)",
     "drawn": 'labs.figure("sum", "fmt", "shown", power=3)',
-    "choice": 'my_word = ...  # "shown" or "lost"',
-    "chosen": 'Choice("What becomes of it?", "lost", guess=my_word, among=("shown", "lost"))',
+    "choice": 'my_word = ask("what becomes of it", among=("shown", "lost"))',
+    "chosen": 'reveal(my_word, measured="lost")',
     "turn": "The rule.\n\n### Your turn 1 · Half\n\n*easy, 3 minutes.* Return the half.",
     "stub": "def my_half(n):\n    return ...",
     "check": "half = check.half(my_half).or_ours",
@@ -31,7 +32,7 @@ SMALL = {
     "lab": 'lab = labs.einsum_lab()\nlab.preset("which order?")\nlab',
     "beyond": "# Beyond\n\n```\n## no heading\n```",
     "more": "## More of it\n\n*12 minutes.* Text.",
-    "dict": 'my_bytes = {"relu": ..., "gelu": ...}',
+    "dict": 'my_bytes = ask(["relu", "gelu"], "bytes")',
     "last": 'Comparison({"relu": 1, "gelu": 2}, measured, guess=my_bytes)',
 }
 TEXTS = {"opening", "words", "turn", "folded", "beyond", "more"}
@@ -78,15 +79,16 @@ def test_sections_and_turns_are_found_with_what_they_state():
 def test_guesses_are_found_as_they_are_asked_and_where_they_are_revealed(parts):
     asked = {name: part.asked for name, part in parts.items() if part.is_guess}
     words = "Words.\n\nA step takes 3 s. How many days do a million take?"
-    assert asked["guess"] == (Asked("my_days", (Question(words, "days"),), "days"),)
+    question = Question(words, "days", item="a million steps")
+    assert asked["guess"] == (Asked("my_days", (question,)),)
     (choice,) = asked["choice"]
-    assert choice.questions == (Question(words, "", ("shown", "lost")),)
+    assert choice.questions == (Question(words, "", ("shown", "lost"), "what becomes of it"),)
     (several,) = asked["dict"]
     assert [question.item for question in several.questions] == ["relu", "gelu"]
     waiting = [part.id for part in parts.values() if part.waits_for_a_guess]
     assert waiting == ["guess", "drawn", "choice", "dict"]
-    assert parts["reveal"].reveals == (Reveal("my_days", "days"),)
-    assert parts["chosen"].reveals == (Reveal("my_word", among=("shown", "lost")),)
+    assert parts["reveal"].reveals == (Reveal("my_days"),)
+    assert parts["chosen"].reveals == (Reveal("my_word"),)
     assert outline(small()).revealed("my_bytes") == Reveal("my_bytes")
     assert outline(small()).revealed("my_own") is None
 
@@ -140,6 +142,16 @@ def without_blanks(text: str) -> str:
         "labs.figure(name, power=3)",
         "labs.figure()",
         "labs.show()",
+        "my_days = ask()",
+        "my_days = ask(name, unit)",
+        "my_days = ask(3, 'days')",
+        "my_days = ask('a step', 3)",
+        "my_days = ask([1, 2])",
+        "my_days = ask('a step', among=3)",
+        "my_days = ask({[]: 1})",
+        "my_days = ask(*names, **more)",
+        "my_days, = ask('a step', 'days')",
+        'my_days = other("a million steps", "days")',
         "Comparison(guess=3, **more)",
         "Comparison(guess={**mine})",
         "lab.preset(name)",
@@ -166,13 +178,47 @@ def test_in_each_notebook_it_finds_as_many_things_as_another_way_of_counting(pat
     with_figure = [source for source in sources if "labs.figure(" in source]
     with_lab = [source for source in sources if "_lab()" in source]
     with_drawn_guess = [source for source in with_figure if '"shown"' in source]
-    with_reveal = [source for source in sources if "guess=" in source]
+    with_reveal = [source for source in sources if "guess=" in source or "reveal(" in source]
     figures = [figure for figure in known.figures if not figure.is_whole]
     assert len(figures) == len(with_figure)
     assert len(known.figures) - len(figures) == len(with_lab)
     assert sum(figure.asks for figure in figures) == len(with_drawn_guess)
     assert sum(len(part.reveals) for part in known.parts) == len(with_reveal)
     assert len(known.guesses) == len(with_reveal)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_guess_is_asked_in_plain_words_by_a_name_of_its_own_and_revealed_once_below(path):
+    names = []
+    open_asks = {}
+    for part in outline(read(path)).parts:
+        if not part.is_code:
+            continue
+        asks = asks_in(part.text)
+        assert len(asks) == part.text.count("ask("), "only plain words and numbers can be read"
+        for reveal in part.reveals:
+            open_asks.pop(reveal.name)  # KeyError: not asked above, or revealed before
+        for ask in asks:
+            assert ask.name not in open_asks
+            assert not (ask.unit and ask.among), "an option has no unit"
+            open_asks[ask.name] = ask
+            names += ask.questions
+    assert open_asks == {}, "they are revealed nowhere"
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_question_is_a_row_of_the_table_that_reveals_it(path):
+    asked = {}
+    for cell in read(path)["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        for reveal in reveals_in(source(cell)):
+            output = cell["outputs"][-1]["data"]["text/plain"]
+            rows = "".join(output).splitlines()
+            for question in asked.pop(reveal.name).questions:
+                assert any(row.startswith(f"{question}  ") for row in rows), question
+        asked |= {ask.name: ask for ask in asks_in(source(cell))}
 
 
 # What a notebook says of itself.

@@ -37,10 +37,10 @@ WIDTH = 1280
 HEIGHT = 720
 SOURCES = (
     "# A title\n\n" + "Some words.\n\n" * 12,
-    "import time\n\nfrom course_utils import labs",
+    "import time\n\nfrom course_utils import ask, labs",
     "time.sleep(1)\nprint('\\n'.join(map(str, range(20))))",
     "labs.float_lab()",
-    "my_guess = ...",
+    'my_guess = ask("the end")',
     "'the end'",
 )
 

@@ -49,12 +49,14 @@ def reveals_guess(text: str, name: str) -> bool:
 
 TALK = {  # the cells of a notebook, by their ids
     "words": "How many?",
-    "asks": "my_days = {'a': ..., 'b': ...}  # days",
+    "asks": "my_days = ask(['a', 'b'], 'days')",
     "value": "really = ...",
     "check": "check.name_of_f32(really)",
 }
 IMPORTS = (
-    "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
+    "from course_utils import ask\n"
+    "from course_utils.chapters.flops import check\n"
+    "from course_utils.core.say import Comparison"
 )
 
 
@@ -87,9 +89,9 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
+def test_several_guesses_are_asked_one_by_one_and_each_finds_its_number(run):
     reveal = "Comparison({'a': 1, 'b': 2}, {'a': 1.5, 'b': 2}, guess=my_days, digits=3)"
-    run("my_days = {'a': ..., 'b': ...}")
+    run("my_days = ask(['a', 'b'], 'days')")
     assert run(reveal) == [], "what was not asked is not revealed"
     first, second = run("asks")
     assert first["key"] == "05.my_days.1"
@@ -103,7 +105,7 @@ def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
 def test_a_guess_below_a_heading_alone_is_asked_by_its_words():
     cells = [
         {"id": "a", "cell_type": "markdown", "source": "# How many days?"},
-        {"id": "b", "cell_type": "code", "source": "my_days = ...  # days"},
+        {"id": "b", "cell_type": "code", "source": 'my_days = ask("all of it", "days")'},
     ]
     asked = list(asking.asked(outline({"cells": cells}).parts, "04", None))
     assert len(asked) == 1

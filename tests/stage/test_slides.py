@@ -137,7 +137,7 @@ def test_what_instructors_are_told_of_the_notebook_is_in_its_deck(shown):
     "source",
     [
         "import torch\nfrom torch import nn",
-        "my_guess = ...  # bytes",
+        "my_days = ...  # days",
         'my_bytes = {"relu": ..., "gelu": ...}',
         "def my_decode(bits):\n    return ...",
         "@checked\ndef scores(q):\n    return ...",
@@ -157,14 +157,22 @@ def test_a_definition_is_shown_where_the_text_has_just_introduced_it():
 def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     new = nbformat.v4.new_code_cell
     cells = [
-        new("my_bytes = ...  # bytes"),
+        new('my_bytes = ask("eight numbers in fp32", "bytes")'),
         new("8 * 4"),
+        new('my_format = ask("finer steps", among=("fp16", "bf16"))'),
+        new('my_counts = ask(["relu", "gelu"], "bytes")'),
         new("my_days = ..."),
         new("check.days(my_days)"),
     ]
     folded = "<details><summary>Solution</summary>\n\n3\n\n</details>"
     answer = nbformat.v4.new_markdown_cell(folded)
-    shown = [("guess", "bytes"), ("turn", ""), ("folded", "### Solution\n\n3")]
+    shown = [
+        ("guess", "bytes"),
+        ("guess", "fp16, bf16"),
+        ("guess", "relu and gelu, in bytes"),
+        ("turn", ""),
+        ("folded", "### Solution\n\n3"),
+    ]
     assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown
 
 

@@ -72,13 +72,14 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
     notebook = _notebook(shell)
     # A notebook that is tested or exported is no reader's attempt: its cells come without an id.
     if not workspace or not cell_id or not notebook:
+        _settle_guess(None, notebook, result.result)
         return
     record.notebook = notebook
     for verdict in verdicts:
         if verdict.status in RECORDED_AS:
             exercise = f"{notebook}.{verdict.exercise}"
             record.note(workspace, exercise, RECORDED_AS[verdict.status])
-    _record_guesses(workspace, notebook, result.result)
+    _settle_guess(workspace, notebook, result.result)
     record.note_place(workspace, notebook, cell_id)
 
 
@@ -103,8 +104,32 @@ def _notebook(shell: object) -> str:
     return ""
 
 
-def _record_guesses(workspace: Path, notebook: str, shown: object) -> None:
-    """Write each guess into the record that `shown`, the cell's result, compares or chooses."""
-    if isinstance(shown, Comparison | Choice):
-        for guess in shown.guesses:
-            record.note_guess(workspace, notebook, guess)
+def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
+    """Record each guess that `shown`, the cell's result, compares or chooses, and close it.
+
+    Both wait until the reader sees the result, if a question above still keeps it out of view.
+    Without a workspace nothing is recorded.
+    """
+    if not isinstance(shown, Comparison | Choice):
+        return
+
+    def record_guesses() -> None:
+        if workspace:
+            for guess in shown.guesses:
+                record.note_guess(workspace, notebook, guess)
+
+    open_guess = shown.open_guess
+    if open_guess is None:
+        record_guesses()
+        return
+
+    compared = dict(open_guess.said)
+
+    def settle() -> None:
+        # The reader may have guessed anew while the result was out of view. The result then waits
+        # for its cell to run again, and the guess is recorded then.
+        if open_guess.said == compared:
+            record_guesses()
+        open_guess.close()
+
+    open_guess.when_seen(settle)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
+from course_utils.core.colours import COLOURS
 from course_utils.core.record import write_whole
-from course_utils.engine.figures.colours import COLOURS
 from course_utils.engine.judging.verdict import COLOUR, NOT_ATTEMPTED
 
 COLUMNS = (

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from course_utils.stage.notebook.code import CHECK
 from course_utils.stage.notebook.files import Notebook, source
-from course_utils.stage.notebook.outline import outline, turns
+from course_utils.stage.notebook.outline import turns
 
 LARGEST_CODE = 1_000_000  # characters
 LARGEST_BYTES = 20_000_000
@@ -54,9 +54,17 @@ class HandedIn:
     number: str = ""  # the course system's number of the student
     notebook: str = ""
     code: Mapping[str, str] = field(default_factory=dict)  # its code cells by their ids
-    guesses: int = 0  # that the student has made
+    guesses: int = 0  # that are shown beside what was measured
     time: float = 0.0  # when the file was last changed
     problem: str = ""  # why it is not judged
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The code cells of a file by their ids, and how many of its results show a guess."""
+
+    code: Mapping[str, str]
+    guesses: int = 0
 
 
 def handed_in(
@@ -115,16 +123,18 @@ def _id(cell: Mapping[str, object]) -> str:
 
 
 def _recognised(
-    path: Path, file: str, code_or_problem: Mapping[str, str] | str, course: Mapping[str, Notebook]
+    path: Path, file: str, contents: Contents | str, course: Mapping[str, Notebook]
 ) -> HandedIn:
     """The file with its student and its notebook, or with the reason why it is not judged."""
     notebook = ""
     code: Mapping[str, str] = {}
     problem = ""
-    if isinstance(code_or_problem, str):
-        problem = code_or_problem
+    guesses = 0
+    if isinstance(contents, str):
+        problem = contents
     else:
-        notebook, code = _as_the_course_has_it(code_or_problem, course)
+        notebook, code = _as_the_course_has_it(contents.code, course)
+        guesses = contents.guesses if notebook else 0
         if not notebook:
             problem = "It is none of the course's notebooks: their cells are not in it."
     return HandedIn(
@@ -133,7 +143,7 @@ def _recognised(
         _number(file, path),
         notebook,
         code,
-        guesses=_guesses_made(code, course[notebook]) if notebook else 0,
+        guesses=guesses,
         time=path.lstat().st_mtime,  # a link's own time, as it may lead nowhere
         problem=problem,
     )
@@ -203,17 +213,25 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
     return named
 
 
-def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
-    """How many guesses the student has made: cells that differ from those that were handed out."""
-    made = 0
-    for guess in outline(course).guesses:
-        if guess.id in code and code[guess.id].strip() != guess.text.strip():
-            made += 1
-    return made
+def _guesses_shown(notebook: Notebook) -> int:
+    """How many cells show a measured value beside a guess: their tables have a column for it."""
+    shown = 0
+    for cell in notebook["cells"]:
+        heads = [_first_line(output) for output in cell.get("outputs", [])]
+        if any("your guess" in head for head in heads):
+            shown += 1
+    return shown
 
 
-def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
-    """For each file, its code cells, or a sentence on why it cannot be read.
+def _first_line(output: Mapping[str, object]) -> str:
+    """The first line of an output's text; empty if it has no text."""
+    text = output.get("data", {}).get("text/plain", "")
+    first, _, _ = "".join(text).partition("\n")
+    return first
+
+
+def _read_apart(paths: Sequence[Path]) -> Iterator[Contents | str]:
+    """For each file, its contents, or a sentence on why it cannot be read.
 
     Another process reads the files. If it ends at a file, or takes too long, a new process goes on
     with the next file.
@@ -228,12 +246,13 @@ def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
             while at < len(paths):
                 if not receiving_end.poll(LONGEST_S):
                     break
-                code_or_problem = json.loads(receiving_end.recv_bytes())
+                sent = json.loads(receiving_end.recv_bytes())
                 at += 1
-                if isinstance(code_or_problem, str):
-                    yield code_or_problem
+                if isinstance(sent, str):
+                    yield sent
                 else:
-                    yield {str(name): str(text) for name, text in code_or_problem.items()}
+                    code = {str(name): str(text) for name, text in sent["code"].items()}
+                    yield Contents(code, int(sent["guesses"]))
         process.kill()
         process.join()
         if at < len(paths):  # the process ended at this file, or took too long
@@ -242,18 +261,19 @@ def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
 
 
 def _send_all(paths: Sequence[Path], sending_end: Connection) -> None:
-    """In the reading process: send each file's code cells, or why it cannot be read."""
+    """In the reading process: send each file's contents, or why it cannot be read."""
     _bound_memory()
     for path in paths:
         try:
-            code_or_problem: object = _parsed(path)
+            contents = _parsed(path)
+            sent: object = {"code": contents.code, "guesses": contents.guesses}
         except OSError as error:
-            code_or_problem = f"It cannot be opened: {error.strerror}."
+            sent = f"It cannot be opened: {error.strerror}."
         except ValueError as error:
-            code_or_problem = str(error)
+            sent = str(error)
         except MemoryError:
-            code_or_problem = UNREADABLE
-        sending_end.send_bytes(json.dumps(code_or_problem).encode())
+            sent = UNREADABLE
+        sending_end.send_bytes(json.dumps(sent).encode())
     os._exit(0)  # the cleanup at exit is the parent process's
 
 
@@ -273,18 +293,20 @@ def _pages() -> int:
         return MORE_THAN_ANY_PROCESS_HAS
 
 
-def _parsed(path: Path) -> dict[str, str]:
-    """The code of the file's cells; ValueError, with a sentence for the student, if it has none."""
+def _parsed(path: Path) -> Contents:
+    """The file's contents; ValueError, with a sentence for the student, if it has none."""
     if path.suffix != ".ipynb" or path.is_symlink():
         raise ValueError("It is no notebook. Hand in the .ipynb file itself, not packed.")
     if path.stat().st_size > LARGEST_BYTES:
         raise ValueError("It is larger than 20 MB. Clear its outputs, and hand it in again.")
     try:
-        code = code_of(json.loads(path.read_bytes()))
+        notebook = json.loads(path.read_bytes())
+        code = code_of(notebook)
+        guesses = _guesses_shown(notebook)
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError, MemoryError):
         raise ValueError(UNREADABLE) from None
     if sum(len(text) for text in code.values()) > LARGEST_CODE:
         raise ValueError(
             "Its code is longer than a million characters. Hand in code without data in it."
         )
-    return {name: text.replace("\r\n", "\n") for name, text in code.items()}
+    return Contents({name: text.replace("\r\n", "\n") for name, text in code.items()}, guesses)

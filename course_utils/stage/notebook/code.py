@@ -6,6 +6,7 @@ A cell that is not valid Python, as a reader's may be, contains none of these.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 # Calls of checks are found by a pattern, since a cell with an IPython command cannot be parsed.
@@ -28,16 +29,27 @@ class Blank:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """A guess that a cell asks for: `name = ask(…)`, with the arguments of the call.
+
+    `questions` are the names of what is asked for.
+    """
+
+    name: str
+    questions: tuple[str, ...]
+    unit: str = ""
+    among: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Reveal:
     """A name whose guess is compared with a measurement.
 
-    `row` is the row of the comparison's table, and `among` has the options of a choice. Both are
-    empty where the call has none.
+    `row` is the row of the comparison's table; it is empty where the call names none.
     """
 
     name: str
     row: str = ""
-    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,50 @@ def _is_dots(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Dict):
         return all(_is_dots(item) for item in value.values)
     return isinstance(value, ast.Constant) and value.value is ...
+
+
+def asks_in(text: str) -> list[Ask]:
+    """The guesses that the cell asks for.
+
+    >>> asks_in('my_gb = ask("one matrix", "GB")')
+    [Ask(name='my_gb', questions=('one matrix',), unit='GB', among=())]
+    """
+    asks = []
+    for node in statements(text):
+        if isinstance(node, ast.Assign) and _is_call_of(node.value, "ask"):
+            asks.extend(_ask(node.targets[0], node.value))
+    return asks
+
+
+def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
+    """The guess that the call asks for; none if an argument is not written out as it has to be."""
+    if not isinstance(target, ast.Name):
+        return
+    # A reader may have written anything: {[]: 1} is a TypeError.
+    with suppress(ValueError, TypeError):
+        given = [ast.literal_eval(argument) for argument in call.args]
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        arguments = named | dict(zip(("names", "unit"), given, strict=False))
+        names = arguments.get("names", ())
+        questions = (names,) if isinstance(names, str) else tuple(names)
+        unit = arguments.get("unit", "")
+        among = tuple(arguments.get("among", ()))
+        if questions and all(isinstance(word, str) for word in (*questions, unit, *among)):
+            yield Ask(target.id, questions, unit, among)
+
+
+def _is_call_of(node: ast.expr, name: str) -> bool:
+    """Whether the expression is a call of the function of that name."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def is_guess(text: str) -> bool:
+    """Whether the cell does nothing else than ask for guesses.
+
+    In copies of earlier versions, a guess was typed in place of `...`.
+    """
+    body = statements(text)
+    return bool(body) and len(asks_in(text)) == len(body)
 
 
 def is_open(text: str) -> bool:
@@ -151,8 +207,10 @@ def checked_in(text: str) -> list[str]:
 def reveals_in(text: str) -> list[Reveal]:
     """The guesses that are compared with a measurement in this cell.
 
+    >>> reveals_in("reveal(my_gb, predicted=2.4, measured=gb)")
+    [Reveal(name='my_gb', row='')]
     >>> reveals_in('Comparison(predicted, measured, guess={"GB": my_gb})')
-    [Reveal(name='my_gb', row='GB', among=())]
+    [Reveal(name='my_gb', row='GB')]
     """
     reveals = []
     for call in _calls(text):
@@ -161,24 +219,23 @@ def reveals_in(text: str) -> list[Reveal]:
 
 
 def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
-    """The guesses in a call with `guess=`, which is one name, or a dict of names by their rows."""
+    """The guesses in a call: the first argument of `reveal`, or the argument `guess` of another.
+
+    That is a name, as in my_gb; or one of several questions, as in my_days["sending"]; or a dict of
+    names by their rows.
+    """
     arguments = {keyword.arg: keyword.value for keyword in call.keywords}
-    choices = _texts_of(arguments.get("among"))
     guess = arguments.get("guess")
+    if _is_call_of(call, "reveal") and call.args:
+        guess = call.args[0]
     if isinstance(guess, ast.Name):
-        yield Reveal(guess.id, among=choices)
+        yield Reveal(guess.id)
+    elif isinstance(guess, ast.Subscript) and isinstance(guess.value, ast.Name):
+        yield Reveal(guess.value.id, guess.slice.value if _is_text(guess.slice) else "")
     elif isinstance(guess, ast.Dict):
         for key, value in zip(guess.keys, guess.values, strict=True):
             if key and isinstance(value, ast.Name):
-                row = key.value if _is_text(key) else ""
-                yield Reveal(value.id, row, choices)
-
-
-def _texts_of(among: ast.expr | None) -> tuple[str, ...]:
-    """The strings in the code of a tuple; none if it is something else."""
-    if not isinstance(among, ast.Tuple):
-        return ()
-    return tuple(element.value for element in among.elts if _is_text(element))
+                yield Reveal(value.id, key.value if _is_text(key) else "")
 
 
 def _is_text(node: ast.expr | None) -> bool:

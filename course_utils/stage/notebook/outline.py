@@ -1,7 +1,7 @@
 """What a notebook contains, cell by cell: sections, guesses, turns, figures and reveals."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,10 +35,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """A value that a cell asks for with one question, or a dict with a question for each key.
+    """A value that a cell asks for, with one question or several.
 
-    `comment` stands behind the value in the cell. `check` is the exercise whose check the next cell
-    calls with the value; it is empty for a guess.
+    It is a guess, or a value that stands as `...` in the cell, with a `comment` behind it. `check`
+    is the exercise whose check the next cell calls with the value; it is empty for a guess.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Asked:
     check: str = ""
 
     @property
-    def is_a_dict(self) -> bool:
-        return any(question.item for question in self.questions)
+    def has_several(self) -> bool:
+        return len(self.questions) > 1
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Part:
     is_beyond: bool = False
     turn: int | None = None
     asked: tuple[Asked, ...] = ()
-    is_guess: bool = False  # whether the reader types a guess, and the cell does nothing else
+    is_guess: bool = False  # whether the cell asks for a guess, and does nothing else
     is_answer: bool = False  # whether the next cell checks what the reader writes here
     figure: Figure | None = None
     reveals: tuple[Reveal, ...] = ()
@@ -253,33 +253,17 @@ def _section_of(heading: prose.Heading) -> str:
 
 def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[Part]:
     """The part for each cell."""
-    reveals = [_reveals(cell) for cell in cells]
-    choices = _choices_by_guess(reveals)
     above = ""  # the last text above the cell
     for at, cell in enumerate(cells):
         if is_code(cell):
             below = _next_code(cells, at)
-            asked = tuple(_asked(source(cell), above, below, choices))
+            asked = tuple(_asked(source(cell), above, below))
             is_checked = "check." in below
-            yield _code_part(cell, placements[at], asked, reveals[at], is_checked)
+            yield _code_part(cell, placements[at], asked, is_checked)
         else:
             if _is_text(cell):
                 above = source(cell)
             yield Part(cell["id"], source(cell), is_code=False, **placements[at]._asdict())
-
-
-def _reveals(cell: Cell) -> tuple[Reveal, ...]:
-    return tuple(code.reveals_in(source(cell))) if is_code(cell) else ()
-
-
-def _choices_by_guess(by_cell: Sequence[tuple[Reveal, ...]]) -> dict[str, tuple[str, ...]]:
-    """The options of each guess, by its name, if a comparison of the guess lists them."""
-    choices = {}
-    for reveals in by_cell:
-        for reveal in reveals:
-            if reveal.among:
-                choices[reveal.name] = reveal.among
-    return choices
 
 
 def _next_code(cells: Sequence[Cell], at: int) -> str:
@@ -294,7 +278,6 @@ def _code_part(
     cell: Cell,
     placement: _Placement,
     asked: tuple[Asked, ...],
-    reveals: tuple[Reveal, ...],
     is_checked: bool,
 ) -> Part:
     """The part for a cell of code. `is_checked` is whether the next cell of code calls a check."""
@@ -305,21 +288,25 @@ def _code_part(
         is_code=True,
         **placement._asdict(),
         asked=asked,
-        is_guess=bool(asked) and code.is_open(text) and not is_checked,
+        is_guess=code.is_guess(text),
         is_answer=code.has_a_stub(text) and is_checked,
         figure=code.figure_in(text),
-        reveals=reveals,
+        reveals=tuple(code.reveals_in(text)),
     )
 
 
-def _asked(
-    text: str, above: str, below: str, choices: Mapping[str, tuple[str, ...]]
-) -> Iterator[Asked]:
+def _asked(text: str, above: str, below: str) -> Iterator[Asked]:
     """The values that a cell of code asks for: `above` is the text above, `below` the next code."""
+    for ask in code.asks_in(text):
+        several = len(ask.questions) > 1
+        questions = []
+        for name in ask.questions:
+            words = prose.question_words(name if several else "", above)
+            questions.append(Question(words, ask.unit, ask.among, name))
+        yield Asked(ask.name, tuple(questions))
     for blank in code.blanks_in(text):
-        among = choices.get(blank.name, ())
         items = blank.items if blank.items else ("",)
-        questions = [prose.question(item, above, blank.comment, among) for item in items]
+        questions = [prose.question(item, above, blank.comment) for item in items]
         checks = code.checks_of(below, blank.name)
         check = checks[0] if checks else ""
         yield Asked(blank.name, tuple(questions), blank.comment, check)

@@ -5,7 +5,7 @@ their wording, so a sentence that is reworded matters here alone.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -126,7 +126,7 @@ PLAIN = (
 class Question:
     """A question in words, the unit of its answer, and the choices, if there are any.
 
-    Where a cell asks for a dict, `item` is the key whose value this question asks for.
+    `item` is the name of what is asked for: that of a guess, or the key of a dict.
     """
 
     words: str
@@ -135,19 +135,27 @@ class Question:
     item: str = ""
 
 
-def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> Question:
-    """The question that the text above a cell asks.
+def question_words(item: str, above: str) -> str:
+    """The words of a guess's question: the end of the text above its cell, and its own name.
 
-    The choices are the words in quotes in the cell's comment. If there are none, they are `among`,
-    which the code of the answer lists; or else, if the comment wants an answer in quotes, the words
-    in quotes in the last paragraph above. A comment that is no unit is added to the question.
+    `item` is empty if the cell asks for one number only: then the text says what is asked for.
+    """
+    before, last = _plain_paragraphs(above)
+    parts = (_few_words(before, last), item)
+    return "\n\n".join(part for part in parts if part)
+
+
+def question(item: str, above: str, comment: str) -> Question:
+    """The question of a cell with `...` for an answer, as the text above asks it.
+
+    The choices are the words in quotes in the cell's comment. If there are none, and the comment
+    wants an answer in quotes, they are the words in quotes in the last paragraph above. A comment
+    that is no unit is added to the question.
     """
     before, last = _plain_paragraphs(above)
     parts = (_few_words(before, last), item, _hint(comment))
     words = "\n\n".join(part for part in parts if part)
     choices = QUOTED.findall(comment)
-    if not choices:
-        choices = list(among)
     if not choices and IN_QUOTES in comment:
         choices = _quoted_in_last_paragraph(above)
     unit = "" if choices else _unit(item, last, comment)

@@ -18,6 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, display
 
 from course_utils.core.say import Choice, Comparison, number_text
+from course_utils.engine import guessing
 from course_utils.stage.notebook.code import checked_in, checks_of, reveals_in
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Asked, Part, outline
@@ -54,6 +55,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     except (OSError, ValueError):
         return
 
+    guessing.shows_fields = False
     number = path.name[:2]
     keys_asked: set[str] = set()
 
@@ -171,14 +173,15 @@ def _by_check(question: Json, listed: Listed) -> Json:
 def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Json]:
     """Each question with the answer in its row of the table.
 
-    A guess that is no dict is about the first row.
+    A single question whose name is no row of the table is about the first row.
     """
-    if isinstance(shown.guess, Mapping):
-        items = list(shown.guess)
-    else:
-        items = list(shown.measured)[:1]
-    for question, item in zip(questions, items, strict=False):
-        yield {**question, **_compared(shown, item, question["unit"])}
+    first = next(iter(shown.measured))
+    for question in questions:
+        item = question["item"]
+        if item in shown.measured:
+            yield {**question, **_compared(shown, item, question["unit"])}
+        elif len(questions) == 1:
+            yield {**question, **_compared(shown, first, question["unit"])}
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils.stage.notebook.code import is_open
+from course_utils.stage.notebook.code import is_guess, is_open
 from course_utils.stage.notebook.files import Cell, Notebook, source
 from course_utils.stage.notebook.outline import Part, is_code, outline, parted
 
@@ -77,7 +77,8 @@ def _behind_last_computation(cells: Sequence[Cell]) -> int:
     If no cell computes, it is the position at the end.
     """
     for at in reversed(range(len(cells))):
-        if is_code(cells[at]) and not is_open(source(cells[at])):
+        text = source(cells[at])
+        if is_code(cells[at]) and not is_open(text) and not is_guess(text):
             return at + 1
     return len(cells)
 

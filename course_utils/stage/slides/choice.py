@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from nbformat import NotebookNode
 
 from course_utils.chapters import labs
+from course_utils.core.say import listed
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
 from course_utils.stage.notebook.code import Figure, figure_in, is_stub
-from course_utils.stage.notebook.outline import BEYOND, Part, outline
+from course_utils.stage.notebook.outline import BEYOND, Asked, Part, outline
 from course_utils.stage.notebook.prose import folds, for_a_still, without_folds
 from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
@@ -23,8 +24,8 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
     """The pieces of the notebook that a deck shows, in order.
 
     The content of "prose" is Markdown, of "code" Python, and of "output" a dict by MIME types. That
-    of "guess" is the unit in which the room guesses before the next slide. "turn" asks for an
-    answer, and has no content. "folded" is an answer below its title, in Markdown.
+    of "guess" says what the room guesses before the next slide: its unit, or the options. "turn"
+    asks for an answer, and has no content. "folded" is an answer below its title, in Markdown.
     """
     after_prose = False  # whether nothing but preparations has come since the last text
     parts = outline(notebook).parts
@@ -41,7 +42,7 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
         elif cell.cell_type == "code" and not is_folded(cell):
             outputs = [output.data for output in cell.outputs if "data" in output]
             code = shown_code(cell.source, outputs, after_prose)
-            if code:
+            if code and not part.is_guess:  # the slide asks in words
                 yield "code", code
             yield from _asked(part)
             yield from _outcome(part, outputs)
@@ -57,9 +58,20 @@ def _folded(cell: NotebookNode) -> Iterator[Piece]:
 def _asked(part: Part) -> Iterator[Piece]:
     """The question of a cell that asks the room for a guess or for an answer."""
     if part.is_guess:
-        yield "guess", part.asked[0].comment
+        yield "guess", _wanted(part.asked[0])
     elif part.is_answer:
         yield "turn", ""
+
+
+def _wanted(asked: Asked) -> str:
+    """What the room is to guess: the options, or the unit behind the names of several numbers."""
+    first = asked.questions[0]
+    if first.choices:
+        return ", ".join(first.choices)
+    if not asked.has_several:
+        return first.unit
+    names = listed([question.item for question in asked.questions])
+    return f"{names}, in {first.unit}" if first.unit else names
 
 
 def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
@@ -68,6 +80,8 @@ def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
         yield "output", pictured(part.figure, shown=False)
         yield "guess", "in the picture"
         yield "output", pictured(part.figure, shown=True)
+    elif part.is_guess:
+        return  # its field is for the notebook
     elif can_be_drawn(part.figure):
         yield "output", pictured(part.figure)
     else:

@@ -19,10 +19,11 @@ from pathlib import Path
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, OURS, ours, program_text
 from course_utils.core.record import HIDDEN, write_whole
-from course_utils.stage.notebook.about import with_course_entry
+from course_utils.stage.notebook.about import about, with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
+from course_utils.stage.workspace.former_guesses import with_fields
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
 from course_utils.stage.workspace.outputs import (
     for_this_kernel,
@@ -191,7 +192,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     if cells == to_come(base)["cells"]:
         write(own, course)
         return [f"{own.name} is brought up to date."]
-    together, conflicts = merged(base, course, mine_now)
+    together, conflicts = merged(base, course, with_fields(mine_now, course, own.parent))
     kept = keep_earlier(own)
     write(own, with_course_entry(without_views(together), course))
     sentences = [
@@ -257,6 +258,8 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     write(own, without_views(again))
     for known in asked:
         record.note(mine, known.check, "anew")
+    if turn is None:
+        record.note_asked_anew(mine, about(course, path.name).chapter)
     former = f"{mine.name}/{EARLIER}/{kept.name}"
     return f"{what} begins anew. As it was when last saved: {former}. {IF_OPEN}"
 

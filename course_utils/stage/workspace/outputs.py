@@ -2,6 +2,7 @@
 
 import sys
 
+from course_utils.engine.guessing.field import ASKS
 from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 
 
@@ -52,7 +53,10 @@ def _with_result(own: Cell, course: Cell | None) -> Cell:
 
 
 def without_views(notebook: Notebook) -> Notebook:
-    """The notebook without its labs' live views, whose kernels are gone. Still pictures stay."""
+    """The notebook without the live views of labs and guesses, whose kernels are gone.
+
+    Still pictures and sentences stay in their place.
+    """
     cells = [_without_views(cell) for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
@@ -66,7 +70,11 @@ def _without_views(cell: Cell) -> Cell:
 
 def _without_view(output: dict[str, object]) -> dict[str, object]:
     data = output.get("data", {})
-    if WIDGET not in data or "image/png" not in data:
+    if WIDGET not in data:
+        return output
+    is_lab = "image/png" in data
+    is_guess = "".join(data.get("text/plain", "")).startswith(ASKS)
+    if not is_lab and not is_guess:  # a widget of the reader's own, with nothing else to show
         return output
     rest = {kind: value for kind, value in data.items() if kind != WIDGET}
     return {**output, "data": rest}

@@ -10,6 +10,11 @@ from course_utils.stage.notebook.outline import outline
 SPACER_LINES = 38
 WITHIN = 3  # the code cells below a guess among which one shows the answer
 WORDS = (
+    "Your guess first: run this cell (Shift+Enter), and it asks for it. "
+    "What follows comes up with Show."
+)
+# Spacers of earlier versions, which copies may still have.
+FORMER_WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
 )
@@ -57,4 +62,4 @@ def has_spacer(cell: Cell) -> bool:
 def _is_spacer(output: dict[str, object]) -> bool:
     data = output.get("data", {})
     text = "".join(data.get("text/plain", ""))
-    return WORDS in text
+    return WORDS in text or FORMER_WORDS in text

@@ -96,7 +96,7 @@ function noteWhatRan() {
 // Fold the answers that the jump has run past: the presenter may go back and ask.
 function foldWhatWasSkipped(cells) {
   for (const cell of cells) {
-    const reveals = /\bguess=/.test(cell.model.sharedModel.getSource());
+    const reveals = /\bguess=|\breveal\(/.test(cell.model.sharedModel.getSource());
     if (reveals && !seen.has(cell)) cell.outputHidden = true;
     cell.node.querySelectorAll("iframe.course-wall").forEach(skip);
   }

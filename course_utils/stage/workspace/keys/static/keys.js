@@ -1,10 +1,9 @@
-// An extension of JupyterLab, written by hand. After Shift+Enter, the lab of a cell is in the
-// window together with its controls. What follows a guess is not in the window until the reader
-// has guessed or goes on. JupyterLab alone would bring the next cell into view.
+// An extension of JupyterLab, written by hand. After Shift+Enter, the lab of a cell, or the field of
+// its guess, is in the window together with its controls. JupyterLab alone would bring the next cell
+// into view.
 //
-// A guess in a picture waits until *Show* is pressed: the lab itself takes up the space that keeps
-// the rest away, and running the next cell leads back to it. A guess that is typed waits for a
-// value in place of its dots, or until the next cell is run.
+// What follows a guess is not in the window until *Show* is pressed: the lab or the field takes up
+// the space that keeps the rest away, and running the next cell leads back to it.
 
 (() => {
   const GOES_ON = "notebook:run-cell-and-select-next";
@@ -14,12 +13,13 @@
   const QUIET_MS = 1500; // without a change; after it, the output counts as complete
   const SOON_MS = 20_000; // within which a lab is drawn, even on a slow machine
   const WIDGET = "application/vnd.jupyter.widget-view+json";
-  // Classes of a cell with space of a window's height below it, and with words in that space.
+  // The class of a cell with space of a window's height below it, until its lab is drawn.
   const HELD = "course-held";
-  const TYPED = "course-typed";
-  const TYPED_WORDS =
-    "Your guess first, in place of the dots: what follows comes up then. " +
-    "To go on without one, press Shift+Enter once more.";
+  // What can wait for a guess: a lab, or the field of a guess.
+  const LAB = ".course-lab, .course-ask";
+  const LIVE_LAB =
+    ".course-lab:not(.jupyter-widgets-disconnected), " +
+    ".course-ask:not(.jupyter-widgets-disconnected *)";
   const STYLE = `
     .jp-Notebook .course-waits { min-height: 100vh; align-content: flex-start; }
     .jp-Cell.${HELD}::after, .course-waits::after {
@@ -37,48 +37,41 @@
       height: 100vh;
       padding: 12px 0 0 calc(var(--jp-cell-prompt-width) + 8px);
     }
-    .jp-Cell.${TYPED}::after { content: "${TYPED_WORDS}"; }
-    .course-waits::after { content: "What follows comes up with Show."; padding-top: 4px; }`;
+    .course-lab.course-waits::after {
+      content: "What follows comes up with Show.";
+      padding-top: 4px;
+    }`;
 
   const sourceOf = (cell) => cell.model.sharedModel.getSource();
   const isCode = (cell) => cell.model.type === "code";
-  const asksForADrawing = (source) => /labs\.figure\([^)]*"shown"/.test(source);
+  // Whether the cell makes a figure with the button *Show*, or the field of a guess. In Python,
+  // course_utils.stage.notebook.code decides this.
+  const asksForAGuess = (source) =>
+    /labs\.figure\([^)]*"shown"/.test(source) || /^\s*\w+\s*=\s*ask\(/m.test(source);
   const topOf = (node) => node.getBoundingClientRect().top;
 
-  // Whether all that the cell does is to set names to dots. In Python,
-  // course_utils.stage.notebook.code decides this.
-  function isOpen(source) {
-    const code = source.replace(/#.*$/gm, "");
-    const item = String.raw`\s*("[^"]*"|'[^']*')\s*:\s*\.\.\.\s*`;
-    const dots = String.raw`(\.\.\.|\{${item}(,${item})*,?\s*\})`;
-    const assignments = String.raw`^(\s*\w+\s*=\s*${dots}[^\S\n]*(\n|$))+\s*$`;
-    return new RegExp(assignments).test(code);
-  }
-
-  // Whether the cell waits for a guess to be typed. If the next one checks it, it is a turn.
-  function asksForTyping(notebook, at) {
-    const below = notebook.widgets.slice(at + 1).find(isCode);
-    if (below && sourceOf(below).includes("check.")) return false;
-    return isOpen(sourceOf(notebook.widgets[at]));
-  }
-
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
-  const waitingLab = (node) =>
-    node.querySelector(".course-waits:not(.jupyter-widgets-disconnected)");
+
+  // The lab or field of the cell that waits for *Show*. Before a room that guesses by phone, nothing
+  // waits: the wall below the field keeps the rest away.
+  function waitingLab(node) {
+    if (node.querySelector(".course-wall")) return null;
+    const waiting = [...node.querySelectorAll(".course-waits")];
+    return waiting.find((lab) => lab.matches(LIVE_LAB)) ?? null;
+  }
 
   // The top and bottom of the part of a cell that has to be seen: of a cell with a lab, the lab and
-  // its controls; of a cell that waits for a typed guess, the code or the wall of guesses; of any
-  // other cell, all of it. The space that keeps the rest away is not counted.
+  // its controls; of a cell with the field of a guess, the field and a wall below it; of any other
+  // cell, all of it. The space that keeps the rest away is not counted.
   function boxOf({ node }) {
-    const lab = node.querySelector(".course-lab");
+    const lab = node.querySelector(LAB);
     const isHeld = node.classList.contains(HELD);
     const top = topOf(lab ?? node);
     let parts = [node];
     if (lab) {
-      parts = [...lab.querySelectorAll(".course-screen > *")];
+      parts = [...node.querySelectorAll(".course-screen > *, .course-ask-card, .course-wall")];
     } else if (isHeld) {
-      const wall = node.querySelector(".course-wall");
-      parts = [wall ?? node.querySelector(".jp-Cell-inputWrapper")];
+      parts = [node.querySelector(".jp-Cell-inputWrapper")];
     }
     const bottoms = parts.map((part) => part.getBoundingClientRect().bottom);
     const hasHint = isHeld || (lab && waitingLab(node));
@@ -112,7 +105,7 @@
   // Before an audience, a cell that asks for a guess comes to the top. The presentation's style
   // does the same with other cells.
   function bringToTheTop(scroller, { node }) {
-    const hasLab = node.querySelector(".course-lab") !== null;
+    const hasLab = node.querySelector(LAB) !== null;
     const shown = hasLab ? node.querySelector(".jp-Cell-outputWrapper") : node;
     scrollBy(scroller, topOf(shown) - topOf(scroller));
   }
@@ -152,14 +145,13 @@
     const look = () => {
       if (!node.isConnected) return;
       const now = performance.now();
-      const lab = node.querySelector(".course-lab");
+      const lab = node.querySelector(LAB);
       const isNew = lab !== null && lab !== former;
-      const isDrawn = isNew && lab.querySelector(".course-picture svg") !== null;
+      const isDrawn = isNew && lab.querySelector(".course-picture svg, .course-ask-card") !== null;
       const waitsForLab = !isDrawn && hasEnded && showsWidget(cell);
       const isQuiet = hasEnded && now - changed > (waitsForLab ? SOON_MS : QUIET_MS);
-      const isTyped = node.classList.contains(TYPED);
       // From here on, a space in the lab itself keeps the rest away.
-      if ((isDrawn || isQuiet) && !isTyped) node.classList.remove(HELD);
+      if (isDrawn || isQuiet) node.classList.remove(HELD);
 
       const isHeld = node.classList.contains(HELD);
       if (mine === watched) {
@@ -173,8 +165,7 @@
         changed = now;
       }
       // The space below a lab is still to be taken away, even if the reader has gone on.
-      const holdsForLab = isHeld && !isTyped;
-      const isOver = mine !== watched && !holdsForLab;
+      const isOver = mine !== watched && !isHeld;
       if (!isOver && !isQuiet) requestAnimationFrame(look);
     };
     look();
@@ -224,7 +215,7 @@
     // take the reader's marks away.
     function goOnFromLab(event) {
       if (event.key !== "Enter" || !event.shiftKey) return;
-      const lab = event.target.closest?.(".course-lab:not(.jupyter-widgets-disconnected)");
+      const lab = event.target.closest?.(LIVE_LAB);
       const notebook = lab ? currentNotebook() : null;
       if (!notebook) return;
       const { widgets } = notebook;
@@ -235,7 +226,7 @@
       notebook.activeCellIndex = at + 1;
       notebook.activate();
       const scroller = scrollerOf(notebook);
-      if (lab.matches(".course-waits")) stay(scroller, widgets[at], Promise.resolve(), true);
+      if (waitingLab(widgets[at].node)) stay(scroller, widgets[at], Promise.resolve(), true);
       else bringIntoView(scroller, widgets[at + 1]);
     }
     window.addEventListener("keydown", goOnFromLab, true);
@@ -244,7 +235,7 @@
     // there was any.
     function liftAbove(widgets) {
       const held = widgets.filter(({ node }) => node.classList.contains(HELD));
-      for (const { node } of held) node.classList.remove(HELD, TYPED);
+      for (const { node } of held) node.classList.remove(HELD);
       return held.length > 0;
     }
 
@@ -266,11 +257,9 @@
       }
       const hasLifted = liftAbove(above);
       if (!isCode(ran)) return;
-      const isTyped = asksForTyping(notebook, at);
-      const asks = isTyped || asksForADrawing(sourceOf(ran));
+      const asks = asksForAGuess(sourceOf(ran));
       ran.node.classList.toggle(HELD, asks);
-      ran.node.classList.toggle(TYPED, isTyped);
-      const former = ran.node.querySelector(".course-lab"); // of an earlier run
+      const former = ran.node.querySelector(LAB); // of an earlier run
       stay(scroller, ran, ends, asks || hasLifted, former);
     }
 

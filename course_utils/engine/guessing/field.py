@@ -1,0 +1,131 @@
+"""The field of a guess in Jupyter: see field.js."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+import anywidget
+import traitlets
+
+from course_utils.core.colours import COLOURS
+from course_utils.core.say import OpenGuess
+
+_HERE = Path(__file__).parent
+WIDGET = "application/vnd.jupyter.widget-view+json"
+ASKS = "Your guess: "  # how the sentence begins that stands in place of a field
+RUN = "(To type it, run this cell.)"
+CLOSED = "Your guess stays as it was when the answer was shown."
+CLOSED_WITHOUT = "The answer was shown before there was a guess."
+
+
+class Field(anywidget.AnyWidget):
+    """A line for each question of a guess, with what was typed, and the button *Show* below them.
+
+    The page sends {"say": {"name": …, "typed": …}} and {"show": true}. What was typed is read here,
+    so that notebooks and phones read it alike.
+    """
+
+    _esm = (_HERE / "field.js").read_text(encoding="utf-8")
+    _css = Template((_HERE / "field.css").read_text(encoding="utf-8")).substitute(COLOURS)
+
+    # A line for each question: its name, the options, what was typed, and the sentence below it.
+    lines = traitlets.List().tag(sync=True)
+    unit = traitlets.Unicode().tag(sync=True)
+    has_gone_on = traitlets.Bool(False).tag(sync=True)
+    is_closed = traitlets.Bool(False).tag(sync=True)
+    words = traitlets.Unicode().tag(sync=True)  # below all lines
+    failure = traitlets.Unicode().tag(sync=True)  # of this module, not of the reader
+
+    def __init__(self, guess: OpenGuess) -> None:
+        super().__init__()
+        self.guess = guess
+        self._typed: dict[str, str] = {}  # by the name of the question, also what makes no sense
+        self._faults: dict[str, str] = {}
+        guess.on_change.append(self._show)
+        self.on_msg(self._on_message)
+        self._show()
+
+    def say(self, name: str, typed: str) -> None:
+        """Do what the reader does who types that into the field of that name."""
+        if name not in self.guess.names:
+            return
+        self._typed[name] = typed
+        self._faults.pop(name, None)
+        try:
+            self.guess.say(name, typed)  # which shows the guess, as each change does
+        except ValueError as error:
+            self._faults[name] = str(error)
+            self._show()
+
+    def show_what_follows(self) -> None:
+        """Do what the button *Show* does."""
+        self.guess.go_on()
+
+    def _on_message(self, _: object, content: object, __: object) -> None:
+        try:
+            self._obey(content)
+        except Exception as error:  # a callback's error would be seen by nobody
+            self.failure = f"The field itself failed: {type(error).__name__}: {error}"
+
+    def _obey(self, content: object) -> None:
+        if not isinstance(content, Mapping):
+            return
+        said = content.get("say")
+        if isinstance(said, Mapping):
+            self.say(str(said.get("name")), str(said.get("typed")))
+        if content.get("show"):
+            self.show_what_follows()
+
+    def _show(self) -> None:
+        """Send the state of the guess to the page."""
+        with self.hold_sync():
+            self.unit = self.guess.unit
+            self.lines = [self._line(name) for name in self.guess.names]
+            self.has_gone_on = self.guess.has_gone_on
+            self.is_closed = self.guess.is_closed
+            self.words = self._words()
+
+    def _words(self) -> str:
+        """The sentence below a guess that cannot be changed any more; empty before."""
+        if not self.guess.is_closed:
+            return ""
+        return CLOSED if self.guess.said else CLOSED_WITHOUT
+
+    def _line(self, name: str) -> dict[str, object]:
+        said = self.guess.in_words(name)
+        fault = self._faults.get(name, "")
+        return {
+            "name": name,
+            "options": list(self.guess.among),
+            "said": said,
+            "typed": self._typed.get(name, self.guess.typed(name)),
+            "fault": fault,
+        }
+
+    # What a notebook stores, and what is shown where no kernel runs.
+
+    _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
+
+    def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
+        """The live view, a sentence for where there is none, and anywidget's metadata for Colab."""
+        _, colabs = super()._repr_mimebundle_(**kwargs)
+        bundle = {
+            WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
+            "text/plain": _sentence(self.guess),
+        }
+        return bundle, colabs
+
+
+def _sentence(guess: OpenGuess) -> str:
+    """What stands in place of the field where no kernel runs: what is asked for, in which unit."""
+    names = ", ".join(guess.names)
+    if guess.among:
+        return f"{ASKS}{names}? One of these: {', '.join(guess.among)}. {RUN}"
+    return f"{ASKS}{names}{_unit_in_words(guess.unit)}? {RUN}"
+
+
+def _unit_in_words(unit: str) -> str:
+    """The unit as the end of a question."""
+    if not unit or unit.startswith("of "):
+        return f", {unit}" if unit else ""
+    return ", from 0 to 1" if unit == "share" else f", in {unit}"

@@ -1,0 +1,62 @@
+"""Guesses in copies from before guesses had fields: there they were typed in place of dots."""
+
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from course_utils.core import record
+from course_utils.core.say import OpenGuess
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.code import Ask, asks_in, statements
+from course_utils.stage.notebook.files import Cell, Notebook, source
+from course_utils.stage.notebook.outline import outline
+
+
+def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
+    """The reader's copy, with the course's new cell wherever a guess is asked for.
+
+    What was typed in place of the dots is written into the record of that folder, so that the new
+    field has it.
+    """
+    new_cells = {cell["id"]: cell for cell in course["cells"]}
+    guesses = {part.id for part in outline(course).guesses}
+    chapter = about(course, "").chapter
+    cells = []
+    for cell in own["cells"]:
+        if cell["id"] in guesses and not asks_in(source(cell)):
+            new = new_cells[cell["id"]]
+            for ask in asks_in(source(new)):
+                _keep(folder, chapter, ask, cell)
+            cell = {**cell, "source": new["source"]}
+        cells.append(cell)
+    return {**own, "cells": cells}
+
+
+def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
+    """Write into the record what the former cell gave to the name of the guess."""
+    so_far = record.said_so_far(folder, chapter)
+    for question, typed in _typed(source(former), ask):
+        if question in so_far:
+            continue
+        guess = OpenGuess(ask.questions, ask.unit, ask.among)
+        with suppress(ValueError):  # the dots are still there, or what makes no sense
+            guess.say(question, typed)
+            record.note_said(folder, chapter, question, guess.said[question])
+
+
+def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
+    """Each question, with what the code gave in answer to it, as it is typed into a field."""
+    for node in statements(text):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        if node.targets[0].id == ask.name:
+            # The questions of a dict had other names in earlier versions, in the same order.
+            values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
+            yield from zip(ask.questions, map(_as_typed, values), strict=False)
+
+
+def _as_typed(value: ast.expr) -> str:
+    """What stands between the quotes, or else the code, such as 4 * 12288 / 1000."""
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return value.value if is_text else ast.unparse(value)

@@ -1,0 +1,241 @@
+"""The field of a guess in JupyterLab: typed, shown and revealed by the keyboard alone.
+
+Each test has questions of its own, in the cells of one notebook.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from course_utils.core import record
+from course_utils.core.record import Said
+from course_utils.core.say import Guess
+from course_utils.engine.guessing.field import CLOSED
+from tests.helpers.browser import (
+    assert_takes_no_key,
+    jupyterlab,
+    notebook_of,
+    open_page,
+    skip_without_browser,
+    wait_for_kernel,
+)
+from tests.helpers.waiting import wait_until
+
+skip_without_browser()
+
+LAPTOP = {"width": 1366, "height": 768}
+IMPORTS = "from course_utils import ask, reveal\nfrom course_utils.chapters.floats import check"
+CELLS = [
+    IMPORTS,
+    'my_gb = ask("one matrix", "GB")',
+    "reveal(my_gb, predicted=2, measured=2.416)",
+    'my_days = ask(["products below the peak", "sending", "pauses"], "days")',
+    'my_format = ask("format without a scale", among=("fp16", "bf16", "fp8"))',
+    'my_early = ask("all cells have run", "share")',
+    "reveal(my_early, predicted=0.5, measured=0.25)",
+    'my_a = ask("a", "share")',
+    'my_b = ask(["a long name, so that there is little room beside it", "b"], "of 200")',
+    'my_c = ask("c", among=("clips before unscale_", "bf16 weights", "sums in bf16", "no scale"))',
+    "reveal(my_a, predicted=0.5, measured=0.25)",
+]
+RUN = """async (at) => {
+  const { content } = window.jupyterapp.shell.currentWidget;
+  content.scrollToItem(at, "start");
+  content.activeCellIndex = at;
+  content.activate();
+  await window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+FOLD = "() => window.jupyterapp.commands.execute('application:toggle-left-area')"
+THEME = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+COUNT_SAVES = """() => {
+  window.courseSaves = 0;
+  window.jupyterapp.commands.commandExecuted.connect((_, { id }) => {
+    if (id === "docmanager:save") window.courseSaves += 1;
+  });
+}"""
+# The parts of an output that stick out of it sideways, or are wider inside than they are seen.
+CUT = """(output) => {
+  const { left, right } = output.getBoundingClientRect();
+  const sticksOut = (part) => {
+    const box = part.getBoundingClientRect();
+    return box.left < left - 1 || box.right > right + 1;
+  };
+  const isCut = (part) => part.clientWidth > 0 && part.scrollWidth > part.clientWidth + 1;
+  return [...output.querySelectorAll("*")]
+    .filter((part) => part.checkVisibility() && (sticksOut(part) || isCut(part)))
+    .map((part) => part.outerHTML.slice(0, 100));
+}"""
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader's folder."""
+    folder = tmp_path_factory.mktemp("mine")
+    (folder / record.HIDDEN).mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(mine: Path, chromium: Browser) -> Iterator[Page]:
+    """A notebook with these cells in that folder, of which none has run."""
+    path = notebook_of(mine / "01_floats.ipynb", CELLS)
+    with jupyterlab(mine) as address:
+        page = open_page(chromium.new_context(), address, path, **LAPTOP)
+        page.evaluate(FOLD)  # the list of files, which would leave no room on a phone
+        yield page
+        page.close()
+
+
+def run(page: Page, code: str) -> Locator:
+    """Run the cell whose code begins like that; returns the cell."""
+    at = next(number for number, cell in enumerate(CELLS) if cell.startswith(code))
+    page.evaluate(RUN, at)
+    wait_for_kernel(page)
+    return page.locator(".jp-CodeCell", has_text=CELLS[at].partition("\n")[0])
+
+
+def asked(page: Page, name: str) -> Locator:
+    """Run the first cell and the one that asks for that guess; returns its field."""
+    run(page, IMPORTS)
+    cell = run(page, f"{name} = ask(")
+    field = cell.locator(".course-ask")
+    expect(field).to_have_count(1)
+    return field
+
+
+def button(field: Locator) -> Locator:
+    return field.get_by_role("button", name="Show", exact=True)
+
+
+def type_into(field: Locator, number: int, typed: str) -> None:
+    box = field.get_by_role("textbox").nth(number)
+    box.fill(typed)
+    box.press("Enter")
+
+
+def test_a_guess_is_typed_shown_revealed_and_there_after_a_restart(page: Page, mine: Path):
+    field = asked(page, "my_gb")
+    box = field.get_by_role("textbox", name="Your guess, one matrix, GB")
+    type_into(field, 0, "two or so")
+    note = field.get_by_role("status")
+    expect(note).to_contain_text("'two or so' is not a number here.")
+    expect(box).to_have_attribute("aria-invalid", "true")
+    expect(box).to_be_focused()
+    expect(box).to_have_value("two or so")
+    type_into(field, 0, "2,400 MB")
+    expect(note).to_have_text("= 2.4 GB")
+    expect(box).to_have_attribute("aria-invalid", "false")
+    expect(button(field)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(button(field)).to_be_hidden()
+    type_into(field, 0, "3")  # also a guess whose curtain is lifted can be changed
+    expect(note).to_have_text("")
+    wait_for_kernel(page)
+    assert record.said_so_far(mine, "floats")["one matrix"] == Said(3, has_gone_on=True)
+
+    shown = run(page, "reveal(my_gb")
+    expect(shown.locator("svg[role=img]")).to_contain_text("your guess 3 GB")
+    expect(box).to_be_disabled()
+    expect(field).to_contain_text(CLOSED)
+    revealed = [Guess("one matrix", 3, 2.416, unit="GB")]
+    wait_until(lambda: record.guesses(mine).get("floats", [])[:1] == revealed, "it is recorded")
+
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    again = asked(page, "my_gb")
+    expect(again.get_by_role("textbox")).to_have_value("3")
+    expect(again.get_by_role("textbox")).to_be_disabled()
+    expect(button(again)).to_be_hidden()
+    expect(again).to_contain_text(CLOSED)
+
+
+def test_several_guesses_are_typed_line_by_line_and_nonsense_stays_in_its_own(page: Page):
+    field = asked(page, "my_days")
+    boxes = field.get_by_role("textbox")
+    notes = field.get_by_role("status")
+    boxes.first.focus()
+    page.keyboard.type("1 week")
+    page.keyboard.press("Enter")
+    expect(boxes.nth(1)).to_be_focused()
+    page.keyboard.type("some")
+    page.keyboard.press("Tab")
+    expect(boxes.nth(2)).to_be_focused()
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    expect(boxes.nth(1)).to_be_focused()  # the only one that is left
+    expect(notes.nth(0)).to_have_text("= 7 days")
+    expect(notes.nth(1)).to_contain_text("'some' is not a number here.")
+    expect(notes.nth(2)).to_have_text("")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2")
+    page.keyboard.press("Enter")
+    expect(button(field)).to_be_focused()
+    assert_takes_no_key(page, button(field))
+    assert_takes_no_key(page, field)
+    # With a modifier, a key is a command as everywhere.
+    page.evaluate(COUNT_SAVES)
+    for number, focused in enumerate((button(field), boxes.first), start=1):
+        focused.press("Control+s")
+        page.wait_for_function("(number) => window.courseSaves === number", arg=number)
+
+
+def test_an_option_is_chosen_by_the_keyboard(page: Page, mine: Path):
+    other = asked(page, "my_c").get_by_role("radio")
+    other.first.check()
+    field = asked(page, "my_format")
+    options = field.get_by_role("radio")
+    options.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(options.nth(1)).to_be_checked()
+    page.keyboard.press("ArrowDown")
+    expect(options.nth(2)).to_be_checked()
+    expect(other.first).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(button(field)).to_be_focused()
+    page.keyboard.press("Space")
+    expect(button(field)).to_be_hidden()
+    wait_for_kernel(page)
+    said = record.said_so_far(mine, "floats")["format without a scale"]
+    assert said == Said("fp8", has_gone_on=True)
+
+
+def test_a_guess_after_all_cells_have_run_is_recorded_when_its_reveal_runs_again(
+    page: Page, mine: Path
+):
+    field = asked(page, "my_early")
+    run(page, "reveal(my_early")
+    type_into(field, 0, "30 %")
+    expect(button(field)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(field).to_contain_text(CLOSED)
+    shown = run(page, "reveal(my_early")
+    expect(shown.locator("svg[role=img]")).to_contain_text("your guess 30 %")
+    revealed = Guess("all cells have run", 0.3, 0.25, unit="share")
+    wait_until(lambda: revealed in record.guesses(mine).get("floats", []), "it is recorded")
+
+
+def test_axe_finds_no_fault_in_a_field_or_a_reveal_and_nothing_is_cut_on_a_phone(page: Page):
+    fields = [asked(page, name) for name in ("my_a", "my_b", "my_c")]
+    type_into(fields[0], 0, "12 %")
+    type_into(fields[1], 0, "250")
+    expect(fields[1].get_by_role("status").first).to_have_text(
+        "It is a whole number from 0 to 200."
+    )
+    fields[2].get_by_role("radio").first.check()
+    for field in fields:
+        button(field).click()
+    shown = run(page, "reveal(my_a")
+    expect(shown.locator("svg[role=img]")).to_contain_text("your guess 12 %")
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.evaluate(THEME, theme)
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+        found = Axe().run(page, {"include": [[".course-ask"], [".jp-OutputArea-output"]]}).response
+        faults = [(fault["id"], fault["nodes"][0]["html"]) for fault in found["violations"]]
+        assert faults == [], theme
+    page.set_viewport_size({"width": 390, "height": 844})
+    outputs = page.locator(".jp-OutputArea-output:has(.course-ask, svg)")
+    for output in outputs.all():
+        assert output.evaluate(CUT) == []
+    page.set_viewport_size(LAPTOP)
