@@ -3,6 +3,7 @@
 Their labs come to life and are moved, and keep their pictures where they cannot.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from course_utils.core.say import Guess, OpenGuess, in_words
 from course_utils.stage.pages import __main__
+from tests import ROOT
 from tests.engine.test_labs_contract import states
 from tests.helpers.browser import skip_without_browser
 from tests.helpers.pages import ALIVE, bring_or_skip, precomputed_for, served
@@ -22,6 +25,22 @@ skip_without_browser()
 LAPTOP = {"width": 1366, "height": 768}
 PHONE = {"width": 390, "height": 844}
 BITS = ".course-picture [data-key]"
+TYPED = json.loads((ROOT / "tests" / "stage" / "typed_on_phones.json").read_text(encoding="utf-8"))
+# The number that numbers.js reads, or its sentence.
+READ = """async (asked) => {
+  const { read } = await import("./numbers.js");
+  return asked.map(([text, unit]) => {
+    try {
+      return read(text, unit);
+    } catch (error) {
+      return error.message;
+    }
+  });
+}"""
+WRITTEN = """async (asked) => {
+  const { inWords, withUnit } = await import("./numbers.js");
+  return asked.map(([n, unit]) => [inWords(n, unit), withUnit(n, unit)]);
+}"""
 # As whoever only reads does.
 UNFOLD = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"
 
@@ -193,3 +212,219 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
             assert whole >= (480 if is_drawn_in else 720)
         page.goto(f"{site}/glossary.html#AdamW")
         expect(page.locator("h2", has_text="AdamW").first).to_be_in_viewport()
+
+
+# Guesses.
+
+
+@pytest.fixture(scope="module")
+def guessing(chromium, site) -> Iterator[Page]:
+    with opened(chromium, site, "04_flops") as page:
+        yield page
+
+
+def ask_of(page: Page, guess: str) -> Locator:
+    """The field of the guess, with a line for each question."""
+    return page.locator(f'[data-ask*="{guess}"]')
+
+
+def answer_to(page: Page, guess: str) -> Locator:
+    return page.locator(f'[data-answers="{guess}"] .answer')
+
+
+def say(page: Page, guess: str, *texts: str) -> None:
+    """Type the texts into the lines of the field, and leave each."""
+    inputs = ask_of(page, guess).locator("input")
+    for line, text in enumerate(texts):
+        inputs.nth(line).fill(text)
+        inputs.nth(line).blur()
+
+
+def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
+    asked = [(text, unit) for text in TYPED["numbers"] for unit in ("", "percent of the peak")]
+    for line in TYPED["in other units"]:
+        text, unit = re.fullmatch(
+            r"(.*?) (days|bytes|GB|billions of parameters|times)", line
+        ).groups()
+        asked.append((text, unit))
+    asked += [(text, "days") for text in TYPED["no numbers"]]
+    asked += [(text, "share") for text in ("12 %", "1/3", "120 %", "-0.1", "0.5")]
+    asked += [(text, "of 200") for text in ("200", "201", "1.5", "-1", "of 200", "3 of 200")]
+    asked += [(text, "GB") for text in ("2.4", "2.4 GB", "2,400 MB", "3 million", "-2", "2 GiB")]
+    asked += [("2^31", "bytes"), ("12 %", "percent"), ("3x", "times"), ("٣٫٥ GB", "bytes")]
+    for (text, unit), found in zip(asked, guessing.evaluate(READ, asked), strict=True):
+        assert found == said_in_python(text, unit), (text, unit)
+    numbers = (0, 1, 2.416, 999.7, 0.00012, 1e-7, 123456.7, 44_193_349_632, 1.358e12, 2e20, -3)
+    units = ("", "GB", "bytes", "FLOPs", "FLOP/s", "days", "share", "percent", "of 200")
+    asked = [(n, unit) for n in numbers for unit in (*units, "billions of parameters")]
+    for (n, unit), found in zip(asked, guessing.evaluate(WRITTEN, asked), strict=True):
+        guess = OpenGuess(("a",), unit, said={"a": n})
+        assert found == [in_words(n, unit), guess.in_words("a")], (n, unit)
+
+
+def said_in_python(text: str, unit: str) -> object:
+    """The number that the notebook reads there, or its sentence."""
+    guess = OpenGuess(("a",), unit)
+    try:
+        guess.say("a", text)
+    except ValueError as error:
+        return str(error)
+    return pytest.approx(guess.said["a"], rel=1e-15)
+
+
+@contextmanager
+def unread(chromium: Browser, site: str, name: str, **options: object) -> Iterator[Page]:
+    """A page as a reader finds it, with nothing unfolded."""
+    with opened(chromium, site, name, **options) as page:
+        page.reload()
+        yield page
+
+
+def test_a_guess_is_judged_when_its_field_is_left_and_show_unfolds_what_follows(chromium, site):
+    with unread(chromium, site, "04_flops") as page:
+        ask = ask_of(page, "my_backward")
+        field = ask.get_by_role("textbox")
+        following = answer_to(page, "my_backward")
+        expect(ask).to_contain_text("times")
+        expect(page.locator("main")).not_to_contain_text("ask(")
+        field.focus()
+        page.keyboard.type("many")
+        expect(ask.get_by_role("status")).to_have_text("")
+        page.keyboard.press("Enter")
+        expect(ask.get_by_role("status")).to_contain_text("'many' is not a number here.")
+        expect(field).to_be_focused()
+        expect(field).to_have_attribute("aria-invalid", "true")
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type("3/2")
+        page.keyboard.press("Enter")
+        expect(ask.get_by_role("status")).to_have_text("= 1.5 times")
+        expect(ask.get_by_role("button", name="Show")).to_be_focused()
+        expect(following).to_be_hidden()
+        page.keyboard.press("Enter")
+        expect(following).to_be_visible()
+        expect(ask.get_by_role("button", name="Show")).to_be_hidden()
+        expect(ask_of(page, "my_days_of_70b")).to_be_visible()
+        expect(answer_to(page, "my_days_of_70b")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("guess", "typed", "said", "measured", "unit", "kind"),
+    [
+        ("my_backward", "1.5", 1.5, 2, "times", "measured"),
+        ("my_backward", "2", 2, 2, "times", "measured"),
+        ("my_days_of_70b", "1 year", 365.25, 143.927, "days", "counted"),
+        ("my_mfu", "45", 45, 27.6, "percent", "reported"),
+        ("my_mfu", "28 %", 28, 27.6, "percent", "reported"),
+        ("my_doubling_b", "1e9", 1e9, 346, "tokens", "calculated"),
+        ("my_attention", "0", 0, 178, "percent", "measured"),
+    ],
+)
+def test_an_answer_has_the_word_and_the_mark_of_the_guess(
+    guessing, guess, typed, said, measured, unit, kind
+):
+    say(guessing, guess, typed)
+    answer = answer_to(guessing, guess)
+    by_python = Guess("", said, measured, kind, unit=unit)
+    expect(answer.locator("[data-guess=word]")).to_have_text(by_python.word)
+    sentence = answer.locator(".seen > p")
+    if said > 0 and by_python.word != "spot on":
+        expect(sentence).to_have_text(f"{by_python.words}.")
+    else:
+        expect(sentence).to_contain_text(by_python.word.capitalize())
+    label = answer.locator("[data-guess=label]")
+    number = in_words(said, unit)
+    expect(label).to_contain_text(number if len(number) <= 10 else in_words(said))
+    picture = answer.locator("svg[role=img]")
+    assert by_python.word in picture.get_attribute("aria-label").lower()
+    mark = float(answer.locator("[data-guess=mark]").get_attribute("cx").removesuffix("%"))
+    dot = answer.locator("svg > circle:not([data-guess])")
+    beside = float(dot.get_attribute("cx").removesuffix("%"))
+    assert 6 <= mark <= 94
+    assert (mark > beside) == (said > measured)
+    assert (mark == beside) == (said == measured)
+    whole = picture.bounding_box()
+    of_label = label.bounding_box()
+    assert whole["x"] - 1 <= of_label["x"]
+    assert of_label["x"] + of_label["width"] <= whole["x"] + whole["width"] + 1
+
+
+def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judged(guessing):
+    ask = ask_of(guessing, "my_lost_days")
+    expect(ask.get_by_role("textbox", name="sending, days")).to_be_visible()
+    say(guessing, "my_lost_days", "60", "", "0.1", "40", "30 d")
+    answer = answer_to(guessing, "my_lost_days")
+    words = answer.locator("[data-guess=word]:visible")
+    expect(words).to_have_text(["right power of ten", "far", "close", "close"])
+    expect(answer.locator(".seen")).to_contain_text("sending: 27.7 days, your guess 40 days")
+    expect(answer.locator("[data-guess=mark]:visible")).to_have_count(4)
+    expect(answer.locator(".seen > p")).not_to_contain_text("attention's kernel")
+    numbers = answer.locator("table")
+    expect(numbers).to_be_hidden()
+    answer.get_by_text("The numbers").click()
+    expect(numbers).to_be_visible()
+    say(guessing, "my_lost_days", "", "", "", "", "")
+    expect(answer.locator(".seen")).to_be_hidden()
+    expect(answer.get_by_text("The numbers")).to_be_hidden()
+    expect(numbers).to_be_visible()
+
+
+def test_an_option_is_chosen_by_keyboard_and_named_beside_the_measured_one(chromium, site):
+    with opened(chromium, site, "05_gradients") as page:
+        options = ask_of(page, "my_missing").get_by_role("radio")
+        options.first.focus()
+        for _ in range(2):
+            page.keyboard.press("ArrowDown")
+        expect(page.get_by_role("radio", name="w1.grad")).to_be_checked()
+        seen = answer_to(page, "my_missing").locator(".seen")
+        expect(seen).to_contain_text("Far: you said w1.grad, and what was measured is x.grad.")
+        expect(seen.get_by_role("img")).to_contain_text("w1.gradyour guess")
+
+
+def test_a_guess_outlasts_the_page_and_what_was_kept_may_be_missing_or_spoilt(chromium, site):
+    with opened(chromium, site, "04_flops") as page:
+        say(page, "my_mfu", "45 %")
+        say(page, "my_lost_days", "", "", "", "40")
+        page.reload()
+        field = ask_of(page, "my_mfu").locator("input")
+        expect(field).to_have_value("45 %")
+        page.evaluate(UNFOLD)
+        expect(answer_to(page, "my_mfu").locator(".seen")).to_contain_text("17.4 points too high")
+        expect(answer_to(page, "my_lost_days").locator("[data-guess=word]:visible")).to_have_text(
+            "close"
+        )
+        for spoilt in (
+            "no JSON",
+            "7",
+            "null",
+            '{"my_mfu": 7}',
+            '{"my_mfu": {"MFU of Llama 3 70B": "?"}}',
+        ):
+            page.evaluate("(text) => localStorage.setItem(localStorage.key(0), text)", spoilt)
+            page.reload()
+            expect(ask_of(page, "my_lost_days").locator("input")).to_have_count(5)
+        refused = "Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } })"
+        page.add_init_script(refused)
+        page.reload()
+        expect(field).to_have_value("")
+        page.evaluate(UNFOLD)
+        say(page, "my_mfu", "45 %")
+        expect(answer_to(page, "my_mfu").locator(".seen")).to_contain_text("17.4 points too high")
+
+
+@pytest.mark.parametrize("viewport", [LAPTOP, PHONE])
+def test_axe_finds_no_fault_in_guesses_and_their_answers_and_nothing_is_cut(
+    chromium, site, viewport
+):
+    with opened(chromium, site, "04_flops", viewport=viewport) as page:
+        say(page, "my_backward", "many")
+        say(page, "my_mfu", "45 %")
+        say(page, "my_lost_days", "60", "", "0.1", "40", "30 d")
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)
+            assert faults(page, "[data-ask]", ".answer") == []
+        assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+
+
+def test_without_scripts_a_sentence_asks_and_the_table_answers(chromium, site):
+    with opened(chromium, site, "04_flops", java_script_enabled=False) as page:
+        expect(ask_of(page, "my_mfu")).to_have_text("Your guess: MFU of Llama 3 70B, in percent")

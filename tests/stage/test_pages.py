@@ -210,6 +210,39 @@ def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(w
         assert "Not attempted yet" not in text
 
 
+def test_every_guess_has_its_field_and_its_answer_beside_what_was_measured(written):
+    """What a page judges by is JSON: no number is infinite, and each word has its bounds."""
+    for path in NOTEBOOKS:
+        page = BeautifulSoup(written[f"{path.stem}.html"], "html.parser")
+        known = outline(read(path))
+        asked = {asked.name: asked for part in known.guesses for asked in part.asked}
+        fields = {
+            json.loads(tag["data-ask"])["name"]: tag for tag in page(attrs={"data-ask": True})
+        }
+        assert fields.keys() == asked.keys(), path.stem
+        assert not any("ask(" in tag.get_text() for tag in page("pre")), path.stem
+        answered = set()
+        for answer in page(class_="answer"):
+            questions = json.loads(answer["data-questions"], parse_constant=pytest.fail)
+            answered |= {(question["guess"], question["name"]) for question in questions}
+            head, *body = [[cell.get_text() for cell in row(["th", "td"])] for row in answer("tr")]
+            for question in questions:
+                if "measured" in question:
+                    row = next((row for row in body if row[0] == question["name"]), body[0])
+                    measured = row[head.index(question["kind"])]
+                    assert question["measured"] == float(measured.replace(",", ""))
+                    low, high, word = question["bounds"][0]
+                    assert word == "spot on"
+                    assert low <= question["measured"] <= high
+                else:
+                    options = [tag["data-option"] for tag in answer("template")]
+                    assert options == list(asked[question["guess"]].questions[0].choices)
+        expected = {
+            (one.name, question.item) for one in asked.values() for question in one.questions
+        }
+        assert answered == expected, path.stem
+
+
 def test_without_npm_it_says_so_in_a_sentence(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(__main__, "FOLDER", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

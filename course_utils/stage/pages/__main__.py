@@ -6,14 +6,15 @@ With REPO=owner/name the pages link to the repository.
 import sys
 from pathlib import Path
 
+from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.screen import Screen
-from course_utils.stage.pages import render, runtime
+from course_utils.stage.pages import guesses, render, runtime
 from course_utils.stage.pages.host import Precomputed
 from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "site"
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "lab.js", "controls.js", "worker.js")
+SCRIPTS = ("page.js", "guesses.js", "numbers.js", "lab.js", "controls.js", "worker.js")
 
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
@@ -36,6 +37,8 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     texts["glossary.html"] = render.glossary_page()
     texts["style.css"] = render.style()
     texts["screen.js"] = Screen._esm
+    texts["field.js"] = Field._esm
+    texts["tables.js"] = guesses.tables()
     for name in SCRIPTS:
         texts[name] = (HERE / name).read_text(encoding="utf-8")
     return texts

@@ -19,6 +19,7 @@ from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Figure
 from course_utils.stage.notebook.files import WIDGET, read
 from course_utils.stage.notebook.outline import Outline, Part, outline
+from course_utils.stage.pages import guesses
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
@@ -111,11 +112,12 @@ def notebook_page(path: Path, found: Found) -> str:
             shown.append(prose(cell.source))
         elif part.is_guess:
             # All that follows is folded, and not the answer alone, because the text says it, too.
-            shown.append(_guess(part, known) + FOLD)
+            fields = [guesses.field(asked) for asked in part.asked]
+            shown.append("".join(fields) + FOLD)
             folds += 1
         else:
             shown.append(_code(cell.source))
-            shown.append(_outputs(cell, part, found))
+            shown.append(_outputs(cell, part, known, found))
             if part.is_drawn_guess:
                 shown.append(FOLD)
                 folds += 1
@@ -137,30 +139,16 @@ def _code(text: str) -> str:
     return html
 
 
-def _guess(part: Part, known: Outline) -> str:
-    """A field for the guess. It names the row of the answer's table that the guess is about.
-
-    A cell of several guesses is shown as it stands.
-    """
-    asked, *others = part.asked
-    if others or asked.is_a_dict:
-        return _code(part.text)
-    reveal = known.revealed(asked.name)
-    row = f' data-row="{escape(reveal.row)}"' if reveal and reveal.row else ""
-    unit = f" ({escape(asked.comment)})" if asked.comment else ""
-    field = f'<input data-guess="{asked.name}"{row} size="16" autocomplete="off">'
-    return f'<p class="guess"><label>Your guess{unit}: {field}</label></p>'
-
-
-def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
+def _outputs(cell: nbformat.NotebookNode, part: Part, known: Outline, found: Found) -> str:
     """The outputs of the cell; if it reveals guesses, inside an element with their names."""
     outputs = [output.data for output in cell.outputs if "data" in output]
     shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
-    html = "\n".join(_output(part.figure, data, found) for data in shown)
+    results = [_output(part.figure, data, found) for data in shown]
     if not part.reveals:
-        return html
-    guesses = " ".join(reveal.name for reveal in part.reveals)
-    return f'<div data-answers="{guesses}">{html}</div>'
+        return "\n".join(results)
+    answers = [guesses.answer(result, part, known) for result in results]
+    names = " ".join(reveal.name for reveal in part.reveals)
+    return f'<div data-answers="{names}">{"".join(answers)}</div>'
 
 
 def _outline(titles: Sequence[str]) -> str:
@@ -287,6 +275,7 @@ def glossary_page() -> str:
 
 def style() -> str:
     """The CSS of all pages, which are dark where the reader's system is."""
+    from course_utils.engine.guessing.field import Field
     from course_utils.engine.labs.screen import Screen
 
     contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
@@ -297,7 +286,7 @@ def style() -> str:
     light_code = _code_style("xcode")
     dark_code = f"@media (prefers-color-scheme: dark) {{\n{_code_style('github-dark')}\n}}"
     own = (HERE / "site.css").read_text(encoding="utf-8")
-    return "\n".join([contents_css, screen, light_code, dark_code, own])
+    return "\n".join([contents_css, screen, Field._css, light_code, dark_code, own])
 
 
 def _code_style(name: str) -> str:

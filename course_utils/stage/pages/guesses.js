@@ -1,0 +1,220 @@
+// The guesses of a page: the same field as in the notebook, what was typed kept in this browser,
+// and at the answer the picture that the page has for the guess.
+import field from "./field.js";
+import { inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
+import tables from "./tables.js";
+
+const KEPT = `guesses on ${location.pathname}`;
+const CAN_CHANGE = "You can change it, and the answer below changes with it.";
+const MOST_LETTERS = 10; // of a number with its unit at a mark
+const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width
+const RIGHT = 94;
+const FACTORS_OF_UNITS = [100];
+for (const power of [1, 2, 3, 4]) FACTORS_OF_UNITS.push(1000 ** power, 1024 ** power);
+
+const typed = keptBefore(); // by the guess, and by the name of the question
+const said = {}; // the numbers or options that were typed, in the same way
+
+// A private window may keep nothing, and something else may have been written there.
+function keptBefore() {
+  try {
+    return { ...JSON.parse(localStorage.getItem(KEPT)) };
+  } catch {
+    return {};
+  }
+}
+
+function keep() {
+  try {
+    localStorage.setItem(KEPT, JSON.stringify(typed));
+  } catch {
+    // The guess then lasts until the page is closed.
+  }
+}
+
+export function begin(element) {
+  const { name, unit, lines } = JSON.parse(element.dataset.ask);
+  const fold = foldBelow(element);
+  typed[name] = { ...typed[name] };
+  said[name] = {};
+  const states = lines.map((line) => stateOf(line, String(typed[name][line.name] ?? "")));
+  const listeners = [];
+  const model = { get: (what) => values()[what], on: (_, call) => listeners.push(call), send };
+
+  // What field.js shows, as Python has it in the notebook.
+  function values() {
+    const isGuessed = lines.some((line) => line.name in said[name]);
+    const words = fold.open && isGuessed ? CAN_CHANGE : "";
+    return { lines: states, unit, has_gone_on: fold.open, is_closed: false, words, failure: "" };
+  }
+
+  function stateOf(line, text) {
+    const state = { ...line, typed: text, said: "", fault: "" };
+    try {
+      if (text) {
+        said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
+        typed[name][line.name] = text;
+      }
+    } catch (error) {
+      state.fault = error.message;
+    }
+    const number = said[name][line.name];
+    if (number !== undefined) state.said = line.options.length ? number : withUnit(number, unit);
+    return state;
+  }
+
+  function send({ say, show }) {
+    if (show) fold.open = true;
+    if (say) {
+      const at = lines.findIndex((line) => line.name === say.name);
+      if (!say.typed) forget(say.name);
+      states[at] = stateOf(lines[at], say.typed);
+      keep();
+      showAnswers(name);
+    }
+    for (const listener of listeners) listener();
+  }
+
+  // An emptied field is no guess.
+  function forget(question) {
+    delete said[name][question];
+    delete typed[name][question];
+  }
+
+  fold.addEventListener("toggle", () => send({}));
+  fold.classList.add("has-field"); // whose button Show is in place of the fold's own
+  element.replaceChildren();
+  field.render({ model, el: element });
+  showAnswers(name);
+}
+
+// What was kept may be an option of an earlier version.
+function optionOf({ options }, text) {
+  if (options.includes(text)) return text;
+  throw new Error(`Choose one of these: ${options.join(", ")}.`);
+}
+
+function foldBelow(element) {
+  let below = element.nextElementSibling;
+  while (!below.matches(".fold")) below = below.nextElementSibling;
+  return below;
+}
+
+// Show the pictures of the answers to that guess, and fold their tables; or the tables alone.
+function showAnswers(name) {
+  for (const answer of document.querySelectorAll(`[data-answers~="${name}"] .answer`)) {
+    const questions = JSON.parse(answer.dataset.questions);
+    const guesses = questions.map((question) => said[question.guess]?.[question.name]);
+    const isGuessed = guesses.some((guess) => guess !== undefined);
+    const seen = answer.querySelector(".seen");
+    const numbers = answer.querySelector(".numbers");
+    if (seen.hidden === isGuessed) numbers.open = !isGuessed;
+    numbers.querySelector("summary").hidden = !isGuessed;
+    seen.hidden = !isGuessed;
+    seen.replaceChildren();
+    if (isGuessed) seen.append(...pictureOf(answer, questions, guesses));
+  }
+}
+
+function pictureOf(answer, questions, guesses) {
+  const templates = [...answer.querySelectorAll("template")];
+  if ("option" in templates[0].dataset) {
+    const ofOption = templates.find((template) => template.dataset.option === guesses[0]);
+    return [ofOption.content.cloneNode(true)];
+  }
+  const axes = templates.map((template) => JSON.parse(template.dataset.axis));
+  const numbers = guesses.filter((guess) => guess !== undefined);
+  const placesOn = axes.map((axis) => numbers.filter((number) => hasPlace(axis, number)).length);
+  const at = placesOn.indexOf(Math.max(...placesOn)); // the first picture with the most guesses
+  const picture = templates[at].content.cloneNode(true);
+  const sentences = questions.map((question, nth) => {
+    const parts = partsOf(picture, nth);
+    if (guesses[nth] === undefined) return leaveOut(parts, question);
+    return fillIn(parts, question, guesses[nth], axes[at]);
+  });
+  const below = document.createElement("p");
+  below.textContent = sentences.filter(Boolean).join(" ");
+  return [picture, below];
+}
+
+// The parts of the picture that depend on the guess at the nth question. The number of the guess is
+// in a label if there is one question, else behind the measured number.
+function partsOf(picture, nth) {
+  const part = (name) => picture.querySelectorAll(`[data-guess="${name}"]`)[nth];
+  const line = picture.querySelectorAll("svg[role=img]")[nth];
+  return { line, word: part("word"), mark: part("mark"), label: part("label"), said: part("said") };
+}
+
+function leaveOut({ line, word, mark, label, said: number }, question) {
+  line.setAttribute("aria-label", `${question.name}: ${question.words}`);
+  for (const part of [word, mark, label, number]) if (part) part.style.display = "none";
+  return "";
+}
+
+function fillIn({ line, word, mark, label, said: number }, question, guess, axis) {
+  const found = question.bounds.find(([low, high]) => low <= guess && guess <= high);
+  const closeness = found ? found[2] : "far";
+  word.textContent = closeness;
+  word.style.background = tables.colours[closeness];
+  const place = placeOf(axis, guess);
+  mark.setAttribute("cx", `${place}%`);
+  if (label) placeLabel(label, place, guess, question.unit);
+  if (number) number.textContent = `, your guess ${inWords(guess, question.unit)}`;
+  const how = howFar(question, guess, closeness);
+  const isAlone = Boolean(label);
+  const begin = isAlone ? `${capital(closeness)}: ` : `${question.name}: ${closeness}, `;
+  line.setAttribute("aria-label", `${question.name}. ${capital(closeness)}: ${how}`);
+  return `${begin}${how}${how.endsWith("?") ? "" : "."}`;
+}
+
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+function placeLabel(label, place, guess, unit) {
+  const words = inWords(guess, unit);
+  label.lastElementChild.textContent = words.length <= MOST_LETTERS ? words : inWords(guess, "");
+  label.setAttribute("x", `${place}%`);
+  // Within the picture, also on a phone.
+  const anchor = place < 33 ? "start" : place > 67 ? "end" : "middle";
+  label.setAttribute("text-anchor", anchor);
+}
+
+// The place of a number between the left and the right end, in percent; see Axis in picture.py.
+function placeOf(axis, number) {
+  if (!axis.is_linear && number <= 0) return LEFT;
+  const at = axis.is_linear ? number : Math.log10(number);
+  const share = (at - axis.lowest) / (axis.highest - axis.lowest);
+  const within = Math.min(1, Math.max(0, share));
+  return Math.round(100 * (axis.left + (axis.right - axis.left) * within)) / 100;
+}
+
+function hasPlace(axis, number) {
+  if (!axis.is_linear && number <= 0) return axis.left > LEFT;
+  const at = axis.is_linear ? number : Math.log10(number);
+  return axis.lowest <= at && at <= axis.highest;
+}
+
+// How far off the guess is, in the words that fit its unit; see Guess in core/say/guesses.py.
+function howFar({ measured, words, unit, whole, kind }, guess, closeness) {
+  const other = kind.endsWith("ed") ? `what was ${kind}` : `the number ${kind}`;
+  const own = inWords(guess, unit);
+  const beside = `you said ${own}, and ${other} is ${words}`;
+  if (measured === null) return beside;
+  if (closeness === "spot on") return own === words ? words : `${own} for ${words}`;
+  const apart = guess - measured;
+  const way = apart > 0 ? "too high" : "too low";
+  if (whole === 1 || whole === 100) {
+    return `${threeDigits((Math.abs(apart) * 100) / whole)} points ${way}`;
+  }
+  if (whole || (closeness === "close" && Math.abs(apart) === 1)) {
+    return `${threeDigits(Math.abs(apart))} ${way}`;
+  }
+  const ratio = guess / measured;
+  if (!(ratio > 0 && ratio < Infinity)) return beside;
+  return `${threeDigits(ratio)} times ${other}${hint(ratio)}`;
+}
+
+function hint(ratio) {
+  const off = Math.max(ratio, 1 / ratio);
+  const mayBeAnotherUnit = FACTORS_OF_UNITS.some((factor) => Math.abs(off / factor - 1) < 0.12);
+  return mayBeAnotherUnit ? ". Is it in the unit that was asked for?" : "";
+}

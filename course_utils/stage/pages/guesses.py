@@ -1,0 +1,151 @@
+"""Guesses on the pages: their fields, and their answers with a picture for any guess.
+
+`guesses.js` shows the fields and fills in the pictures; `numbers.js` reads what is typed.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from html import escape, unescape
+from typing import NamedTuple
+
+from course_utils.core.say import Guess, in_words, listed, picture, typed
+from course_utils.core.say.closeness import bounds, whole_of
+from course_utils.stage.notebook.outline import Asked, Outline, Part
+from course_utils.stage.notebook.prose import Question
+
+ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+CELL = re.compile(r"<t[hd]>(.*?)</t[hd]>", re.DOTALL)
+Json = dict[str, object]
+
+
+class Row(NamedTuple):
+    """A question of the guess of that name, with its row of the answer's table.
+
+    `heads` are the names of the numbers in the row.
+    """
+
+    guess: str
+    question: Question
+    cells: list[str]
+    heads: list[str]
+
+
+def field(asked: Asked) -> str:
+    """The element in which the page's script makes a field for each question of the guess.
+
+    Without the script, its sentence says what is asked for.
+    """
+    first = asked.questions[0]
+    items = [question.item for question in asked.questions]
+    lines = [{"name": item, "options": first.choices} for item in items]
+    ask = {"name": asked.name, "unit": first.unit, "lines": lines}
+    end = f", in {first.unit}" if first.unit else ""
+    if first.choices:
+        end = f": {', '.join(first.choices)}"
+    sentence = escape(f"Your guess: {listed(items)}{end}")
+    return f'<div class="guess" data-ask="{escape(json.dumps(ask))}"><p>{sentence}</p></div>'
+
+
+def answer(result: str, part: Part, known: Outline) -> str:
+    """The output of a cell that reveals guesses, with pictures for any guess, if it has a table.
+
+    The pictures wait in templates, and the table is folded once there is a guess.
+    """
+    rows = list(_rows_of(result, part, known))
+    if not rows:
+        return result
+    if rows[0].question.choices:
+        questions, templates = _choice(rows[0])
+    else:
+        questions, templates = _numbers(rows)
+    return (
+        f'<div class="answer" data-questions="{escape(json.dumps(questions, allow_nan=False))}">'
+        f'{"".join(templates)}<div class="seen" hidden></div>'
+        f'<details class="numbers" open><summary hidden>The numbers</summary>{result}</details>'
+        "</div>"
+    )
+
+
+def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
+    """The questions that the output answers, each with its row of the table, or with the first."""
+    rows = []
+    for row in ROW.findall(result):
+        rows.append([unescape(cell) for cell in CELL.findall(row)])
+    asked = {one.name: one for one_part in known.guesses for one in one_part.asked}
+    if len(rows) < 2:
+        return
+    head, *body = rows
+    by_name = {row[0]: row for row in body}
+    # Behind the measured number stands its ratio to the predicted one.
+    end = len(head) - 1 if " / " in head[-1] else len(head)
+    for reveal in part.reveals:
+        questions = asked[reveal.name].questions if reveal.name in asked else ()
+        for question in questions:
+            if reveal.row and len(questions) > 1 and question.item != reveal.row:
+                continue
+            row = by_name.get(reveal.row or question.item, body[0])
+            yield Row(reveal.name, question, row[1:end], head[1:end])
+
+
+def _choice(row: Row) -> tuple[list[Json], list[str]]:
+    """What the page has to know of a choice, and the picture for each option."""
+    *_, measured = row.cells
+    templates = []
+    for option in row.question.choices:
+        guess = Guess(row.question.item, option, measured)
+        drawn = picture.of_choice(guess, row.question.choices)
+        words = f"<p>{escape(guess.words)}.</p>"
+        templates.append(f'<template data-option="{escape(option)}">{drawn}{words}</template>')
+    return [{"guess": row.guess, "name": row.question.item}], templates
+
+
+def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
+    """What the page has to know to judge the guesses, and pictures on several axes."""
+    questions = []
+    several = []
+    for row in rows:
+        predicted, measured = [float(cell.replace(",", "")) for cell in row.cells[-2:]]
+        unit = row.question.unit
+        first, second = row.heads[-2:]
+        questions.append(
+            {
+                "guess": row.guess,
+                "name": row.question.item,
+                "unit": unit,
+                "measured": measured if math.isfinite(measured) else None,
+                "words": in_words(measured, unit),
+                "kind": second,
+                "whole": whole_of(unit),
+                # The bounds of an infinite number are no JSON, and nobody can guess within them.
+                "bounds": [found for found in bounds(measured, unit) if math.isfinite(found[0])],
+            }
+        )
+        stands_for_all = measured if math.isfinite(measured) else 1.0
+        guess = Guess(row.question.item, stands_for_all, measured, second, unit=unit)
+        several.append(picture.Shown(guess, predicted, (first, second)))
+    templates = []
+    for axis, drawn in picture.for_any_guess(several):
+        data = escape(json.dumps(asdict(axis)))
+        templates.append(f'<template data-axis="{data}">{drawn}</template>')
+    return questions, templates
+
+
+def tables() -> str:
+    """The tables of `typed` and the colours of the words, as a module of JavaScript."""
+    of_python = {
+        "longest": typed.LONGEST,
+        "largestWhole": typed.LARGEST_WHOLE,
+        "how": typed.HOW,
+        "operations": typed.OPERATIONS,
+        "signs": {chr(sign): chr(ascii_sign) for sign, ascii_sign in typed.SIGNS.items()},
+        "forms": typed.FORMS,
+        "otherUnits": typed.OTHER_UNITS,
+        "endings": typed.ENDINGS,
+        # In JavaScript, ^ and $ are the beginning and the end of the text.
+        "term": typed.TERM.pattern.replace(r"\A", "^").replace(r"\Z", "$"),
+        "colours": picture.COLOUR_OF_WORD,
+    }
+    return f"export default {json.dumps(of_python, indent=1)};\n"

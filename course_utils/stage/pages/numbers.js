@@ -1,0 +1,172 @@
+// Reads a number that somebody types, and writes numbers, as the course does in Python: see
+// core/say/typed.py, whose tables these are, core/say/open_guesses.py and core/say/wording.py.
+import tables from "./tables.js";
+
+const TERM = new RegExp(tables.term);
+const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
+const IN_NO_BASE = /^\s*[-+−]?0[xb]/i; // -0x1 is not 0 times 1
+const OF_HOW_MANY = /^of ([\d,]+)$/;
+const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+// What one of a unit is in the unit that has prefixes.
+const SCALED = {
+  bytes: [1, "B"],
+  GB: [1e9, "B"],
+  FLOPs: [1, "FLOPs"],
+  "FLOP/s": [1, "FLOP/s"],
+  "TFLOP/s": [1e12, "FLOP/s"],
+};
+
+// The number that the text means as an answer in that unit. If it means none, an Error has a
+// sentence for the reader.
+export function read(text, unit) {
+  const number = numberIn(text, unit);
+  if (unit && number < 0) throw new Error(`It cannot be below 0: ${withUnit(number, unit)}.`);
+  if (unit === "share" && number > 1) {
+    throw new Error("A share is between 0 and 1; with a % sign, between 0 % and 100 %.");
+  }
+  const several = OF_HOW_MANY.exec(unit);
+  if (several) {
+    const whole = Number(several[1].replaceAll(",", ""));
+    if (!Number.isInteger(number) || number > whole) {
+      throw new Error(`It is a whole number from 0 to ${numberText(whole)}.`);
+    }
+  }
+  return number;
+}
+
+function numberIn(text, unit) {
+  const inOtherBase = IN_OTHER_BASE.exec(text.slice(0, tables.longest));
+  if (inOtherBase) return Number(inOtherBase[1].toLowerCase());
+  const [inUnit, size] = inItsUnit(text, unit);
+  const value = product(inAscii(inUnit, unit)) * size;
+  if (Number.isFinite(value)) return value;
+  const begin = inUnit.trim().slice(0, 20);
+  const quote = begin.includes("'") && !begin.includes('"') ? '"' : "'";
+  const wrong = begin ? `${quote}${begin}${quote} is not a number here.` : "Type a number.";
+  throw new Error(`${wrong} ${tables.how}`);
+}
+
+// The number without a unit other than the one asked for, and the factor between the two.
+function inItsUnit(text, unit) {
+  const asked = firstWord(unit);
+  const trimmed = text.trim();
+  if (asked === "share" && trimmed.endsWith("%")) return [trimmed.slice(0, -1), 1 / 100];
+  // As in "10 years": 10 and year, without the s of the plural.
+  const short = text.toLowerCase().slice(0, tables.longest);
+  const found = /^\s*(.*\p{Nd})\s*([a-z]+?)s?\s*$/u.exec(short);
+  const size = found && tables.otherUnits[asked]?.[found[2]];
+  return size ? [found[1], size] : [text, 1];
+}
+
+// The text in lower case, without its unit, with ASCII digits, and with one sign per operation.
+function inAscii(text, unit) {
+  if (text.length > tables.longest || IN_NO_BASE.test(text)) return "";
+  // A raised number is a power: 10⁻³ becomes 10^⁻³.
+  let ascii = text.toLowerCase().trim().replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+/g, "^$&");
+  const first = firstWord(unit);
+  const endings = [unit.toLowerCase(), first, first.replace(/s$/, "")];
+  for (const ending of [...endings, ...(tables.endings[first] ?? [])]) {
+    if (ending && ascii.endsWith(ending)) ascii = ascii.slice(0, -ending.length);
+  }
+  ascii = ascii.replace(/\p{Nd}/gu, asciiDigit);
+  ascii = Array.from(ascii, (sign) => tables.signs[sign] ?? sign).join("");
+  for (const [words, sign] of Object.entries(tables.operations)) {
+    ascii = ascii.replaceAll(words, sign);
+  }
+  return ascii;
+}
+
+const firstWord = (unit) => unit.toLowerCase().split(" ")[0];
+
+// The digits of each script are ten characters in a row, or several times ten.
+function asciiDigit(digit) {
+  const code = digit.codePointAt(0);
+  let first = code;
+  while (/\p{Nd}/u.test(String.fromCodePoint(first - 1))) first -= 1;
+  return String((code - first) % 10);
+}
+
+// The value of a number, or of several with * and / between them; NaN if one is none.
+function product(text) {
+  const [first, ...more] = text.split(/([*/])/);
+  let value = term(first);
+  for (let at = 0; at < more.length; at += 2) {
+    const next = term(more[at + 1]);
+    value = more[at] === "*" ? value * next : value / next;
+  }
+  return value;
+}
+
+function term(text) {
+  const found = TERM.exec(text);
+  if (!found) return NaN;
+  const [, sign, digits, exponent = "0", power] = found;
+  const base = Number(`${decimal(digits)}e${exponent}`);
+  const size = power ? base ** Number(power) : base;
+  return sign === "-" ? -size : size;
+}
+
+function decimal(digits) {
+  for (const [form, separator] of tables.forms) {
+    if (new RegExp(`^(?:${form})$`).test(digits)) {
+      return digits.replace(new RegExp(separator, "g"), "").replace(",", ".");
+    }
+  }
+  return "no number";
+}
+
+// A whole number in full, with separators; any other number with six significant digits.
+export function numberText(n) {
+  const isWhole = Number.isInteger(n) && Math.abs(n) < tables.largestWhole;
+  return isWhole ? n.toLocaleString("en") : rounded(n, 6);
+}
+
+// The number with three digits; a whole number in full, up to a million billions.
+export function threeDigits(n) {
+  const isLarge = Math.abs(n) >= 99.95 && Math.abs(n) < 1e15;
+  return isLarge ? Math.round(n).toLocaleString("en") : rounded(n, 3);
+}
+
+function rounded(n, digits) {
+  const short = Number(n.toPrecision(digits));
+  const size = Math.abs(short);
+  if (size === 0 || (size >= 1e-4 && size < 10 ** digits)) return String(short);
+  return short.toExponential().replace(/e([-+])(\d)$/, "e$10$2");
+}
+
+// A guess as it could have been said, with its unit: 2.4 GB.
+export function withUnit(n, unit) {
+  const behind = { share: "", percent: "%" }[unit] ?? unit;
+  return `${numberText(n)} ${behind}`.trim();
+}
+
+// A number as a person would say it, with three digits and the unit that fits its size.
+export function inWords(n, unit) {
+  if (unit in SCALED && Math.abs(n) < 1e27) return withPrefix(n, unit);
+  if (unit === "share") return `${forPeople(100 * n)} %`;
+  if (unit === "percent") return `${forPeople(n)} %`;
+  const plural = unit.replace(/^billions of/, "billion");
+  const isOne = n === 1 && !unit.includes(" ");
+  return `${forPeople(n)} ${isOne ? plural.replace(/s$/, "") : plural}`.trim();
+}
+
+function withPrefix(n, unit) {
+  const [size, of] = SCALED[unit];
+  let scaled = n * size;
+  if (of === "B" && Math.abs(scaled) < 1000) return `${numberText(scaled)} bytes`;
+  let power = 0;
+  while (Math.abs(scaled) >= 999.5 && power < PREFIXES.length - 1) {
+    power += 1;
+    scaled /= 1000;
+  }
+  return `${threeDigits(scaled)} ${PREFIXES[power]}${of}`;
+}
+
+function forPeople(n) {
+  const size = Math.abs(n);
+  if (n === 0 || (size < 1e9 && Number.isInteger(n))) return n.toLocaleString("en");
+  if (size >= 1e-4 && size < 1e9) return threeDigits(n);
+  const [mantissa, power] = n.toExponential(2).split("e");
+  const times = Number(mantissa) === 1 ? "" : `${Number(mantissa)} × `;
+  return `${times}10^${Number(power)}`;
+}
