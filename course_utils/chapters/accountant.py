@@ -69,7 +69,7 @@ def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
     words for each wrong term, by the term's name.
     """
     wrong = _wrong(workspace, text)
-    space = keeping.run(files.ours(), files.OURS)
+    space = keeping.run(files.OURS.read_text(encoding="utf-8"), files.OURS)
     readers = keeping.run(text, workspace / files.NAME)
     for name in files.theirs(text):
         if name not in wrong:
@@ -99,6 +99,14 @@ def _wrong(workspace: Path, text: str) -> dict[str, str]:
             wrong[name] = verdict.words
     keeping.remember(workspace, text, wrong)
     return wrong
+
+
+def judge(workspace: Path) -> None:
+    """Judge the terms of the reader's file in that folder, and remember what was found.
+
+    ValueError, with the reason, if the file cannot be read or stops.
+    """
+    _wrong(workspace, files.program_text(workspace / files.NAME))
 
 
 def term_check(name: str) -> Callable[[object], object]:

@@ -683,7 +683,7 @@ def parser():
     )
     options.add_argument("--gpus", type=int, default=8, help="GPUs (default: %(default)s)")
     options.add_argument(
-        "--tokens", type=float, default=15e12, help="tokens to train on (default: %(default).4g)"
+        "--tokens", type=float, default="15e12", help="tokens to train on (default: %(default)s)"
     )
     options.add_argument(
         "--recipe",
@@ -714,13 +714,13 @@ def parser():
         help="layers that are recomputed (default: %(default)s)",
     )
     options.add_argument(
-        "--memory", type=float, default=80e9, help="bytes of a GPU (default: %(default).4g)"
+        "--memory", type=float, default="80e9", help="bytes of a GPU (default: %(default)s)"
     )
     options.add_argument(
         "--peak",
         type=float,
         default=PEAK,
-        help="dense FLOP/s of a GPU in the recipe's format (default: %(default).4g, "
+        help=f"dense FLOP/s of a GPU in the recipe's format (default: {typed(PEAK)}, "
         "an H100's in 16 bits)",
     )
     options.add_argument(
@@ -728,6 +728,9 @@ def parser():
         type=float,
         default=0.4,
         help="of the peak that the counted FLOPs reach (default: %(default)s, assumed)",
+    )
+    options.add_argument(
+        "--exact", action="store_true", help="print every number as it was counted"
     )
     return options
 
@@ -747,6 +750,156 @@ def config_in(path):
         raise ValueError(f"{path} is nested too deeply for a config.json.") from error
 
 
+def main():
+    """Print the account; exit with a sentence if an input is impossible."""
+    command_line = parser()
+    asked = command_line.parse_args()
+    try:
+        printed = answer(asked)
+    except ValueError as error:
+        command_line.error(str(error))  # prints the sentence and exits
+    except OverflowError:
+        command_line.error("A size of this model, or of this run, is too large to count with.")
+    for line in printed:
+        print(line)
+
+
+def answer(asked):
+    """Return the printed lines: for people, or with --exact every number as it was counted."""
+    m = model_from(config_in(asked.config))
+    lines = account(
+        m,
+        gpus=asked.gpus,
+        tokens=asked.tokens,
+        recipe_name=asked.recipe,
+        stage=asked.stage,
+        batch=asked.batch,
+        sequence=asked.sequence,
+        recomputed=asked.recomputed,
+        memory=asked.memory,
+        peak=asked.peak,
+        share=asked.share,
+    )
+    if asked.exact:
+        return [f"{name:<34}{written(value):>26}" for name, value in lines.items()]
+    return [
+        *model_report(m, lines),
+        "",
+        *memory_report(lines, asked),
+        "",
+        *time_report(lines),
+        "",
+        *assumptions(m, lines, asked),
+    ]
+
+
+# What is printed, for people: a number with its unit, and the function that counted it.
+
+
+def model_report(m, lines):
+    """The model's size."""
+    wide = f"{m.layers} layers, {m.width:,} wide"
+    return [
+        row(f"The model: {wide}", "", "counted by"),
+        row("  parameters", count_text(lines["parameters"]), "parameters"),
+    ]
+
+
+def memory_report(lines, asked):
+    """The bytes on each GPU, and whether they fit."""
+    fullest = lines["fullest moment of a step"]
+    rows = [f"On each GPU, at the fullest moment of a step, {fullest}"]
+    for part in ("parameters", "gradients", "optimizer", "master"):
+        rows.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
+    added_by = "step_bytes" if fullest == AT_LOSS else "moments"
+    added = bytes_text(lines["bytes that the step adds then"])
+    gathered = bytes_text(lines["bytes gathered then"])
+    together = bytes_text(lines["bytes together"])
+    rows += [
+        row("  what the step adds", added, added_by),
+        row("  gathered from the other GPUs", gathered, "gathered_bytes"),
+        row("  the rest, at most", bytes_text(lines["bytes of the rest"]), "rest_bytes"),
+        row("  together", together, ""),
+    ]
+    fits = "It fits" if lines["fits"] == "yes" else "It does not fit"
+    return [*rows, f"{fits}: each GPU has {bytes_text(asked.memory)}."]
+
+
+def time_report(lines):
+    """The FLOPs and the time of the whole run."""
+    run_s = lines["days without saves and failures"] * SECONDS_PER_DAY
+    lost = lines["share that is lost, at most"]
+    return [
+        "The whole run",
+        row("  FLOPs", f"{lines['FLOPs']:.3g}", "step_flops"),
+        row("  without saves and failures", time_text(run_s), "days"),
+        row("  between two saves", time_text(lines["seconds between two saves"]), "interval"),
+        row("  lost to saves and failures, at most", f"{100 * lost:.2g} %", "lost_share"),
+    ]
+
+
+SHARDED = (  # by ZeRO's stage
+    "every GPU holds everything",
+    "optimizer and master are sharded",
+    "all but the parameters is sharded",
+    "everything is sharded",
+)
+
+
+def assumptions(m, lines, asked):
+    """What was asked or assumed, and on the right what changes it."""
+    sequence = lines["tokens of a sequence"]
+    batch = plural(asked.batch, "sequence")
+    peak = f"a GPU does {three_digits(asked.peak / 1e12)} TFLOP/s at most, dense"
+    in_file = "in this file"
+    return [
+        choice("This holds for", "to change it"),
+        choice(f"  {count_text(asked.tokens)} tokens", f"--tokens {typed(asked.tokens)}"),
+        choice(f"  {plural(asked.gpus, 'GPU')}", f"--gpus {asked.gpus}"),
+        choice(f"  of {bytes_text(asked.memory)} each", f"--memory {typed(asked.memory)}"),
+        choice(f"  {batch} on each GPU at a time", f"--batch {asked.batch}"),
+        choice(f"  of {sequence:,} tokens", f"--sequence {sequence}"),
+        choice(f"  recipe {asked.recipe}", f'--recipe "{asked.recipe}"'),
+        choice(f"  ZeRO {asked.stage}: {SHARDED[asked.stage]}", f"--stage {asked.stage}"),
+        choice(
+            f"  {asked.recomputed} of {m.layers} layers are recomputed",
+            f"--recomputed {asked.recomputed}",
+        ),
+        choice(f"  {peak}", f"--peak {typed(asked.peak)}"),
+        choice(f"  {100 * asked.share:.3g} % of that is reached", f"--share {asked.share:g}"),
+        choice(f"  a save takes {SAVE_S} s", f"SAVE_S {in_file}"),
+        choice(f"  a restart takes {RESTART_S} s", f"RESTART_S {in_file}"),
+        choice(
+            f"  a GPU fails once in {GPU_DAYS_PER_FAILURE:,.0f} days",
+            f"GPU_DAYS_PER_FAILURE {in_file}",
+        ),
+        "  attention is fused, gradients are accumulated, and sending takes no time",
+        "--exact prints every number as it was counted.",
+    ]
+
+
+def row(name, value, term):
+    """A line of the report; `term` is the function that counted the value."""
+    return f"{name:<38}{value:>14}    {term}".rstrip()
+
+
+def choice(said, option):
+    """A line on what was asked or assumed; `option` changes it."""
+    return f"{said:<58}{option}"
+
+
+def plural(number, name):
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+
+
+def typed(number):
+    """The number as one types it, such as 15e12."""
+    for exponent in (12, 9, 6):
+        if number >= 10**exponent:
+            return f"{number / 10**exponent:g}e{exponent}"
+    return f"{number:g}"
+
+
 def written(value):
     """The text of a value: a whole number in full, any other number with five digits."""
     if isinstance(value, str):
@@ -756,30 +909,35 @@ def written(value):
     return f"{value:,.5}"
 
 
-def main():
-    """Print the account, a line for each item; exit with a sentence if an input is impossible."""
-    command_line = parser()
-    asked = command_line.parse_args()
-    try:
-        lines = account(
-            model_from(config_in(asked.config)),
-            gpus=asked.gpus,
-            tokens=asked.tokens,
-            recipe_name=asked.recipe,
-            stage=asked.stage,
-            batch=asked.batch,
-            sequence=asked.sequence,
-            recomputed=asked.recomputed,
-            memory=asked.memory,
-            peak=asked.peak,
-            share=asked.share,
-        )
-    except ValueError as error:
-        command_line.error(str(error))  # prints the sentence and exits
-    except OverflowError:
-        command_line.error("A size of this model, or of this run, is too large to count with.")
-    for name, value in lines.items():
-        print(f"{name:<34}{written(value):>26}")
+def three_digits(number):
+    """The number with three digits; from 100 on, all of its whole part."""
+    if number >= 99.95:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def count_text(number):
+    """Such as "70.6 billion"."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if number >= size:
+            return f"{three_digits(number / size)} {word}"
+    return three_digits(number)
+
+
+def bytes_text(nbytes):
+    """Such as "80 GB", which is 80 × 10^9 bytes."""
+    for size, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if nbytes >= size:
+            return f"{three_digits(nbytes / size)} {unit}"
+    return f"{three_digits(nbytes)} bytes"
+
+
+def time_text(seconds):
+    """Days, or a smaller unit if they are fewer than two."""
+    for size, unit in ((SECONDS_PER_DAY, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{three_digits(seconds / size)} {unit}"
+    return f"{three_digits(seconds)} seconds"
 
 
 if __name__ == "__main__":

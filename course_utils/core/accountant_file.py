@@ -1,8 +1,9 @@
 """The text of an `accountant.py`: which terms the reader has written, and how one more is put in.
 
-The file is a whole program at any time: a term that the reader has not written yet is the course's,
-and its first line ends in MARK. Nothing here runs the file, since the workspace's server reads it,
-too.
+The file is a whole program at any time. A term that the reader has not written yet is a stub, which
+calls the course's term; the stub's last line ends in MARK. As long as there are stubs, the file has
+the statements of WHILE_MISSING. They go with the last stub, and then the file stands alone. Nothing
+here runs the file, since the workspace's server reads it, too.
 """
 
 import ast
@@ -26,16 +27,105 @@ TERMS = (  # in the order of the notebooks
     "interval",
     "lost_share",
 )
-# Readers' files have this text, so it must never change.
+# Readers' files have this text, so it must never change. In a file from before there were
+# stubs, it ends the first line of a term that the course has written.
 MARK = "# the course's, until yours is right"
+SAY = "\n    say_what_is_missing()"  # follows `main()`, the end of a file, while there are stubs
+MOST_COLUMNS = 100
+WHILE_MISSING = '''
+
+# Until you have written all thirteen terms, the course stands in for those that are missing, if it
+# is here. The lines that end in "the course's, until yours is right" call it. With your last term,
+# all from here to the first term goes away, and the file needs nothing but Python.
+
+WRITTEN_IN = {
+    "1, Floats": ("tensor_bytes",),
+    "2, Tensors": ("storage_bytes",),
+    "3, Einsum": ("matrices",),
+    "4, FLOPs": ("days", "parameters", "forward_flops"),
+    "5, Gradients": ("layer_bytes",),
+    "6, Optimizers": ("state_bytes",),
+    "7, Mixed precision": ("recipe",),
+    "8, Checkpointing": ("interval", "lost_share", "step_bytes", "step_flops"),
+}
+
+
+def course(name):
+    """The course's term of that name. ValueError if the course is not here."""
+    import importlib.util
+    import sys
+    from pathlib import Path
+
+    if importlib.util.find_spec("course_utils") is None:
+        sys.path.append(str(Path(__file__).parent.parent))  # in a clone, the course lies there
+    try:
+        terms = importlib.import_module("course_utils.core.accountant")
+    except ImportError as error:
+        raise ValueError(
+            "The course is not here, and has to stand in for terms that you have not written: "
+            f"{'; '.join(missing())}. Run this beside the course, or write them in its notebooks."
+        ) from error
+    return getattr(terms, name)
+
+
+def missing():
+    """For each notebook, the terms that are not written yet."""
+    found = []
+    for notebook, names in WRITTEN_IN.items():
+        stubs = []
+        for name in names:
+            code = getattr(globals().get(name), "__code__", None)
+            if code and "course" in code.co_names:  # it calls `course`
+                stubs.append(name)
+        if stubs:
+            found.append(f"{', '.join(stubs)} (notebook {notebook})")
+    return found
+
+
+def say_what_is_missing():
+    if missing():
+        print("\\nThe course stands in for terms that you have not written yet:")
+    for stubs in missing():
+        print(f"  {stubs}")
+'''
 
 
 def ours() -> str:
-    """The course's version as a workspace gets it: the first line of each term ends in the mark."""
-    text = OURS.read_text(encoding="utf-8")
-    # A first line is such as "def days(flops, gpus, peak, share):".
-    first_line = rf"^(def (?:{'|'.join(TERMS)})\(.*:)$"
-    return re.sub(first_line, rf"\1  {MARK}", text, flags=re.MULTILINE)
+    """The course's version as a workspace gets it, with a stub in place of each term."""
+    begun = {}
+    for name, text in statements(OURS.read_text(encoding="utf-8")).items():
+        if name == TERMS[0]:
+            begun |= statements(WHILE_MISSING.rstrip("\n"))
+            del begun[""]
+        begun[name] = _stub(text) if name in TERMS else text
+    last = [name for name in begun if name][-1]
+    begun[last] += SAY
+    return together(begun)
+
+
+def _stub(term: str) -> str:
+    """The term's text up to its docstring, and a call of the course's term."""
+    (function,) = ast.parse(term).body
+    docstring = function.body[0]
+    head = term.split("\n")[: docstring.end_lineno]
+    arguments = ", ".join(argument.arg for argument in function.args.args)
+    course_term = f'course("{function.name}")'
+    call = f"    return {course_term}({arguments})  {MARK}"
+    if len(call) > MOST_COLUMNS:
+        call = f"    return {course_term}(  {MARK}\n        {arguments}\n    )"
+    return "\n".join([*head, call])
+
+
+def together(written: dict[str, str]) -> str:
+    """The text of a file that has these statements: see `statements`.
+
+    Without a stub, it is also without the statements that a file has while terms are missing.
+    """
+    if any(MARK in written.get(name, "") for name in TERMS):
+        return "\n".join(written.values())
+    not_needed = statements(WHILE_MISSING).keys() - {""}
+    stays = [text.removesuffix(SAY) for name, text in written.items() if name not in not_needed]
+    return "\n".join(stays)
 
 
 def program_text(path: Path) -> str:
@@ -92,7 +182,7 @@ def with_term(text: str, name: str, function: str) -> str:
         raise ValueError(f"it has no function {name} any more. Delete the file to begin it anew")
     comments_above = former[: begins.start()]
     written[name] = comments_above + function
-    result = "\n".join(written.values())
+    result = together(written)
     if name not in theirs(result):  # the text `function` defines another name
         raise ValueError(f"write it as def {name}(...)")
     return result

@@ -40,18 +40,22 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
         with (workspace / LOCK).open("w") as lock:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
-            _keep_in(workspace, name, answer, check)
+            theirs = _keep_in(workspace, name, answer, check)
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
         return f"But not kept in {where}: {why.rstrip('.')}."
-    return f"It is kept in {where}."
+    if len(theirs) == len(files.TERMS):
+        return f"It is kept in {where}. All terms are yours: it needs the course no more."
+    return f"It is kept in {where}. Yours now: {len(theirs)} of {len(files.TERMS)} terms."
 
 
-def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object], object]) -> None:
+def _keep_in(
+    workspace: Path, name: str, answer: object, check: Callable[[object], object]
+) -> list[str]:
     """Write the answer into the workspace's file as its term `name`.
 
-    ValueError, and the file stays as it is, if the check does not find the term right as the file
-    defines it.
+    Return the names of the terms that are the reader's now. ValueError, and the file stays as it
+    is, if the check does not find the term right as the file defines it.
     """
     path = workspace / files.NAME
     if not os.path.lexists(path):  # the reader has deleted it, to begin anew
@@ -71,6 +75,7 @@ def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object
     all_were_right = remembered(workspace) == (former, {})
     if all_were_right or not other_terms:
         remember(workspace, text, {})
+    return files.theirs(text)
 
 
 def _text_of(answer: object, name: str) -> str:

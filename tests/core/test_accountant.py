@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import subprocess
 import sys
 from functools import partial
@@ -69,12 +70,17 @@ def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_r
         assert_it_prints_what_predict_says(workspace.file, config)
 
 
+def printed_by(program, *asked):
+    """The lines that it prints, run by a Python that has no package."""
+    command = [sys.executable, "-I", "-S", program, *asked]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
 def assert_it_prints_what_predict_says(program, config):
     """Run by a Python that has neither the course nor any other package."""
-    command = [sys.executable, "-I", "-S", program, config, "--gpus", "1024"]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
     said = {}
-    for line in run.stdout.splitlines():
+    for line in printed_by(program, config, "--gpus", "1024", "--exact"):
         name = line[:34].strip()
         said[name] = line[34:].strip().replace(",", "")
 
@@ -94,6 +100,78 @@ def assert_it_prints_what_predict_says(program, config):
     flops_a_token = flops / tokens
     days = predict.training_days(flops_a_token / 6, tokens, MACHINES["H100 SXM"], 1024, 0.4)
     assert float(said["days without saves and failures"]) == pytest.approx(days, rel=1e-4)
+
+
+def test_what_a_person_reads_has_units_and_says_of_which_gpu_and_who_counted_it():
+    report = printed_by(OURS, CONFIGS / "llama-3-70b.json", "--gpus", "1024")
+    text = "\n".join(report)
+    for line in (
+        "The model: 80 layers, 8,192 wide",
+        "On each GPU, at the fullest moment of a step, the loss",
+        "It does not fit: each GPU has 80 GB.",
+    ):
+        assert line in text
+    for name, number, term in (
+        ("parameters", "70.6 billion", "parameters"),
+        ("parameters", "138 MB", "state_bytes"),
+        ("optimizer", "551 MB", "state_bytes"),
+        ("what the step adds", "230 GB", "step_bytes"),
+        ("gathered from the other GPUs", "4.2 GB", "gathered_bytes"),
+        ("without saves and failures", "206 days", "days"),
+        ("between two saves", "77.1 minutes", "interval"),
+        ("lost to saves and failures, at most", "2.8 %", "lost_share"),
+    ):
+        assert f"  {name:<36}{number:>14}    {term}" in report
+    assert "It fits: each GPU has 80 GB." in printed_by(OURS, CONFIGS / "gpt2.json")
+
+
+# What is asked or assumed, in other words than the defaults', and the option that repeats it.
+ASKED = {
+    "--tokens": ("3e9", "3 billion tokens"),
+    "--gpus": ("1", "1 GPU"),
+    "--memory": ("24e9", "of 24 GB each"),
+    "--batch": ("2", "2 sequences on each GPU at a time"),
+    "--sequence": ("512", "of 512 tokens"),
+    "--recipe": ('"fp32 adamw, fp32 gradients"', "recipe fp32 adamw, fp32 gradients"),
+    "--stage": ("1", "ZeRO 1: optimizer and master are sharded"),
+    "--recomputed": ("7", "7 of 12 layers are recomputed"),
+    "--peak": ("67e12", "a GPU does 67 TFLOP/s at most, dense"),
+    "--share": ("0.25", "25 % of that is reached"),
+}
+
+
+def test_every_assumption_is_repeated_beside_what_changes_it():
+    options = []
+    for name, (value, _) in ASKED.items():
+        options += [name, value.strip('"')]
+    report = printed_by(OURS, CONFIGS / "gpt2.json", *options)
+    for name, (value, words) in ASKED.items():
+        assert f"  {words:<56}{name} {value}" in report
+    constants = [name for line in report for name in line.split() if name in vars(accountant)]
+    assert {"SAVE_S", "RESTART_S", "GPU_DAYS_PER_FAILURE"} <= {*constants}
+    repeated = shlex.split(" ".join(line[58:] for line in report if line[58:60] == "--"))
+    assert printed_by(OURS, CONFIGS / "gpt2.json", *repeated) == report
+    usage = "\n".join(printed_by(OURS, "--help"))
+    assert "(default: 15e12)" in usage
+    assert "(default: 80e9)" in usage
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (accountant.bytes_text(80e9), "80 GB"),
+        (accountant.bytes_text(3_042_210), "3.04 MB"),
+        (accountant.bytes_text(12), "12 bytes"),
+        (accountant.count_text(124_439_808), "124 million"),
+        (accountant.count_text(15e12), "15 trillion"),
+        (accountant.time_text(119), "119 seconds"),
+        (accountant.time_text(2 * 86_400), "2 days"),
+        (accountant.typed(15e12), "15e12"),
+        (accountant.typed(50_000), "50000"),
+    ],
+)
+def test_a_number_is_said_as_a_person_says_it(text, said):
+    assert text == said
 
 
 LIKE_GPT2 = {

@@ -1,9 +1,12 @@
 """The reader's accountant: what is kept in it, what is not, and what the next notebook gets."""
 
+import ast
 import errno
+import inspect
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +23,14 @@ from traitlets.config import Config
 import course_utils.core.accountant as course
 from course_utils.chapters import accountant
 from course_utils.core import keeping
-from course_utils.core.accountant_file import MARK, OURS, TERMS, ours, theirs
+from course_utils.core.accountant_file import MARK, OURS, TERMS, ours, statements, theirs
 from course_utils.engine.judging import function
-from course_utils.stage.workspace import contents, copies
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import turns
+from course_utils.stage.workspace import contents, copies, own_terms
+from course_utils.stage.workspace.accountant import renewed
+from tests import NOTEBOOKS, ROOT
 from tests.helpers.workspace import started
 from tests.project.test_house import imported
 
@@ -42,6 +50,7 @@ INTERVAL = """def my_interval(save, failure):  # ünlike ours
 NAMES = "Model, account, days, forward_flops, matrices, parameters"
 GET = f"from course_utils.chapters.accountant import {NAMES}"
 KEPT = "It is kept in my_notebooks/accountant.py."
+MISSING = "The course stands in for terms that you have not written yet:"
 
 
 class Workspace:
@@ -90,6 +99,7 @@ def workspace(tmp_path, monkeypatch):
     monkeypatch.setattr(accountant, "term_check", lambda name: getattr(checks, name))
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
+    (tmp_path / "course_utils").symlink_to(ROOT / "course_utils")
     workspace = Workspace(tmp_path, "given_checks")
     assert workspace.start() == []
     monkeypatch.chdir(workspace.mine)
@@ -106,12 +116,29 @@ def edit(file, *changes):
     file.write_text(text, encoding="utf-8")
 
 
+def by_hand(name, *changes):
+    """The edit by which a reader writes the course's term in place of the stub, with changes."""
+    text = statements(OURS.read_text(encoding="utf-8"))[name].lstrip("\n")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return statements(ours())[name].lstrip("\n"), text
+
+
 def printed(program):
-    """What the file prints as a program of its own, without the course."""
+    """What a Python without packages prints of the file: the account, and what is missing.
+
+    The course lies beside the file's folder.
+    """
+    account, _, missing = run(program).stdout.partition("\n\n")
+    return account, missing
+
+
+def run(program):
     config = program.parent / "config.json"
     config.write_text(json.dumps(GPT2 | {"model_type": "gpt2"}))
-    command = [sys.executable, "-I", "-S", program, config]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-I", "-S", program, config, "--exact"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_the_readers():
@@ -121,10 +148,66 @@ def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_th
     assert theirs(ours()) == []
 
 
+def test_on_day_one_the_file_has_the_terms_names_and_none_of_their_solutions(workspace):
+    stubs = statements(workspace.file.read_text(encoding="utf-8"))
+    for name in TERMS:
+        course_term = ast.parse(statements(OURS.read_text(encoding="utf-8"))[name]).body[0]
+        stub = ast.parse(stubs[name]).body[0]
+        assert ast.dump(stub.args) == ast.dump(course_term.args)
+        assert ast.get_docstring(stub) == ast.get_docstring(course_term)
+        arguments = ", ".join(inspect.signature(getattr(course, name)).parameters)
+        _, call = stub.body
+        assert ast.unparse(call) == f"return course('{name}')({arguments})"
+    columns = {len(line) for line in workspace.file.read_text(encoding="utf-8").split("\n")}
+    assert max(columns) <= 100
+
+
+def test_it_says_which_terms_are_missing_and_which_notebook_asks_for_them(workspace):
+    account, missing = printed(workspace.file)
+    shutil.copy(OURS, workspace.mine / "course.py")
+    assert printed(workspace.mine / "course.py") == (f"{account}\n", ""), "the course's terms count"
+    term_of_check = {f"{accountant.CHAPTER_OF[name]}.{name}": name for name in TERMS}
+    expected = [MISSING]
+    for number, path in enumerate(NOTEBOOKS, 1):
+        kept = [turn.check for turn in turns(read(path)) if turn.check in term_of_check]
+        names = ", ".join(term_of_check[check] for check in kept)
+        title = about(read(path), path.name).title
+        expected.append(f"  {names} (notebook {number}, {title})")
+    assert missing.splitlines() == expected
+    edit(workspace.file, *[by_hand(name) for name in TERMS])
+    assert printed(workspace.file) == (f"{account}\n", "")
+
+
+def test_without_the_course_a_sentence_names_what_is_missing_until_nothing_is(workspace):
+    (workspace.mine.parent / "course_utils").unlink()
+    done = run(workspace.file)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert "The course is not here, and has to stand in for terms that you have not written" in last
+    assert "days, parameters, forward_flops (notebook 4, FLOPs)" in last
+    edit(workspace.file, *[by_hand(name) for name in TERMS if name != "storage_bytes"])
+    account, missing = printed(workspace.file)
+    assert "124,439,808" in account, "no line of the account needs storage_bytes"
+    assert missing.splitlines() == [MISSING, "  storage_bytes (notebook 2, Tensors)"]
+
+
+def test_with_the_last_term_the_file_is_the_courses_but_for_the_readers_terms(workspace):
+    edit(workspace.file, *[by_hand(name) for name in TERMS if name != "days"])
+    said = workspace.keep(DAYS, "days")
+    assert f"{KEPT} All terms are yours: it needs the course no more." in said
+    text = workspace.file.read_text(encoding="utf-8")
+    own = statements(OURS.read_text(encoding="utf-8"))
+    own["days"] = f"\n\n{DAYS.replace('my_', '')}"
+    assert text == "\n".join(own.values())
+    newer = ours().replace("RESTART_S = 300", "RESTART_S = 900")
+    assert renewed(newer, ours(), text) == text.replace("RESTART_S = 300", "RESTART_S = 900")
+
+
 def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(
     workspace,
 ):
-    before = printed(workspace.file)
+    before, _ = printed(workspace.file)
     assert "124,439,808" in before
     expected = ours()
     for name, text in (("days", DAYS), ("interval", INTERVAL)):
@@ -134,7 +217,10 @@ def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program
         end = expected.index("\n\n\n", begin)
         expected = expected[:begin] + text.replace("my_", "") + expected[end:]
         assert workspace.file.read_text(encoding="utf-8") == expected
-        assert printed(workspace.file) == before
+        account, missing = printed(workspace.file)
+        assert account == before
+        assert MISSING in missing
+        assert name not in re.findall(r"\w+", missing)
 
 
 def test_a_term_is_replaced_by_another_right_answer_and_not_by_a_wrong_one(workspace):
@@ -199,7 +285,8 @@ def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(worksp
     assert "But not kept in my_notebooks/accountant.py: " in workspace.keep(DAYS, "days")
     assert workspace.run(GET).count("Not used. my_notebooks/accountant.py: ") == 1
     assert workspace["days"] is course.days
-    assert "accountant.py is not used: " in contents._accountant("", workspace.mine)
+    judge = own_terms.Judge(workspace.mine)
+    assert "accountant.py is not used: " in own_terms.sentences("", workspace.mine, judge)
     (workspace.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
     (said,) = workspace.start()
     stays = "my_notebooks/accountant.py stays as it is, without what is new in the course: "
@@ -215,8 +302,8 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
     workspace.keep(DAYS, "days")
     edit(
         workspace.file,
-        (f"def matrices(m):  {MARK}", "def matrices(m):\n    SEEN.append(m)"),
-        (f"def parameters(m):  {MARK}", "def parameters(m):"),
+        by_hand("matrices", ("def matrices(m):", "def matrices(m):\n    SEEN.append(m)")),
+        by_hand("parameters"),
         ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"),
     )
     asked.clear()
@@ -237,7 +324,7 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
     assert seen == [SMALL], "it calls the reader's matrices"
 
     options = vars(course.parser().parse_args(["config.json"]))
-    del options["config"]
+    del options["config"], options["exact"]
     options["recipe_name"] = options.pop("recipe")
     assert workspace["account"](SMALL, **options) == pytest.approx(course.account(SMALL, **options))
     assert workspace["account"].__globals__["days"] is workspace["days"]
@@ -250,7 +337,7 @@ def file_of(function):
 def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is_mended(workspace):
     workspace.keep(DAYS, "days")
     wrong = ("(queries, m.width)", "(queries, 2 * m.width)")
-    edit(workspace.file, (f"def matrices(m):  {MARK}", "def matrices(m):"), wrong)
+    edit(workspace.file, by_hand("matrices", wrong))
     for _ in range(2):  # and when it is remembered
         said = workspace.run(GET)
         assert said.count("Not used. ") == 1
@@ -304,7 +391,7 @@ def test_a_comment_that_looks_like_the_term_does_not_swallow_it(workspace):
     text = workspace.file.read_text(encoding="utf-8")
     assert theirs(text) == ["days"]
     assert "# def days(flops): return 0\ndef days(flops, gpus, peak, share):\n" in text
-    assert "124,439,808" in printed(workspace.file)
+    assert "124,439,808" in printed(workspace.file)[0]
 
 
 def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(
@@ -343,7 +430,7 @@ def test_two_notebooks_that_keep_at_once_keep_both(workspace, monkeypatch):
     names = ["days", "interval"]
     with ThreadPoolExecutor(2) as pool:
         said = list(pool.map(keep, names))
-    assert said == [KEPT, KEPT]
+    assert sorted(said) == [f"{KEPT} Yours now: {terms} of 13 terms." for terms in (1, 2)]
     assert theirs(workspace.file.read_text(encoding="utf-8")) == names
 
 
@@ -365,7 +452,7 @@ def recipe"""
         workspace.file,
         ("import math\n", "import math\nimport statistics\n"),
         ("def recipe", helper),
-        ("    main()\n", "    main()\n# The end.\n"),
+        ("    say_what_is_missing()\n", "    say_what_is_missing()\n# The end.\n"),
     )
     assert workspace.start() == []
     changes = [
@@ -401,15 +488,12 @@ def recipe"""
     assert "import bisect" not in text
     assert "RESTART_S = 900" in text
     assert theirs(text) == ["days"]
-    assert "124,439,808" in printed(workspace.file)
+    assert "124,439,808" in printed(workspace.file)[0]
 
 
-def test_the_server_reads_the_file_and_never_runs_it(workspace):
+def test_a_start_of_the_server_reads_the_file_and_does_not_run_it(workspace):
     workspace.keep(DAYS, "days")
     edit(workspace.file, ("import math\n", "import math\n\nopen('ran', 'w')\n"))
     assert started(workspace.mine.parent).said == []
     assert contents.where_it_opens("accountant.py", workspace.mine) == "my_notebooks/accountant.py"
-    said = contents._accountant("/user/ada/lab/tree/my_notebooks/accountant.py", workspace.mine)
-    assert 'href="/user/ada/lab/tree/my_notebooks/accountant.py"' in said
-    assert f"of {len(TERMS)} terms. Yours are: days." in said
     assert not (workspace.mine / "ran").exists()

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from course_utils.core import record
+from course_utils.core.accountant_file import MARK
 from course_utils.core.say import Guess
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.browser import (
@@ -26,7 +27,7 @@ from tests.helpers.browser import (
     start_kernel,
 )
 from tests.helpers.waiting import wait_until
-from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, try_it, write
+from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, guess, try_it
 
 skip_without_browser()
 
@@ -38,6 +39,7 @@ FORGET_AND_LOOK = """async () => {
   await fetch(location.pathname + "?look=1");
 }"""
 TO_THE_TOP = "(outer) => { outer.scrollTop = 0; }"
+WRONG_DAYS = ('return course("days")(flops, gpus, peak, share)  ' + MARK, "return flops")
 
 
 def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(
@@ -98,7 +100,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         expect(tab).not_to_have_class(re.compile("jp-mod-dirty"))
         run_all(lab, mine / FLOPS)
         assert record.done(mine) == {}, "what is not attempted is not noted"
-        write(lab, "my_product", "21", cells=2)
+        guess(lab, "my_product", "21")
         wait_until(lambda: record.guesses(mine), "the guess is noted")
         assert record.guesses(mine) == {"flops": [Guess("6 × 7", 21, 42)]}
         come_back(page)
@@ -148,6 +150,14 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         with context.expect_page() as opened:
             page.get_by_role("link", name="accountant.py").click()
         expect(opened.value.locator(".jp-FileEditor")).to_contain_text("An accountant of training")
+
+        # A term that is written there by hand, and wrong, is noticed on the page.
+        file = mine / "accountant.py"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace(*WRONG_DAYS), encoding="utf-8")
+        come_back(page)
+        expect(page.get_by_text("You wrote: days.")).to_contain_text("is being checked")
+        expect(page.get_by_text("days is not right as it stands there")).to_be_visible()
         context.close()
 
 

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from datetime import date, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -350,21 +351,23 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert shown(mine / FLOPS) == []
     edit(mine / FLOPS, "6 * 7", "6 * 8")
     assert "read again as soon as you look" in copies.show_results(course / FLOPS, mine)
-    assert shown(mine / FLOPS) == ["A lab."]
+    assert shown(mine / FLOPS) == ["Your guess: 6 × 7?", "A lab."]
     assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
     edit(mine / FLOPS, "6 * 8", "6 * 7")
     copies.show_results(course / FLOPS, mine)
-    assert shown(mine / FLOPS) == ["42", "A lab."]
+    assert shown(mine / FLOPS) == ["42", "Your guess: 6 × 7?", "A lab."]
     edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
     assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
-    assert shown(mine / FLOPS) == ["42", "A lab."], "who only reads goes on reading"
+    assert shown(mine / FLOPS) == ["42", "Your guess: 6 × 7?", "A lab."], (
+        "who only reads goes on reading"
+    )
     copies.begin_anew(course / FLOPS, mine=mine)
     assert shown(mine / FLOPS) == []
 
 
 def test_below_a_guess_there_is_space_until_it_has_run_or_its_answer_is_shown(workspace):
     course, mine = workspace
-    guess = "my_product = ..."
+    guess = 'my_product = ask("6 × 7")'
     assert with_spacers(mine / FLOPS) == [guess]
     lines = read(mine / FLOPS)["cells"][3]["outputs"][0]["data"]["text/plain"]
     line_px = 17
@@ -386,10 +389,9 @@ def test_below_a_guess_there_is_space_until_it_has_run_or_its_answer_is_shown(wo
     assert with_spacers(mine / FLOPS) == [], "who only reads goes on reading"
     copies.begin_anew(course / FLOPS, mine=mine)
     assert with_spacers(mine / FLOPS) == [guess]
-    edit(mine / FLOPS, guess, "my_product = 42")
     edit(course / FLOPS, "6 * 7", "7 * 6")
     list(copies.bring_up_to_date(course, mine))
-    assert with_spacers(mine / FLOPS) == ["my_product = 42"], "typed, and not yet run"
+    assert with_spacers(mine / FLOPS) == [guess]
     assert with_spacers(course / FLOPS) == []
 
 
@@ -732,7 +734,7 @@ def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
 def test_make_results_brings_them_and_names_what_there_is(workspace, capsys):
     assert commands.main("results", "4") == 0
     assert "04_flops shows the course's results" in capsys.readouterr().out
-    assert shown(workspace[1] / FLOPS) == ["42", "A lab."]
+    assert shown(workspace[1] / FLOPS) == ["42", "Your guess: 6 × 7?", "A lab."]
     assert commands.main("results", "fourth") == 2
     said = capsys.readouterr().err
     assert "There are: 01_floats" in said
@@ -802,6 +804,15 @@ def test_a_guess_beside_a_number_of_torch_or_numpy_is_noted_as_pythons(tmp_path)
     assert record.guesses(tmp_path) == {"flops": [Guess(asked, 1, 3.0) for asked in "abc"]}
 
 
+def test_a_line_has_the_unit_and_one_of_before_there_were_units_is_read(tmp_path):
+    record.note_guess(tmp_path, "flops", Guess("MFU", 11, 2, unit="percent"))
+    record.note_guess(tmp_path, "flops", Guess("factor", 9, 10))
+    with_unit, without = (tmp_path / record.RECORD).read_text("utf-8").splitlines()
+    assert '"unit": "percent"' in with_unit
+    assert "unit" not in without
+    assert [guess.word for guess in record.guesses(tmp_path)["flops"]] == ["close", "close"]
+
+
 def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
     path = tmp_path / record.RECORD
     guess = Guess("days", 1e9, 144)
@@ -824,6 +835,7 @@ def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
             "{nonsense}",
             '{"asked": "x", "said": [1], "measured": 2}',
             '{"asked": "y", "said": 1, "measured": 2, "digits": "many"}',
+            '{"asked": "z", "said": 1, "measured": 2, "unit": [1]}',
         ):
             file.write(f"2026-01-02 flops guessed {edited_line}\n")
     assert record.guesses(tmp_path) == {"flops": [guess]}
@@ -842,19 +854,36 @@ def test_the_page_says_whether_guesses_get_better():
     wrong = Guess("c", "x", "y")
     assert "<svg" not in page_of({1: [], 2: []})
     few = page_of({1: [near], 2: [far]})
-    assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
+    assert "2 guesses: 1 right power of ten, 1 far. From 8 on" in few
     drawn = page_of({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
-    assert "Of your first 4 guesses, half of them within 50 times" in drawn
-    assert "of the next 4, half of them within 2 times" in drawn
+    assert "Of your first 4 guesses, 1 right power of ten, 3 far" in drawn
+    assert "of the next 4, 1 spot on, 3 right power of ten" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
     # The further off, the higher: y goes down.
     assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6]
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
     nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does, too
-    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
-    assert estimates.summary([nearly]) == "1 guess: right"
-    assert estimates.summary([wrong]) == "1 guess: wrong"
+    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 spot on, 1 far"
+    assert estimates.summary([nearly]) == "1 guess: spot on"
+    assert estimates.summary([wrong]) == "1 guess: far"
+
+
+def heights_of(*guesses: Guess) -> list[float]:
+    return [height for height, _ in estimates.picture({1: guesses})["dots"]]
+
+
+def test_a_share_is_drawn_by_its_points_and_a_size_by_its_factor():
+    """11 % for 2 % is 5.5 times too large, and only 9 points."""
+    share = partial(Guess, "share of the peak", measured=2, unit="percent")
+    size = partial(Guess, "days", measured=2.2, unit="days")
+    spot_on, close, far, too = heights_of(
+        share(said=3), share(said=11), share(said=40), share(said=90)
+    )
+    assert spot_on == 0 < close < far == too
+    close_size, other_size = heights_of(size(said=3.3), size(said=11))
+    assert close == pytest.approx(close_size)
+    assert close < other_size < far
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"

@@ -1,6 +1,9 @@
 """A new version of the course's accountant reaches the reader's file, which keeps their terms."""
 
-from course_utils.core.accountant_file import statements, theirs
+import ast
+import re
+
+from course_utils.core.accountant_file import MARK, TERMS, statements, together
 from course_utils.stage.workspace.merge import woven
 
 
@@ -11,33 +14,50 @@ def renewed(course: str, taken: str, own: str) -> str:
     statement that the course has dropped since then is dropped here, too.
     """
     new = statements(course)
-    readers = statements(own)
-    stay = set(theirs(own)) | _only_the_readers(readers, new, taken)
+    readers = _with_changed_terms_as_theirs(statements(own), taken)
+    terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
+    stay = {*terms} | _only_the_readers(readers, new, taken)
     known_lines = {*course.split("\n"), *taken.split("\n")}
     readers_order = [name for name in readers if name in new or name in stay]
-    texts = []
+    texts = {}
     for name in woven(list(new), readers_order):
         if name in stay and name in new:
-            texts.append(_below_the_courses_head(readers[name], new[name], known_lines))
+            texts[name] = _below_the_courses_head(readers[name], new[name], known_lines)
         elif name in stay:
-            texts.append(readers[name])
+            texts[name] = readers[name]
         else:
             comments = _comments(readers.get(name, ""), known_lines)
-            texts.append(_with_comments(new[name], comments))
-    return "\n".join(texts)
+            texts[name] = _with_comments(new[name], comments)
+    return together(texts)
+
+
+def _with_changed_terms_as_theirs(readers: dict[str, str], taken: str) -> dict[str, str]:
+    """The reader's statements; where they have changed a term of the course's, it has no mark.
+
+    Before there were stubs, a file had the course's terms, and a reader could edit those and leave
+    the mark. Comments do not count as a change.
+    """
+    courses = _statements_of(taken)
+    result = dict(readers)
+    for name in TERMS:
+        if MARK not in readers.get(name, "") or name not in courses:
+            continue
+        if ast.dump(ast.parse(readers[name])) != ast.dump(ast.parse(courses[name])):
+            result[name] = re.sub(f" *{MARK}", "", readers[name])
+    return result
 
 
 def _only_the_readers(readers: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
     """The names of the reader's statements that the course neither has now nor had before."""
-    return readers.keys() - new.keys() - _names_in(taken)
+    return readers.keys() - new.keys() - _statements_of(taken).keys()
 
 
-def _names_in(taken: str) -> set[str]:
-    """The names of the file's statements; none if it cannot be parsed."""
+def _statements_of(taken: str) -> dict[str, str]:
+    """The file's statements; none if it cannot be parsed."""
     try:
-        return set(statements(taken))
+        return statements(taken)
     except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
-        return set()
+        return {}
 
 
 def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str:

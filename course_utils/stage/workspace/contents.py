@@ -18,12 +18,12 @@ from markupsafe import Markup
 from tornado import web
 
 from course_utils.core import record
-from course_utils.core.accountant_file import NAME, TERMS, program_text, theirs
+from course_utils.core.accountant_file import NAME
 from course_utils.core.say import Guess
 from course_utils.stage.notebook.about import About, about, unknown
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Turn, turns
-from course_utils.stage.workspace import copies, estimates
+from course_utils.stage.workspace import copies, estimates, own_terms
 from course_utils.stage.workspace.place import place
 
 ADDRESS = "/contents"
@@ -47,13 +47,15 @@ class Known:
 class Contents(JupyterHandler):
     """The handler of the contents page."""
 
-    def initialize(self, mine: Path, news: list[str]) -> None:
+    def initialize(self, mine: Path, news: list[str], judge: own_terms.Judge) -> None:
         """Tornado calls this method for each request. `mine` is the folder of the copies.
 
-        `news` are the sentences about the copies that the server wrote when it started. The page
-        repeats them, because few look at the terminal.
+        `judge` has the verdicts on the reader's accountant in that folder. `news` are the sentences
+        about the copies that the server wrote when it started. The page repeats them, because few
+        look at the terminal.
         """
         self.mine = mine
+        self.judge = judge
         self.news = news
 
     @web.authenticated
@@ -98,7 +100,7 @@ class Contents(JupyterHandler):
             form=Markup(self.xsrf_form_html()),
             notebooks=notebooks,
             guesses=estimates.picture(by_notebook),
-            accountant=_accountant(self._link(NAME), self.mine),
+            accountant=own_terms.sentences(self._link(NAME), self.mine, self.judge),
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
             folder=self.mine.name,
@@ -172,18 +174,6 @@ def _forget(mine: Path) -> str:
         f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, "
         "for you to delete. Your answers stay in your notebooks."
     )
-
-
-def _accountant(link: str, mine: Path) -> Markup:
-    """Which terms are the reader's, and a link that opens the file; or why it cannot be read."""
-    try:
-        names = theirs(program_text(mine / NAME))
-    except ValueError as error:
-        broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
-        return broken.format(NAME, error)
-    file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
-    yours = ", ".join(names) if names else "none yet"
-    return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), yours)
 
 
 def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:

@@ -12,6 +12,7 @@ from jupyter_server.utils import url_path_join
 from course_utils.core.record import HIDDEN
 from course_utils.stage.workspace import copies
 from course_utils.stage.workspace.contents import ADDRESS, Contents
+from course_utils.stage.workspace.own_terms import Judge
 from course_utils.stage.workspace.place import place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
 from course_utils.stage.workspace.reopened import show_pictures_of_gone_labs
@@ -35,7 +36,8 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         )
     for sentence in news:
         server.log.warning(sentence)
-    server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
+    given = {"mine": mine, "news": news, "judge": Judge(mine)}
+    server.web_app.add_handlers(".*$", [(address, Contents, given)])
     settings["kernel_websocket_connection_class"] = AtOnce
     # Behind the folder of the reader's own custom.css, so that theirs is found first.
     settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))
