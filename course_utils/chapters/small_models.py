@@ -1,6 +1,7 @@
-"""Three small models on which the accountant's terms are tried: a GPT-2, a Llama and a Qwen."""
+"""Three small models on which the accountant's terms are tried, and cases with them in words."""
 
 from course_utils.core.accountant import Model
+from course_utils.core.predict import known
 
 ALL = ("query", "key", "value", "out", "up", "down")  # matrices of a layer without a gate
 GPT = Model(
@@ -41,4 +42,34 @@ QWEN = Model(
     head_norms=True,
     tied=True,
 )
+# A published one, which notebook 4 counts, too.
+QWEN_HALF_BILLION = known("qwen2.5-0.5b")
 EACH = [(GPT,), (LLAMA,), (QWEN,)]  # an exercise's cases, with one argument each
+
+
+def case_in_words(m: Model, batch: int = 0, sequence: int = 0, *options: str | int) -> str:
+    """A case in words: the model, the tokens, the dtype, and how many layers are recomputed.
+
+    >>> case_in_words(LLAMA, 1, 96, "bf16", 2)
+    'For a small Llama (3 layers, width 96) and 1 × 96 tokens in bf16, 2 of 3 layers recomputed'
+    """
+    words = f"For {model_in_words(m)}"
+    if batch:
+        words += f" and {batch} × {sequence} tokens"
+    for option in options:
+        is_dtype = isinstance(option, str)
+        words += f" in {option}" if is_dtype else f", {option} of {m.layers} layers recomputed"
+    return words
+
+
+def model_in_words(m: Model) -> str:
+    """The published model's name, or the kind and the size of a small one."""
+    if m == QWEN_HALF_BILLION:
+        return "Qwen2.5 0.5B"
+    if m.learned_positions:
+        kind = "GPT-2"
+    elif m.biases or m.head_norms:
+        kind = "Qwen"
+    else:
+        kind = "Llama"
+    return f"a small {kind} ({m.layers} layers, width {m.width:,})"

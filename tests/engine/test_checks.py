@@ -424,7 +424,10 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     assert shown(10**5000) == "a value of type int"
     assert shown("a\nb" * 99).startswith("'a")
     several = [0.1 + 0.2, (1,), 989.5e12, torch.zeros(())]
-    assert shown(several) == "[0.3, (1,), 9.895e+14, tensor(0.)]"
+    assert shown(several) == "[0.3, (1,), 9.895 × 10^14, tensor(0.)]"
+    assert shown([2_142_208, 1e-9, -0.0, 1.0]) == "[2,142,208, 1 × 10^-9, -0, 1]"
+    assert shown(list(range(100, 160))).endswith("111, … 159]")
+    assert shown({"optimizer": ("fp32",) * 2, "master": ()}).startswith("{'optimizer': ('fp32'")
     endless = []
     endless.append(endless)
     assert len(shown(endless)) < 80

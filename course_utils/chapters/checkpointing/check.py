@@ -4,8 +4,9 @@ import math
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
+from course_utils.chapters.checkpointing import parts
 from course_utils.chapters.checkpointing.file_check import write_whole  # noqa: F401  exercises, too
-from course_utils.chapters.small_models import GPT, LLAMA, QWEN
+from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
@@ -21,7 +22,21 @@ STEPS = [  # model, batch, sequence, dtype, recomputed layers
 
 
 # The tolerance is for the angles of rotary positions, which the term leaves out.
-@function(STEPS, tolerance=0.01)
+@function(
+    STEPS,
+    tolerance=0.01,
+    case_words=case_in_words,
+    parts=parts.of_step_bytes,
+    unit="bytes",
+    hints=(
+        "It is a sum of four: the layers that are kept whole, the inputs of those that are "
+        "recomputed, the last normalisation, and the loss.",
+        "m.layers - recomputed layers keep layer_bytes(m, batch, sequence, dtype) each. An input "
+        "is tensor_bytes((batch, sequence, m.width), dtype).",
+        "The loss holds three fp32 tensors of the logits' shape: LOGIT_BYTES for each logit, "
+        "whatever the dtype.",
+    ),
+)
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
     """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
@@ -47,7 +62,18 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     yield one_layer, "All layers keep theirs until the way back."
 
 
-@function([(GPT, 3, 32, 0), (GPT, 3, 32, 2), (LLAMA, 1, 64, 1), (QWEN, 3, 16, 2)])
+@function(
+    [(GPT, 3, 32, 0), (GPT, 3, 32, 2), (LLAMA, 1, 64, 1), (QWEN, 3, 16, 2)],
+    case_words=case_in_words,
+    parts=parts.of_step_flops,
+    unit="FLOPs",
+    hints=(
+        "Without recomputing, a step takes 3 * forward_flops(m, batch, sequence).",
+        "One layer's forward pass is what is left of the whole without the output's product, "
+        "divided by m.layers.",
+        "A recomputed layer leaves its last product out: 2 * batch * sequence * m.inner * m.width.",
+    ),
+)
 def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers."""
     plain = by_torch.step(m, batch, sequence, 0).flops
@@ -72,7 +98,7 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     yield cheap_backward, "The backward pass takes twice the forward pass: 3 in all."
 
 
-@function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3)
+@function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3, unit="s")
 def interval(save_s: Number, failure_s: Number) -> Answers:
     """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
     # Intervals from 10 seconds to 19 days, each 0.02 % longer than the one before.
@@ -88,6 +114,7 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
 @function(
     [(1_155.0, 60.0, 11_128.0, 300.0), (600.0, 10.0, 86_400.0, 0.0), (1e3, 300.0, 3_600.0, 120.0)],
     tolerance=1e-9,
+    parts=parts.of_lost_share,
 )
 def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
     """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s)."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.small_models import EACH
+from course_utils.chapters.small_models import EACH, case_in_words
 from course_utils.core import einsums
 from course_utils.core.accountant import Model
 from course_utils.core.einsums import Einsum
@@ -80,6 +80,12 @@ SIX_PATTERNS = {
 }
 
 
+PATTERN_HINTS = (
+    "A name that the result lacks is summed. Left of the arrow, a comma parts two tensors.",
+    "Give one name to dimensions that are multiplied number by number, and two to all others.",
+)
+
+
 def _read_patterns(answer: object) -> object:
     """Return our six patterns if the reader's are right, whatever their dimensions are called.
 
@@ -105,7 +111,11 @@ def _read_patterns(answer: object) -> object:
     return SIX_PATTERNS
 
 
-@value(wanted="a pattern for each of the six", read=_read_patterns)
+@value(
+    wanted="a pattern for each of the six",
+    read=_read_patterns,
+    hints=PATTERN_HINTS,
+)
 def patterns() -> Answers:
     """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
     yield (
@@ -180,7 +190,17 @@ def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 # The accountant's term.
 
 
-@function(EACH)
+@function(
+    EACH,
+    case_words=case_in_words,
+    hints=(
+        "All queries together are m.heads * m.head_width numbers wide, all keys and all values "
+        "m.kv_heads * m.head_width. Neither need be m.width.",
+        "query, key and value read m.width numbers. out reads the merged heads, so its inputs are "
+        "as many as the query's outputs, and it returns m.width.",
+        "up and gate lead from m.width to m.inner, down leads back. Only a gated model has a gate.",
+    ),
+)
 def matrices(m: Model) -> Answers:
     """The check of a reader's matrices(m): (inputs, outputs) of each matrix of a layer, by name."""
     right = by_torch.matrices(m)

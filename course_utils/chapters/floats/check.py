@@ -57,7 +57,27 @@ def _patterns() -> Iterator[tuple[int, int, int]]:
             yield bits, exponent_bits, fraction_bits
 
 
-@function(_patterns)
+def _pattern_in_words(bits: int, exponent_bits: int, fraction_bits: int) -> str:
+    """The pattern as its three fields: "0 01111 0000000000 (sign, exponent, fraction)"."""
+    width = 1 + exponent_bits + fraction_bits
+    digits = f"{bits:0{width}b}"
+    exponent = digits[1 : 1 + exponent_bits]
+    fraction = digits[1 + exponent_bits :]
+    return f"For the bits {digits[0]} {exponent} {fraction} (sign, exponent, fraction)"
+
+
+@function(
+    _patterns,
+    case_words=_pattern_in_words,
+    hints=(
+        "Cut the three fields out first. The sign is bits >> (exponent_bits + fraction_bits); "
+        "the fraction is bits & (2**fraction_bits - 1).",
+        "The exponent is bits >> fraction_bits without the sign: & (2**exponent_bits - 1). "
+        "Subtract the bias, 2 ** (exponent_bits - 1) - 1.",
+        "The value is a product of three: (-1) ** sign, 1 + fraction / 2**fraction_bits, and "
+        "2.0 ** (exponent - bias).",
+    ),
+)
 def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     """The check of a reader's value(bits, exponent_bits, fraction_bits), by the formula alone."""
     right = _by_the_formula(bits, exponent_bits, fraction_bits)
@@ -111,7 +131,16 @@ def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
     return numbers
 
 
-@function([(5, 10), (8, 7), (8, 23), (5, 2)])
+@function(
+    [(5, 10), (8, 7), (8, 23), (5, 2)],
+    hints=(
+        "Write down both patterns. The smallest has exponent field 0 and the fraction 0…01; the "
+        "largest has the field one below all ones, and the fraction 1…1.",
+        "Field 0 means 2.0 ** (1 - bias), without a leading 1. Its last fraction bit is worth "
+        "2.0 ** -fraction_bits.",
+        "The largest exponent equals the bias, and 1.11…1 is 2 - 2.0 ** -fraction_bits.",
+    ),
+)
 def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     """The check of a reader's ends(…): by IEEE, the smallest number above zero and the largest."""
     numbers = _numbers_above_zero(exponent_bits, fraction_bits)

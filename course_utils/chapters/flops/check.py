@@ -7,7 +7,14 @@ agrees with what their function returned in every case so far.
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.small_models import GPT, LLAMA, QWEN
+from course_utils.chapters.flops import parts
+from course_utils.chapters.small_models import (
+    GPT,
+    LLAMA,
+    QWEN,
+    QWEN_HALF_BILLION,
+    case_in_words,
+)
 from course_utils.core.accountant import Model
 from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
@@ -21,19 +28,27 @@ FORECASTS = [
 ]
 
 
-@function(FORECASTS, tolerance=2e-3)
-def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers:
+@function(
+    FORECASTS,
+    tolerance=2e-3,
+    hints=(
+        "Write the sentence as an equation: c + roof / e = 2 · roof. Only the roof is unknown.",
+        "The roof is c / (2 - 1 / e), in seconds. Times the peak, those are the product's FLOPs.",
+        "2n³ are these FLOPs. Divide by 2, and take the cube root: ** (1 / 3).",
+    ),
+)
+def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
     """The check of a reader's half_of_the_peak(…): the n at which n × n matrices reach it."""
     # Memory is not the limit here, so the roof is that of arithmetic.
     right = 1
-    while _forecast_rate(right, c, e, peak_flop_per_sec) < peak_flop_per_sec / 2:
+    while _forecast_rate(right, c, e, peak) < peak / 2:
         right += 1
     yield (
         right,
         "Twice the roof is c + roof / e, so the roof is c / (2 - 1/e). "
         "Times the peak, that is 2n³.",
     )
-    during_c = c * peak_flop_per_sec  # the FLOPs that could be done in the time of c
+    during_c = c * peak  # the FLOPs that could be done in the time of c
     only_c = (during_c / 2) ** (1 / 3)
     yield only_c, "There the roof is as long as c. The forecast divides the roof by e, too."
     of_large = (during_c * e / 2) ** (1 / 3)
@@ -126,7 +141,20 @@ def name_of_f32() -> Answers:
 
 
 # In this order, no two of the listed mistakes give the same number of parameters.
-@function([(LLAMA,), (replace(QWEN, kv_heads=2),), (GPT,)])
+@function(
+    [(QWEN_HALF_BILLION,), (LLAMA,), (replace(QWEN, kv_heads=2),), (GPT,)],
+    case_words=case_in_words,
+    parts=parts.of_parameters,
+    unit="parameters",
+    hints=(
+        "Begin with what every layer has: a normalisation is norm = m.norm_vectors * m.width, "
+        "and a layer has two of them.",
+        "What comes once stands outside of m.layers * layer: the embedding, the output table, "
+        "the positions and the last normalisation.",
+        "Count the rows of the width: m.vocabulary, once more unless m.tied, and m.context if "
+        "m.learned_positions. Then return m.layers * layer + rows * m.width + norm.",
+    ),
+)
 def parameters(m: Model) -> Answers:
     """The check of a reader's parameters(m): how many parameters the whole model has."""
     right = sum(p.numel() for p in by_torch.model(m).parameters())
@@ -243,7 +271,18 @@ def _of_tables(m: Model, right: int) -> Answers:
 
 
 # Five layers first: in a model of two, half of attention is that of one layer.
-@function([(replace(LLAMA, layers=5), 1, 64), (QWEN, 2, 16), (GPT, 3, 32)])
+@function(
+    [(replace(LLAMA, layers=5), 1, 64), (QWEN, 2, 16), (GPT, 3, 32)],
+    case_words=case_in_words,
+    parts=parts.of_forward_flops,
+    unit="FLOPs",
+    hints=(
+        "There are batch * sequence tokens. Each takes 2 FLOPs for each weight of a layer.",
+        "For one head, queries × keys is a product of (S, head_width) and (head_width, S): "
+        "2 · S · S · head_width FLOPs. Scores × values takes as many.",
+        "The layers come m.layers times; 2 * tokens * m.width * m.vocabulary comes once.",
+    ),
+)
 def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     """The check of a reader's forward_flops(…): a forward pass, with all S × S scores counted."""
     right = by_torch.step(m, batch, sequence).flops["forward"]
@@ -312,6 +351,7 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
         (8.64e4, 1, 1.0, 1.0),
     ],
     tolerance=1e-9,
+    unit="days",
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     """The check of a reader's days(flops, gpus, peak, share): how many days the FLOPs take."""

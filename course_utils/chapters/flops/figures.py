@@ -1,9 +1,11 @@
 """The figures of notebook 4."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with, label
@@ -179,3 +181,96 @@ def _face(axes: Axes, squares: Sequence[Square], letter: str, colour: str) -> No
         fontsize=17,
         bbox={"facecolor": colour, "edgecolor": "none", "pad": 2},
     )
+
+
+@dataclass(frozen=True)
+class _Box:
+    """What a box stands for, its size in words, and its place in the drawing."""
+
+    name: str
+    size: str
+    left: Number
+    middle: Number  # of its height
+    width: Number
+    condition: str = ""  # when the model has it; empty if every model does
+
+    @property
+    def height(self) -> Number:
+        lines = 2 + self.size.count("\n") + bool(self.condition)
+        return 1.5 + 4.2 * lines
+
+
+# Above, a layer in the order in which a token passes it; below, what comes once.
+_BOXES = (
+    _Box("norm", "m.norm_vectors\n× m.width", 1, 47, 16),
+    _Box("query", "m.width × m.heads · m.head_width", 21, 62.5, 32),
+    _Box("key", "m.width × m.kv_heads · m.head_width", 21, 52, 32),
+    _Box("value", "m.width × m.kv_heads · m.head_width", 21, 41.5, 32),
+    _Box("head norms", "2 × m.head_width", 21, 28.5, 32, "if m.head_norms"),
+    _Box("out", "m.heads ·\nm.head_width\n× m.width", 56, 47, 14),
+    _Box("second norm", "m.norm_vectors\n× m.width", 73, 47, 16),
+    _Box("gate", "m.width\n× m.inner", 92, 57, 12, "if m.gated"),
+    _Box("up", "m.width\n× m.inner", 92, 36, 12),
+    _Box("down", "m.inner\n× m.width", 107, 47, 12),
+    _Box("embedding", "m.vocabulary × m.width", 1, 9, 25),
+    _Box("positions", "m.context × m.width", 32, 9, 25, "if m.learned_positions"),
+    _Box("last norm", "m.norm_vectors × m.width", 63, 9, 25),
+    _Box("output", "m.vocabulary × m.width", 94, 9, 25, "unless m.tied"),
+)
+_ARROWS = ((17, 21), (53, 56), (70, 73), (89, 92), (104, 107))  # between the boxes of a layer
+
+
+def layer_boxes(**counts: int) -> Figure:
+    """Draw the parts of a transformer as boxes: those of a layer, and below them what comes once.
+
+    Each box says its size by the fields of an accountant's `Model`. Those in `counts`, by the box's
+    name, are filled, and say how many parameters they have. ValueError for a name without a box.
+    """
+    known = [box.name.replace(" ", "_") for box in _BOXES]
+    unknown = [name for name in counts if name not in known]
+    if unknown:
+        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(known)}.")
+    title = "The boxes of a layer come m.layers times, the others once"
+    with axes_with(title, "as a token passes", "once, and in each layer", height=4.0) as axes:
+        _frame(axes)
+        for name, box in zip(known, _BOXES, strict=True):
+            _draw(axes, box, counts.get(name))
+        axes.set(xlim=(0, 121), ylim=(0, 76), xticks=[], yticks=[])
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    return axes.figure
+
+
+def _frame(axes: Axes) -> None:
+    """Draw the frame around the layer's boxes, the arrows inside, and words on the biases."""
+    corner = (0, 18.5)
+    frame = Rectangle(corner, 120, 56, facecolor="none", edgecolor=COLOURS["limit"], lw=1)
+    axes.add_patch(frame)
+    axes.text(1.5, 71, "m.layers times", weight="bold", va="center", fontsize=11)
+    biases = "A matrix that m.biases names has a bias, too: one number for each output."
+    axes.text(21, 71, biases, va="center", fontsize=10)
+    for begin, end in _ARROWS:
+        arrow = FancyArrowPatch((begin, 47), (end, 47), arrowstyle="->", mutation_scale=9)
+        axes.add_patch(arrow)
+
+
+def _draw(axes: Axes, box: _Box, count: int | None) -> None:
+    """Draw a box, filled if it has a count. Its edge is dashed if not every model has it."""
+    bottom = box.middle - box.height / 2
+    is_filled = count is not None
+    rectangle = Rectangle(
+        (box.left, bottom),
+        box.width,
+        box.height,
+        facecolor=COLOURS["parameters"] if is_filled else "white",
+        edgecolor=INK,
+        linestyle="--" if box.condition else "-",
+        lw=1.2,
+    )
+    axes.add_patch(rectangle)
+    name = f"{box.name}: {count:,}" if is_filled else box.name
+    size = f"{box.size}\n{box.condition}" if box.condition else box.size
+    centre = box.left + box.width / 2
+    top = bottom + box.height
+    axes.text(centre, top - 0.8, name, ha="center", va="top", weight="bold", fontsize=9.5)
+    axes.text(centre, bottom + 0.8, size, ha="center", va="bottom", fontsize=8.5)

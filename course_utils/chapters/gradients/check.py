@@ -9,7 +9,8 @@ from einops import einsum
 from torch import Tensor, nn
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.small_models import GPT, LLAMA, QWEN
+from course_utils.chapters.gradients.parts import of_layer_bytes, of_step_flops
+from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core import measure, predict
 from course_utils.core.accountant import BYTES, Model
 from course_utils.core.say import Number, count_text
@@ -82,7 +83,7 @@ STEPS = [
 ]
 
 
-@function(STEPS)
+@function(STEPS, parts=of_step_flops, unit="FLOPs")
 def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     """The check of a reader's step_flops(batch, widths): forward and backward, on plain data."""
     right = predict.mlp_flops(batch, widths).total
@@ -130,6 +131,12 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
 @objection(
     "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, one part at a time.",
     ours=ours,
+    hints=(
+        "Go forward and backward with one part before you touch the next: then only its "
+        "activations are kept.",
+        "backward() adds to .grad. The mean over the whole batch is the mean of the parts' means, "
+        "so divide each part's loss by the number of parts.",
+    ),
 )
 def accumulated(answer: Accumulate) -> None:
     """The check of a reader's my_accumulate(…): the whole batch's gradients, part by part."""
@@ -273,7 +280,21 @@ LAYERS = [
 
 # The tolerance is for the statistics of the two LayerNorms, which the term leaves out: two numbers
 # a token in each, together 0.098 % of a layer at a width of 256.
-@function(LAYERS, tolerance=0.001)
+@function(
+    LAYERS,
+    tolerance=0.001,
+    case_words=case_in_words,
+    parts=of_layer_bytes,
+    unit="bytes",
+    hints=(
+        "Go through the layer in the order in which it runs, and ask of each operation what its "
+        "gradient multiplies by: that is what is kept. Count numbers for one token first.",
+        "A normalisation keeps its input, and the products behind it keep its result. Attention "
+        "keeps queries, keys, values and its result; keys and values have m.kv_heads heads.",
+        "The feed-forward keeps 4 * m.inner numbers with a gate, and 2 * m.inner without. All these"
+        " take BYTES[dtype] each. The row sums, m.heads for each token, take 4 bytes each.",
+    ),
+)
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     """The check of a reader's layer_bytes(m, batch, sequence, dtype): bytes that autograd keeps."""
     right = by_torch.layer_bytes(m, batch, sequence, dtype)

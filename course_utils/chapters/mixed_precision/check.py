@@ -85,7 +85,16 @@ SCALES_AND_STEPS = [  # scale, good steps before, whether all gradients are fini
 ]
 
 
-@function(SCALES_AND_STEPS)
+@function(
+    SCALES_AND_STEPS,
+    hints=(
+        "There are three cases: an infinity, the good step that completes the interval, and any "
+        "other good step.",
+        "After an infinity the scale is halved, and the count begins again at 0.",
+        "The present step counts: if good_steps + 1 == interval, the scale doubles, and the count "
+        "begins again at 0.",
+    ),
+)
 def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -> Answers:
     """The check of a reader's my_rule(scale, good_steps, finite, interval), as in GradScaler."""
 
@@ -268,7 +277,16 @@ RECIPES = {
 }
 
 
-@function([(name,) for name in RECIPES])
+@function(
+    [(name,) for name in RECIPES],
+    hints=(
+        'Take the name apart: name.partition(", ") splits the gradients off, and split() the '
+        "formats from the optimizer.",
+        'formats.partition("+") gives the dtype of the parameters, and "master" if there is one. '
+        "With a master, the optimizer's numbers are in fp32.",
+        "A tuple of n equal dtypes is (dtype,) * n, and OPTIMIZER_NUMBERS says n.",
+    ),
+)
 def recipe(name: str) -> Answers:
     """The check of a reader's recipe(name): the dtypes of each part."""
     dtype, gradients, numbers, master = RECIPES[name]

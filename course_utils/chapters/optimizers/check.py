@@ -8,7 +8,7 @@ import torch
 from course_utils.core import measure, predict
 from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.accountant import recipe as recipe_of
-from course_utils.core.say import Number
+from course_utils.core.say import Number, count_text, listed
 from course_utils.engine.judging import Answers, function
 
 
@@ -148,7 +148,16 @@ def _adamw_states() -> list[tuple]:
     ]
 
 
-@function(_adamw_states, tolerance=1e-9)
+@function(
+    _adamw_states,
+    tolerance=1e-9,
+    hints=(
+        "First the two averages: m = 0.9 * m + 0.1 * g, and v likewise, of g * g with 0.999.",
+        "They begin at 0. For this step alone, divide m by 1 - 0.9**t and v by 1 - 0.999**t.",
+        "Shrink p to p * (1 - lr * decay), and subtract lr * corrected m / (root of corrected v "
+        "+ 1e-8).",
+    ),
+)
 def adamw_step(
     p: torch.Tensor,
     g: torch.Tensor,
@@ -238,6 +247,15 @@ STATES = [  # numbers, recipe, GPUs, stage
 ]
 
 
+def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
+    """The case in words, with the recipe's name, or with the parts that it has."""
+    words = f"{listed(list(recipe))} alone"
+    for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
+        if recipe == recipe_of(name):
+            words = name
+    return f"For {numbers:,} numbers ({words}), {count_text(gpus, 'GPU')}, stage {stage}"
+
+
 def _held(
     numbers: int, recipe: Recipe, share: Number, sharded: Collection[str]
 ) -> dict[str, Number]:
@@ -261,7 +279,16 @@ def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, i
     return counted
 
 
-@function(STATES)
+@function(
+    STATES,
+    case_words=_state_in_words,
+    hints=(
+        "Go through recipe.items(). A number of a part takes the bytes of all its dtypes.",
+        "A part is sharded if stage >= SHARDED_FROM[part]. Then a GPU holds its share of the "
+        "numbers; otherwise it holds all of them.",
+        "Rounded up, the share is (numbers + gpus - 1) // gpus.",
+    ),
+)
 def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     """The check of a reader's state_bytes(numbers, recipe, gpus, stage): bytes by part, per GPU."""
     share = numbers // gpus

@@ -40,7 +40,15 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
             yield Numbers(storage.tolist()), matrix.stride(), matrix.storage_offset(), i, j
 
 
-@function(_elements)
+@function(
+    _elements,
+    hints=(
+        "A stride says how many places of the storage one step along its dimension takes: "
+        "stride[0] for a row, stride[1] for a column.",
+        "Begin at the offset, take i steps of stride[0] and j steps of stride[1], and look there: "
+        "storage[place].",
+    ),
+)
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """The check of a reader's element(storage, stride, offset, i, j), which is matrix[i, j]."""
     matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
@@ -112,7 +120,16 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
         yield tensor.flatten().tolist(), new_shape
 
 
-@function(_walks)
+@function(
+    _walks,
+    hints=(
+        "Arrange the places in the new shape: grid = torch.tensor(walk).view(new_shape).",
+        "For each dimension, grid.diff(dim=dimension) has the steps along it. They have to be "
+        "equal within the dimension, and may differ between two dimensions.",
+        "len(steps.unique()) > 1 says that steps differ. A dimension of size 1 has no steps, "
+        "which is fine.",
+    ),
+)
 def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
     """The check of a reader's can_view(walk, new_shape): whether view(new_shape) is possible."""
     # `walk` has the places of a tensor's elements in the storage, row by row.
@@ -193,7 +210,16 @@ def _lists() -> list[tuple[list[Tensor]]]:
     ]
 
 
-@function(_lists)
+@function(
+    _lists,
+    unit="bytes",
+    hints=(
+        "Ask each tensor for its storage. Two views have one storage between them, so tensors "
+        "are too many to add up.",
+        "Make a dict from storage._cdata to storage.nbytes(): a storage that comes again "
+        "overwrites itself. Then add up the values.",
+    ),
+)
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
     """The check of a reader's storage_bytes(tensors): each storage counts once, and as a whole."""
     storages = [tensor.untyped_storage() for tensor in tensors]

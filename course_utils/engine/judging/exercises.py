@@ -16,14 +16,15 @@ are right, the exercise takes the reader's function, and raises a NotYetError if
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import CodeType
 
 from course_utils.core.say import Number
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.limits import Clock, TooLongError
+from course_utils.engine.judging.parts import NO_PART, PartsOf, in_parts
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, NotYetError, Verdict
 
 Answers = Iterator[tuple[object, str]]
@@ -53,12 +54,13 @@ def value(
     wanted: str,
     tolerance: Number = 0.0,
     read: Callable[[object], object] = _unchanged,
+    hints: Sequence[str] = (),
 ) -> Callable[[Callable[[], Answers]], Check]:
     """A decorator for an exercise whose answer is one value, exact or within the tolerance.
 
     The tolerance is relative. `wanted` names the quantity and its unit; the verdict quotes it if
     the answer matches none of the listed ones. If an answer may be written in several ways, `read`
-    brings it into one form.
+    brings it into one form. Of the `hints`, each new wrong answer is shown the next one.
     """
 
     def exercise(answers: Callable[[], Answers]) -> Check:
@@ -80,7 +82,7 @@ def value(
         def listed() -> list[tuple[object, str]]:
             return list(answers())
 
-        check = _check(answers, judge, ours)
+        check = _check(answers, judge, ours, hints)
         check.listed = listed
         return check
 
@@ -93,6 +95,10 @@ def function(
     tolerance: Number = 0.0,
     read: Callable[..., object] = _unchanged,
     without: Mapping[str, str] | None = None,
+    case_words: Callable[..., str] | None = None,
+    parts: PartsOf | None = None,
+    unit: str = "",
+    hints: Sequence[str] = (),
 ) -> Callable[[Callable[..., Answers]], Check]:
     """A decorator for an exercise whose answer is a function, called with one case after the other.
 
@@ -100,42 +106,78 @@ def function(
     expensive, `cases` is a function that makes them. `read` takes a result and its case, and brings
     the result into one form. `without` has the names that not even a right answer may use, each
     with the words that say why.
+
+    A verdict on a wrong answer names the case by its arguments, or as `case_words` says it: "For
+    Qwen2.5 0.5B". If the right answer is a sum, `parts` takes a case and returns the parts by name;
+    they add up to the right answer, within the tolerance. `unit` is that of the answer. Of the
+    `hints`, each new wrong answer is shown the next one.
     """
-    forbidden = without or {}
+    asked = {
+        "cases": cases,
+        "tolerance": tolerance,
+        "read": read,
+        "without": without,
+        "case_words": case_words,
+        "parts": parts,
+        "unit": unit,
+        "hints": hints,
+    }
 
     def exercise(answers: Callable[..., Answers]) -> Check:
-        def judge(answer: object) -> str:
-            all_cases = cases() if callable(cases) else cases
-            because = _try_cases(answer, answers, all_cases, tolerance=tolerance, read=read)
-            for name in names_used(answer):
-                if name in forbidden:
-                    raise NotYetError(forbidden[name], forbidden[name])
-            return because
-
-        def our_function(*case: object) -> object:
-            right, _ = next(answers(*case))
-            return right
-
-        check = _check(answers, judge, lambda: our_function)
-        # With these arguments, `drawing` makes the check again for other cases.
-        check.asked = {
-            "cases": cases,
-            "tolerance": tolerance,
-            "read": read,
-            "without": without,
-        }
+        check = _check_of_function(answers, asked)
+        check.asked = asked  # with them, `drawing` makes the check again for other cases
         return check
 
     return exercise
+
+
+def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, object]) -> Check:
+    """The check of an exercise whose answer is a function; `asked` has `function`'s options."""
+    cases = asked["cases"]
+    forbidden = asked["without"] or {}
+    tell = _Telling(_case_words(answers, asked["case_words"]), asked["parts"], asked["unit"])
+
+    def judge(answer: object) -> str:
+        all_cases = cases() if callable(cases) else cases
+        because = _try_cases(answer, answers, all_cases, asked["tolerance"], asked["read"], tell)
+        for name in names_used(answer):
+            if name in forbidden:
+                raise NotYetError(forbidden[name], forbidden[name])
+        return because
+
+    def our_function(*case: object) -> object:
+        right, _ = next(answers(*case))
+        return right
+
+    return _check(answers, judge, lambda: our_function, asked["hints"])
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """How a wrong answer is described: the case in words, the parts of a sum, and its unit."""
+
+    case_words: Callable[..., str]
+    parts: PartsOf | None
+    unit: str
+
+
+def _case_words(
+    answers: Callable[..., Answers], case_words: Callable[..., str] | None
+) -> Callable[..., str]:
+    """The function that says a case in words; if there is no other, it names each argument."""
+    if case_words:
+        return case_words
+    names = list(inspect.signature(answers).parameters)
+    return lambda *case: sentences.case_in_words(names, case)
 
 
 def _try_cases(
     answer: object,
     answers: Callable[..., Answers],
     cases: Iterable[tuple],
-    *,
     tolerance: Number,
     read: Callable[..., object],
+    tell: _Telling,
 ) -> str:
     """Call the reader's function with each case; returns why it is right.
 
@@ -150,36 +192,67 @@ def _try_cases(
         outcomes.append((case, came, error))
         if error or not agree(came, expected, tolerance):
             advice = _advice(answers, outcomes, tolerance)
-            raise _not_yet(answer, outcomes[-1], expected, tolerance, advice)
+            if error:
+                said = _on_an_error(answer, case, error)
+            else:
+                said = _on_a_difference(
+                    outcomes, expected, tolerance, tell, is_advised=bool(advice)
+                )
+            called = sentences.called(answer, tell.case_words(*case))
+            further = advice or said.advice or said.remark
+            words = f"{called} {said.sentence} {further}".strip()
+            raise NotYetError(words, advice, without_case=advice or said.advice or said.brief)
     return because
 
 
-def _not_yet(
-    answer: object, outcome: Outcome, expected: object, tolerance: Number, listed: str
-) -> NotYetError:
-    """The NotYetError for a function whose outcome in one case is not as expected.
+@dataclass(frozen=True)
+class _Said:
+    """What is said of an outcome that is not as expected."""
 
-    `listed` is the advice on a listed mistake, or empty if the exercise does not list it.
-    """
-    case, came, error = outcome
-    if error:
-        sentence = sentences.stopped(answer, error)
-        advice = listed or sentences.advice_on_calling(answer, case)
-        brief = sentences.stopped_briefly(error)
-    else:
-        sentence = sentences.gave(came, expected, tolerance)
-        advice = listed or sentences.advice_on_kind(came, expected)
-        brief = "In one of the cases, what came is not what was expected."
-    words = f"{sentences.called(answer, case)} {sentence} {advice}".strip()
-    return NotYetError(words, listed, without_case=advice or brief)
+    sentence: str
+    advice: str  # by the kind of the outcome, where the exercise lists no mistake; or empty
+    brief: str  # for those who are not to know the case
+    remark: str = ""  # where there is no advice
 
 
-def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., None]], Check]:
+def _on_an_error(answer: object, case: tuple, error: BaseException) -> _Said:
+    return _Said(
+        sentences.stopped(answer, error),
+        sentences.advice_on_calling(answer, case),
+        sentences.stopped_briefly(error),
+    )
+
+
+def _on_a_difference(
+    outcomes: list[Outcome],
+    expected: object,
+    tolerance: Number,
+    tell: _Telling,
+    *,
+    is_advised: bool,
+) -> _Said:
+    """What is said of the last outcome, which differs from the expected one."""
+    _, came, _ = outcomes[-1]
+    advice = sentences.advice_on_kind(came, expected)
+    brief = "In one of the cases, what came is not what was expected."
+    if tell.parts:
+        past = [(case, came) for case, came, _ in outcomes]
+        sentence, is_explained = in_parts(past, tell.parts, tell.unit, is_advised=is_advised)
+        if is_explained:
+            return _Said(sentence, "", brief)
+        if sentence:
+            return _Said(sentence, advice, brief, NO_PART)
+    return _Said(sentences.gave(came, expected, tolerance, tell.unit), advice, brief)
+
+
+def objection(
+    because: str, *, ours: object = ..., hints: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Check]:
     """A decorator for an exercise with many right answers: it objects to the wrong ones.
 
     The exercise takes the reader's function, and raises a NotYetError on what is wrong with it.
     `because` says why an answer without objection is right. `ours` is a right answer, for the cells
-    that go on with it.
+    that go on with it. Of the `hints`, each new wrong answer is shown the next one.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
@@ -187,19 +260,28 @@ def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., No
             object_to(_callable(answer))
             return because
 
-        return _check(object_to, judge, lambda: ours)
+        return _check(object_to, judge, lambda: ours, hints)
 
     return exercise
 
 
 def _check(
-    exercise: Callable[..., object], judge: Callable[[object], str], ours: Callable[[], object]
+    exercise: Callable[..., object],
+    judge: Callable[[object], str],
+    ours: Callable[[], object],
+    hints: Sequence[str],
 ) -> Check:
     """The check that judges an answer by `judge`. It has the exercise's name and docstring."""
 
     def check(answer: object) -> Verdict:
-        verdict = _verdict(judge, answer)
-        return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours, check=check)
+        return replace(
+            _verdict(judge, answer),
+            exercise=exercise.__name__,
+            answer=answer,
+            ours=ours,
+            check=check,
+            hints=tuple(hints),
+        )
 
     # update_wrapper makes `exercise` the check's __wrapped__, and help() would show its signature.
     check.__signature__ = inspect.signature(check)

@@ -3,13 +3,13 @@
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
 import numpy as np
 import torch
 
-from course_utils.core.say import Number
+from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import agree, is_dense, is_number, near, plain
 from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 
@@ -17,6 +17,8 @@ NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
 NO_END = "Does its loop come to an end?"
 # Behind the name of a function.
 IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
+NAMELESS = "your function"
+MOST_WRONG = 3  # keys of a dict that are shown with what came
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
 MOST_VARIABLES = 4
 MOST_OF_A_MESSAGE = 160  # characters
@@ -50,34 +52,87 @@ def shown(x: object) -> str:
 
 
 def _written(x: object) -> str:
-    """The value as Python writes it, with at most six digits and on one line."""
+    """The value as Python writes it, but on one line, and its numbers as people write them."""
+    if type(x) in (int, float):
+        return number_in_full(x)
     if type(x) in (list, tuple):
-        is_short = len(x) < 9  # then each part is shortened; a longer list is cut as a whole
+        # Of a longer sequence, not every part is shown, and none is shortened.
+        is_short = len(x) < 9
         parts = [shown(part) if is_short else _written(part) for part in x]
+        words = _in_a_row(parts)
         if isinstance(x, list):
-            return f"[{', '.join(parts)}]"
-        if len(parts) == 1:
-            return f"({parts[0]},)"
-        return f"({', '.join(parts)})"
-    words = " ".join(repr(x).split())
-    if isinstance(x, float) and len(words) > 9:
-        return f"{x:.6g}"
-    return words
+            return f"[{words}]"
+        return f"({words},)" if len(parts) == 1 else f"({words})"
+    if type(x) is dict:
+        items = [f"{shown(name)}: {shown(part)}" for name, part in x.items()]
+        return f"{{{_in_a_row(items)}}}"
+    return " ".join(repr(x).split())
 
 
-def called(function: Callable[..., object], case: tuple) -> str:
-    """The call of the reader's function, as one would write it."""
-    arguments = []
-    for x in case:
-        is_tensor = isinstance(x, torch.Tensor)
-        arguments.append(f"tensor{list(x.shape)}" if is_tensor else shown(x))
-    return f"{name_of(function)}({', '.join(arguments)})"
+def _in_a_row(parts: list[str]) -> str:
+    """The parts, separated by commas; of too many, the first ones and the last, each whole."""
+    words = ", ".join(parts)
+    if len(words) <= MOST_SHOWN - 2 or len(parts) < 3:
+        return words
+    first = [parts[0]]
+    room = MOST_SHOWN - len(f"[, … {parts[-1]}]")
+    for part in parts[1:-1]:
+        if len(", ".join([*first, part])) > room:
+            break
+        first.append(part)
+    return f"{', '.join(first)}, … {parts[-1]}"
+
+
+def number_in_full(x: Number) -> str:
+    """An integer in full with separators, and a float with six digits.
+
+    >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
+    ('2,142,208', '1,155.53', '6.3 × 10^24')
+    """
+    if isinstance(x, int):
+        return f"{x:,}"
+    if not math.isfinite(x) or x == 0:
+        return repr(x).removesuffix(".0")
+    if 1e-4 <= abs(x) < 1e9:
+        digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
+        words = f"{x:,.{digits_after_the_point}f}"
+        return words.rstrip("0").rstrip(".") if "." in words else words
+    mantissa, _, power = f"{x:.5e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')} × 10^{int(power)}"
+
+
+def called(function: Callable[..., object], case: str) -> str:
+    """The beginning of a sentence on what a function did in a case, which is given in words."""
+    name = name_of(function)
+    if case:
+        return f"{case}, {name}"
+    return f"Y{name[1:]}" if name == NAMELESS else name
+
+
+def case_in_words(names: Sequence[str], case: Sequence[object]) -> str:
+    """A case as its arguments by name: "With batch = 16 and widths = [8, 4, 4, 2]".
+
+    Neighbouring tensors of one shape are named together.
+    """
+    words = []
+    together: list[str] = []  # the names of neighbouring tensors of one shape
+    for place, (name, x) in enumerate(zip(names, case, strict=True)):
+        if not isinstance(x, torch.Tensor):
+            words.append(f"{name} = {shown(x)}")
+            continue
+        together.append(name)
+        following = case[place + 1] if place + 1 < len(case) else None
+        if isinstance(following, torch.Tensor) and following.shape == x.shape:
+            continue
+        words.append(f"{listed(together)} of shape {tuple(x.shape)}")
+        together = []
+    return f"With {listed(words)}"
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """The function's name; "your function" for a lambda or an object, which have none."""
+    """The function's name; NAMELESS for a lambda or an object, which have none."""
     name = getattr(function, "__name__", "<")
-    return "your function" if name.startswith("<") else name
+    return NAMELESS if name.startswith("<") else name
 
 
 def wrong_value(answer: object, expected: object) -> str:
@@ -102,27 +157,41 @@ def wrong_value(answer: object, expected: object) -> str:
 # On a difference.
 
 
-def gave(came: object, expected: object, tolerance: Number) -> str:
+def gave(came: object, expected: object, tolerance: Number, unit: str = "") -> str:
     """The sentence on a wrong result: what the function gave, and what was expected.
 
-    Of a dict, or of a tuple of tensors, the sentence names the part that differs.
+    Of a dict, the sentence goes through all parts; of a tuple of tensors, it names the part that
+    differs.
     """
     part = ""
     if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
         part, came, expected = _differing_part(came, expected, tolerance)
     if isinstance(came, dict) and isinstance(expected, dict):
-        if came.keys() != expected.keys():
-            came_keys = ", ".join(map(str, came)) or "nothing"
-            return f"gave {came_keys}; expected {', '.join(map(str, expected))}."
-        key = next(key for key in expected if not agree(came[key], expected[key], tolerance))
-        part = f" as {key}"
-        came = came[key]
-        expected = expected[key]
+        return _gave_dict(came, expected, tolerance)
     if isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor):
         return _gave_tensor(came, expected, part)
     if shown(came) == shown(expected):  # they differ beyond six digits
         return f"gave{part} {came!r}; expected {expected!r}."
-    return f"gave{part} {shown(came)}; expected {shown(expected)}."
+    wanted = f"{shown(expected)} {unit}".strip()
+    return f"gave{part} {shown(came)}; expected {wanted}."
+
+
+def _gave_dict(came: dict, expected: dict, tolerance: Number) -> str:
+    """`gave` for two dicts: a ✓ behind each key whose value is right."""
+    if came.keys() != expected.keys():
+        came_keys = ", ".join(map(str, came)) or "nothing"
+        return f"gave {came_keys}; expected {', '.join(map(str, expected))}."
+    right = []
+    wrong = []
+    for key, wanted in expected.items():
+        if agree(came[key], wanted, tolerance):
+            right.append(f"{key} ✓")
+        else:
+            wrong.append(f"{key} {shown(came[key])} instead of {shown(wanted)}")
+    further = len(wrong) - MOST_WRONG
+    if further > 0:
+        wrong[MOST_WRONG:] = [f"and {further} more"]
+    return f"gave {', '.join([*right, *wrong])}."
 
 
 def _differing_part(

@@ -9,7 +9,8 @@ from IPython.display import DisplayHandle, display
 
 import course_utils.core.accountant as course
 from course_utils.core import keeping
-from course_utils.engine.figures.colours import COLOURS
+from course_utils.core.colours import COLOURS
+from course_utils.engine.judging import hints
 
 COLOUR = {
     "not attempted yet": COLOURS["limit"],
@@ -44,7 +45,8 @@ class Verdict:
 
     `words` are the sentences that the reader sees. Of a wrong answer, `looks_like` is the advice if
     the exercise lists the mistake, and otherwise `words`; `without_case` has the sentences for
-    those who are not to know the case. `ours` returns a right answer.
+    those who are not to know the case. `ours` returns a right answer. When a verdict on a wrong
+    answer is shown, one of the `hints` is below it, in `hint` with its name.
     """
 
     status: str  # one of those in COLOUR
@@ -54,6 +56,8 @@ class Verdict:
     without_case: str = field(default="", compare=False)
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=_nothing, repr=False, compare=False)
+    hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    hint: tuple[str, str] = field(default=("", ""), repr=False, compare=False)
     # The check that judged the answer.
     check: Callable[[object], "Verdict"] | None = field(default=None, repr=False, compare=False)
 
@@ -90,11 +94,19 @@ class Verdict:
         return self.status == "right"
 
     def _ipython_display_(self) -> None:
-        """Show the verdict in a way that lets `take_back` replace it later."""
+        """Show the verdict with a hint, in a way that lets `take_back` replace it later."""
         SHOWN.append(self)
-        handle = display(self._bundle(), raw=True, display_id=True)
+        handle = display(self._with_hint()._bundle(), raw=True, display_id=True)
         if handle is not None:  # in a notebook
             HANDLES[self.exercise] = handle
+
+    def _with_hint(self) -> "Verdict":
+        """The verdict with the hint that this answer gets, if it is wrong."""
+        if self.right:
+            hints.forget(self.exercise)
+        if self.status != "not yet":
+            return self
+        return replace(self, hint=hints.next_hint(self.exercise, self.answer, self.hints))
 
     def take_back(self, words: str) -> None:
         """Replace the shown verdict by these words."""
@@ -106,12 +118,25 @@ class Verdict:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
-        return f"{self.status.capitalize()}. {self.words}".strip()
+        name, hint = self.hint
+        named_hint = f"{name}: {hint}" if name else hint
+        return f"{self.status.capitalize()}. {self.words} {named_hint}".strip()
 
     def _repr_html_(self) -> str:
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{self.status.capitalize()}.</b>"
-        return f'<div style="{style}">{status} {escape(self.words)}</div>'
+        words = f"{status} {escape(self.words)}{self._hint_html()}"
+        return f'<div style="{style}">{words}</div>'
+
+    def _hint_html(self) -> str:
+        """The hint, folded, so that the reader may think once more before opening it."""
+        name, hint = self.hint
+        if name:
+            folded = f'<summary style="cursor: pointer">{escape(name)}</summary>{escape(hint)}'
+            return f'<details style="margin-top: 4px">{folded}</details>'
+        if hint:
+            return f'<div style="margin-top: 4px">{escape(hint)}</div>'
+        return ""
 
 
 # The verdicts that the running cell has shown. Outside a notebook nothing empties it, so it has a

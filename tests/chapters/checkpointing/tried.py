@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from course_utils.chapters.checkpointing import check, file_check
+from course_utils.core import accountant
 from tests.engine.tried import Check, Tried
 
 
@@ -94,7 +95,26 @@ def interval_by_a_power(save_s, failure_s):
     return (2 * failure_s * save_s) ** 0.5
 
 
+def layers_alone(m, batch, sequence, dtype, recomputed):
+    """What the layers keep, without the last normalisation and the loss."""
+    layer = accountant.layer_bytes(m, batch, sequence, dtype)
+    hidden = accountant.tensor_bytes((batch, sequence, m.width), dtype)
+    return (m.layers - recomputed) * layer + recomputed * hidden
+
+
+def all_lost_work(interval_s, save_s, failure_s, restart_s):
+    return save_s / interval_s + 3 * interval_s / (2 * failure_s) + restart_s / failure_s
+
+
 TRIED: dict[Check, Tried] = {
+    check.step_bytes: Tried(
+        wrong=((layers_alone, "Layers kept whole ✓, last normalisation and loss left out: "),),
+    ),
+    check.lost_share: Tried(
+        wrong=(
+            (all_lost_work, "Saves ✓, restarts ✓, lost work counted 3 times: 0.103792 too much."),
+        ),
+    ),
     check.interval: Tried(right=(interval_by_a_power,)),
     check.write_whole: Tried(
         right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),

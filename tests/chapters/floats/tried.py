@@ -56,14 +56,20 @@ TRIED: dict[Check, Tried] = {
         right=(by_digits,),
         wrong=(
             (lambda bits, e, m: "1.0", "One plain number is wanted"),
-            (lambda bits, e, m: 1.0, "expected -5.0"),
+            (
+                lambda bits, e, m: 1.0,
+                "For the bits 1 10001 0100000000 (sign, exponent, fraction), your function gave 1;",
+            ),
         ),
     ),
     check.ends: Tried(
         right=(ends_as_tuple, lambda e, m: list(ends_as_tuple(e, m))),
         wrong=(
-            (lambda e, m: ends_as_tuple(e, m)[1], "gave 65504"),
-            (lambda e, m: ends_as_tuple(5, 10), "(8, 7) gave"),
+            (lambda e, m: ends_as_tuple(e, m)[1], "gave 65,504;"),
+            (
+                lambda e, m: ends_as_tuple(5, 10),
+                "With exponent_bits = 8 and fraction_bits = 7, your function gave",
+            ),
         ),
     ),
     check.scale_for_e4m3: Tried(

@@ -3,10 +3,12 @@
 import itertools
 import math
 from functools import partial
+from itertools import pairwise
 
 import torch
 
 from course_utils.chapters.gradients import check
+from course_utils.core.accountant import BYTES
 from tests.engine.tried import Check, Tried
 
 
@@ -108,6 +110,27 @@ def divided_twice(model, loss_of, batch, parts):
     in_parts(model, loss_of, batch, parts, by=parts**2)
 
 
+def layer_with(queries_kept=2, feed_forward=1):
+    """A layer's bytes, with so many tensors as wide as the queries, and so many feed-forwards."""
+
+    def layer_bytes(m, batch, sequence, dtype):
+        tokens = batch * sequence
+        queries = m.heads * m.head_width
+        keys = m.kv_heads * m.head_width
+        inside = (4 if m.gated else 2) * m.inner
+        numbers = 4 * m.width + queries_kept * queries + 2 * keys + feed_forward * inside
+        if m.head_norms:
+            numbers += queries + keys
+        return tokens * (numbers * BYTES[dtype] + m.heads * BYTES["fp32"])
+
+    return layer_bytes
+
+
+def step_with_all_gradients_of_inputs(batch, widths):
+    """The backward pass alone, but with the first layer's gradient of the data."""
+    return 4 * batch * sum(inputs * outputs for inputs, outputs in pairwise(widths)) + 1
+
+
 TRIED: dict[Check, Tried] = {
     check.accumulated: Tried(
         right=(in_parts, weighted_by_rows, losses_kept),
@@ -131,5 +154,24 @@ TRIED: dict[Check, Tried] = {
         right=(layer_by_autograd, layer_by_loops),
         wrong=((lambda x, w, g: (x.T @ g, -g @ w.T), "as the second of 2"),),
     ),
-    check.step_flops: Tried(right=(step_by_product, step_as_a_float)),
+    check.step_flops: Tried(
+        right=(step_by_product, step_as_a_float),
+        wrong=(
+            (
+                step_with_all_gradients_of_inputs,
+                "gave 3,585 instead of 4,352 FLOPs, 767 short. No single part",
+            ),
+        ),
+    ),
+    check.layer_bytes: Tried(
+        right=(layer_with(),),
+        wrong=(
+            (layer_with(queries_kept=1), "queries or attention's result left out: 24,576 short."),
+            (
+                layer_with(feed_forward=2),
+                "Normalisations ✓, queries ✓, keys and values ✓, attention's result ✓, head norms' "
+                "inputs ✓, row sums ✓, feed-forward counted twice: 153,600 too many.",
+            ),
+        ),
+    ),
 }

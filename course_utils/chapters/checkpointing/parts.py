@@ -1,0 +1,41 @@
+"""What the accountant's terms of notebook 8 are sums of, so that a check can answer in parts."""
+
+from course_utils.core import accountant
+from course_utils.core.accountant import LOGIT_BYTES, Model
+from course_utils.core.say import Number
+
+
+def of_step_bytes(
+    m: Model, batch: int, sequence: int, dtype: str, recomputed: int
+) -> dict[str, int]:
+    """The bytes that a training step adds at the loss by part."""
+    hidden = accountant.tensor_bytes((batch, sequence, m.width), dtype)
+    layer = accountant.layer_bytes(m, batch, sequence, dtype)
+    return {
+        "layers kept whole": (m.layers - recomputed) * layer,
+        "inputs of recomputed layers": recomputed * hidden,
+        "last normalisation": 2 * hidden,
+        "loss": LOGIT_BYTES * batch * sequence * m.vocabulary,
+    }
+
+
+def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[str, int]:
+    """The FLOPs of a step by part."""
+    forward = accountant.forward_flops(m, batch, sequence)
+    with_recomputing = accountant.step_flops(m, batch, sequence, recomputed)
+    return {
+        "forward pass": forward,
+        "backward pass": 2 * forward,
+        "recomputed layers": with_recomputing - 3 * forward,
+    }
+
+
+def of_lost_share(
+    interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number
+) -> dict[str, Number]:
+    """The share of the time that is lost by part."""
+    return {
+        "saves": save_s / interval_s,
+        "lost work": interval_s / (2 * failure_s),
+        "restarts": restart_s / failure_s,
+    }

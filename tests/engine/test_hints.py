@@ -1,0 +1,97 @@
+"""Hints come one at a time, to those who try: below the advice, never in a verdict's own words."""
+
+import pytest
+
+from course_utils.engine.judging import function, hints, value
+from course_utils.engine.judging.hints import FOLDED
+from course_utils.stage.notebook.outline import turns
+from tests import NOTEBOOKS
+from tests.engine.test_checks import CHECKS, EXERCISES
+from tests.helpers.notebooks import read
+
+
+@function([(2,), (3,)], hints=("Think of an area.", "A side times itself."))
+def square(side):
+    """The check of a square's area."""
+    yield side * side, "An area."
+    yield 4 * side, "That is the way around."
+
+
+@value(wanted="the answer", hints=("Half of 84.",))
+def answer():
+    """The check of a number."""
+    yield 42, "Right."
+
+
+@pytest.fixture(autouse=True)
+def new_kernel():
+    hints.TRIED.clear()
+
+
+def shown(verdict, capsys):
+    verdict._ipython_display_()
+    return capsys.readouterr().out
+
+
+def test_each_new_wrong_answer_gets_the_next_hint_and_the_same_one_the_same(capsys):
+    def first(side):
+        return side
+
+    def second(side):
+        return side + 1
+
+    def third(side):
+        return side + 2
+
+    assert "Hint 1 of 2: Think of an area." in shown(square(first), capsys)
+    assert "Hint 1 of 2: Think of an area." in shown(square(first), capsys)
+    at_second = shown(square(second), capsys)
+    assert "Hint 2 of 2: A side times itself." in at_second
+    assert "area" not in at_second
+    assert FOLDED in shown(square(third), capsys)
+    assert "Hint 1 of 2" in shown(square(first), capsys)
+
+
+def test_a_right_answer_begins_the_hints_anew_and_gets_none(capsys):
+    assert "Hint 1 of 1: Half of 84." in shown(answer(40), capsys)
+    assert FOLDED in shown(answer(41), capsys)
+    assert "Hint" not in shown(answer(42), capsys)
+    assert "Hint 1 of 1" in shown(answer(41), capsys)
+    assert "Hint" not in shown(answer(...), capsys)
+
+
+def test_the_advice_on_a_tempting_mistake_comes_first_and_no_words_have_the_hint(capsys):
+    verdict = square(lambda side: 4 * side)
+    assert verdict.words.endswith("That is the way around.")
+    out = shown(verdict, capsys)
+    assert out.index("the way around") < out.index("Hint 1 of 2")
+    ours = square(lambda side: 5 * side).or_ours
+    assert ours(3) == 9
+    assert "What follows uses ours. Hint 2 of 2" in capsys.readouterr().out
+    for told in (verdict.words, verdict.looks_like, verdict.without_case):
+        assert "Hint" not in told
+
+
+def test_a_hint_is_folded_and_the_way_to_the_solution_is_not(capsys):
+    folded = square(lambda side: 1)._with_hint()._repr_html_()
+    assert '<summary style="cursor: pointer">Hint 1 of 2</summary>Think of an area.' in folded
+    square(lambda side: 2)._with_hint()
+    last = square(lambda side: 3)._with_hint()._repr_html_()
+    assert "<details" not in last
+    assert FOLDED in last
+
+
+def test_every_turn_of_a_main_path_that_is_not_easy_has_hints_of_which_none_is_too_long():
+    with_hints = 0
+    for path in NOTEBOOKS:
+        for turn in turns(read(path)):
+            check = next(e for e in EXERCISES if e.notebook == path and e.title == turn.title).judge
+            own = check(lambda *case: object()).hints
+            if turn.difficulty in ("medium", "hard") and not turn.is_beyond:
+                assert 2 <= len(own) <= 3, turn.check
+                with_hints += 1
+            for hint in own:
+                assert hint.endswith((".", ")")), hint
+                assert len(hint) < 220, hint
+    assert with_hints > 15
+    assert CHECKS["days"](1).hints == ()

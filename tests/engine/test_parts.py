@@ -1,0 +1,119 @@
+"""A wrong sum is told in parts: the part that explains the difference, and never a wrong one."""
+
+import itertools
+import re
+
+import pytest
+
+from course_utils.core.accountant import Model
+from course_utils.engine.judging import function
+from course_utils.engine.judging.agreement import near
+from course_utils.engine.judging.drawing import drawn_anew
+from course_utils.engine.judging.sentences import NO_NUMBER
+from tests.engine.test_checks import LISTING, each
+
+IN_PARTS = [e for e in LISTING if getattr(e.judge, "asked", {}).get("parts")]
+
+
+def sizes(size, other=0):
+    return {"walls": 10 * size, "roof": 3 * size, "door": 6, "chimney": other}
+
+
+@function([(1, 0), (2, 0), (3, 7)], parts=sizes, unit="bricks")
+def house(size, other):
+    """The check of a house's bricks."""
+    yield sum(sizes(size, other).values()), "As counted."
+    yield 3 * size, "That is the roof."
+
+
+def told(answer):
+    """What stands behind the name of the function in the verdict on this answer."""
+    _, _, words = house(answer).words.partition("your function gave ")
+    return words
+
+
+WITHOUT_ROOF = "16 instead of 19 bricks. Walls ✓, door ✓, roof left out: 3 short."
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda size, other: 10 * size + 6 + other, WITHOUT_ROOF),
+        (lambda size, other: 10.0 * size + 6 + other, WITHOUT_ROOF),
+        (
+            lambda size, other: 13 * size + 12 + other,
+            "25 instead of 19 bricks. Walls ✓, roof ✓, door counted twice: 6 too many.",
+        ),
+        (
+            lambda size, other: 10 * size,
+            "10 instead of 19 bricks. Walls ✓, roof and door left out: 9 short.",
+        ),
+        (
+            lambda size, other: 6 * size + 6 + other,
+            "12 instead of 19 bricks. Roof ✓, door ✓, walls as large as roof: 7 short.",
+        ),
+        (
+            lambda size, other: 8 * size + 6 + other,
+            "14 instead of 19 bricks. Roof ✓, door ✓, walls only half counted: 5 short.",
+        ),
+        (
+            lambda size, other: 13 * size + 6,  # right as long as there is no chimney
+            "45 instead of 52 bricks. Walls ✓, roof ✓, door ✓, chimney left out: 7 short.",
+        ),
+        (
+            lambda size, other: 13 * size + 105 + other,
+            "118 instead of 19 bricks, 99 too many. No single part explains the difference.",
+        ),
+        (
+            lambda size, other: 13 * size + (6 if size < 3 else 0) + other,
+            "46 instead of 52 bricks, 6 short. No single part explains the difference.",
+        ),
+        (
+            lambda size, other: 3 * size,
+            "3 instead of 19 bricks. Roof ✓, walls and door left out: 16 short. That is the roof.",
+        ),
+        (
+            lambda size, other: float("nan"),
+            f"nan; expected 19 bricks. {NO_NUMBER}",
+        ),
+        (lambda size, other: "17", "'17'; expected 19 bricks. One plain number is wanted."),
+    ],
+)
+def test_the_part_that_explains_the_difference_in_every_case_is_named(answer, words):
+    assert told(answer) == words
+
+
+def cases_of(check):
+    cases = check.asked["cases"]
+    return itertools.islice(cases() if callable(cases) else cases, 20)
+
+
+@each(IN_PARTS)
+def test_the_parts_add_up_to_the_right_answer_and_a_part_left_out_is_named(exercise):
+    check = exercise.judge
+    for judge in (check, drawn_anew(check, 4)):
+        for case in cases_of(judge):
+            right, _ = next(check.__wrapped__(*case))
+            parts = check.asked["parts"](*case)
+            assert near(sum(parts.values()), right, check.asked["tolerance"] or 1e-12)
+    for name in parts:
+        said = check(lambda *case, name=name: without(check, name, case)).words
+        left_out = re.search(r"([^,]*) left out: ", said)
+        assert left_out, said
+        assert name.lower() in left_out[1].lower()
+
+
+def without(check, name, case):
+    parts = check.asked["parts"](*case)
+    return sum(parts.values()) - parts[name]
+
+
+def test_every_sum_of_the_accountant_is_judged_in_parts():
+    names = {exercise.judge.__name__ for exercise in IN_PARTS}
+    assert names >= {"parameters", "forward_flops", "layer_bytes", "step_bytes", "step_flops"}
+    for exercise in LISTING:
+        first = next(iter(exercise.judge.__wrapped__.__annotations__.values()), None)
+        if first is Model:
+            said = exercise.judge(lambda *case: object()).words
+            assert said.startswith("For "), said
+            assert "Model(" not in said
