@@ -291,7 +291,7 @@ def two_work_at_once(ada: Student, ben: Student) -> None:
 
 def each_sees_what_they_did_themselves(ada: Student, ben: Student, cleo: Student) -> None:
     of_ada = {"right since"}
-    of_ben = {"tried 1 time", "1 guess: within 2 times"}
+    of_ben = {"tried 1 time", "1 guess: right power of ten"}
     for student, own in ((ada, of_ada), (ben, of_ben), (cleo, set())):
         come_back(student.page)
         fourth = student.page.locator(".notebooks > li").nth(3)

@@ -104,7 +104,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         wait_until(lambda: record.guesses(mine), "the guess is noted")
         assert record.guesses(mine) == {"flops": [Guess("6 × 7", 21, 42)]}
         come_back(page)
-        expect(fourth).to_contain_text("1 guess: within 2 times")
+        expect(fourth).to_contain_text("1 guess: right power of ten")
         expect(page.locator("svg circle")).to_have_count(1)
         try_it(lab, "'fp32'", mine, "tried")
         come_back(page)

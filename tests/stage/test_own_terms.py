@@ -56,7 +56,7 @@ def test_an_edit_that_makes_a_term_wrong_is_noticed_and_so_is_one_that_mends_it(
     said = page.said_at_last()
     assert "Yours are: none yet." in said
     assert "<b>days</b> is not right as it stands there, so the notebooks use the course" in said
-    assert "days(" in said, "the check's own words"
+    assert "days gave" in said, "the check's own words"
     assert Page(workspace).said() == said, "another server need not check it again"
     edit(workspace.file, WRONG[::-1])
     said = page.said_at_last()

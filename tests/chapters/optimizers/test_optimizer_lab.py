@@ -143,9 +143,9 @@ def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, r
     lab.set(guessed=name, guess=(RATES.index(right),))
     assert len(lines(lab.screen.svg, f"line {name.lower()}")) <= 1  # its path alone
     assert said not in answers(lab)
-    assert answers(lab, shown=True).startswith(f"{said} Your guess is right.")
+    assert answers(lab, shown=True).startswith(f"{said} Your guess is spot on: ")
     assert len(lines(lab.screen.svg, f"line {name.lower()}")) > 1
-    assert answers(lab, guess=(0,)).startswith(f"{said} Your guess is 0.")
+    assert answers(lab, guess=(0,)).startswith(f"{said} Your guess is far: 0.")
 
 
 def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_the_start(lab):
@@ -153,10 +153,10 @@ def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_t
     begins = r"In the long run RMSProp's loss is \d+ × lr²/8\. That is the [\d.]+ of the start"
     said = answers(lab, shown=True, steepness=100)
     assert re.match(begins, said)
-    assert "at lr = 2.01; measured: 2.01. Your guess is right." in said
+    assert "at lr = 2.01; measured: 2.01. Your guess is spot on: 2" in said
     said = answers(lab, shown=True, steepness=1000)
     assert re.match(begins, said)
-    assert "at lr = 2; measured: 2.00. Your guess is right." in said
+    assert "at lr = 2; measured: 2.00. Your guess is spot on: 2" in said
     assert "After 10,000 steps, lr falling to 0, RMSProp has come down" in answers(lab, run=FALLING)
     assert "RMSProp has come down at every lr" in answers(lab, run=SHORT)
 

@@ -95,7 +95,9 @@ def farthest(guesses: Sequence[Guess]) -> str:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)
     which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
-    return f"{which} is {guess.word}: {guess.how_far}."
+    # As in "is close", but "is in the right power of ten".
+    word = f"in the {guess.word}" if guess.word.startswith("right") else guess.word
+    return f"{which} is {word}: {guess.how_far}."
 
 
 def _as_multiple(guess: Guess) -> str:
