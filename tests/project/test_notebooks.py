@@ -268,8 +268,7 @@ def test_the_instructors_page_says_what_to_show_of_it_and_names_what_is_there(pa
 
 @every_notebook
 def test_cells_are_short_and_the_file_is_small(path):
-    _, *others = code(path)  # without the imports, which are folded in a copy
-    lengths = [len(cell.source.splitlines()) for cell in others]
+    lengths = [len(cell.source.splitlines()) for cell in code(path)]
     assert max(lengths) <= 15
     assert statistics.median(lengths) <= 6
     assert path.stat().st_size < 500_000

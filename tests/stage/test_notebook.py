@@ -100,6 +100,12 @@ def test_an_answer_is_what_the_next_cell_checks_and_no_guess(parts):
     assert [part.id for part in parts.values() if part.is_solution] == ["folded"]
 
 
+def test_a_half_written_function_is_an_answer_too():
+    begun = "def my_sum(n):\n    total = n\n    total += n\n    return ..."
+    cells = [nbformat.v4.new_code_cell(text) for text in (begun, "check.total(my_sum)")]
+    assert [part.is_answer for part in outline({"cells": cells}).parts] == [True, False]
+
+
 def test_labs_and_figures_are_found_with_how_they_begin(parts):
     figures = {name: part.figure for name, part in parts.items() if part.figure}
     assert figures == {

@@ -85,10 +85,7 @@ def is_stub(node: ast.stmt) -> bool:
     The function may have a docstring, and nothing else.
     """
     if isinstance(node, ast.FunctionDef):
-        *before, last = node.body
-        if len(before) > 1:  # one statement is taken for the docstring
-            return False
-        return isinstance(last, ast.Return) and _is_dots(last.value)
+        return _ends_open(node) and len(node.body) <= 2  # a first statement is the docstring
     return isinstance(node, ast.Assign) and _is_dots(node.value)
 
 
@@ -135,10 +132,7 @@ def _is_call_of(node: ast.expr, name: str) -> bool:
 
 
 def is_guess(text: str) -> bool:
-    """Whether the cell does nothing else than ask for guesses.
-
-    In copies of earlier versions, a guess was typed in place of `...`.
-    """
+    """Whether the cell does nothing else than ask for guesses."""
     body = statements(text)
     return bool(body) and len(asks_in(text)) == len(body)
 
@@ -152,7 +146,16 @@ def is_open(text: str) -> bool:
 
 
 def has_a_stub(text: str) -> bool:
-    return any(is_stub(node) for node in statements(text))
+    """Whether the reader writes in this cell: it has a stub, or a function that is half-written."""
+    return any(is_stub(node) or _ends_open(node) for node in statements(text))
+
+
+def _ends_open(node: ast.stmt) -> bool:
+    """Whether a statement defines a function that ends in `return ...`, however much is written."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    last = node.body[-1]
+    return isinstance(last, ast.Return) and _is_dots(last.value)
 
 
 def blanks_in(text: str) -> list[Blank]:
