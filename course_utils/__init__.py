@@ -6,8 +6,8 @@ counted and trained. `engine` judges answers, moves labs and draws figures, what
 it.
 
 A notebook imports the parts below from here, without naming their room:
-`from course_utils import measure, models`. So it does with `ask` and `reveal`, two functions that
-nearly all notebooks call.
+`from course_utils import measure, models`. So it does with `ask`, `reveal` and `table`, three
+functions that nearly all notebooks call.
 """
 
 import importlib
@@ -29,7 +29,7 @@ _ROOM_OF = {
     "labs": "chapters",
 }
 
-_MODULE_OF = {"ask": "engine.guessing", "reveal": "core.say"}
+_MODULE_OF = {"ask": "engine.guessing", "reveal": "core.say", "table": "core.say"}
 
 __all__ = [*_ROOM_OF, *_MODULE_OF]
 

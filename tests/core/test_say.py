@@ -5,6 +5,7 @@ import re
 from functools import partial
 
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from course_utils.core.say import (
     number_text,
     rate_text,
     seconds_text,
+    table,
 )
 from course_utils.core.say.closeness import WORDS
 
@@ -188,8 +190,8 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
 
 def test_tables_escape_what_they_show():
     bold = {"<b>": 1}
-    for table in (Comparison(bold, bold), Ledger(bold)):
-        assert "<b>" not in table._repr_html_()
+    for shown in (Comparison(bold, bold), Ledger(bold)):
+        assert "<b>" not in shown._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -233,3 +235,17 @@ def test_tables_escape_what_they_show():
 )
 def test_numbers_are_worded_as_a_person_would(said, words):
     assert said == words
+
+
+def test_a_table_writes_numbers_in_their_unit_and_flags_as_words() -> None:
+    shown = table({"HBM": 80_000_000_000, "full": False, "dtype": torch.bfloat16}, "bytes")
+    assert repr(shown) == "HBM       80 GB\nfull         no\ndtype  bfloat16"
+    assert "<th>" not in shown._repr_html_()
+
+
+def test_a_table_of_mappings_has_heads_and_exact_numbers_on_request() -> None:
+    shown = table(
+        {"a": {"size": 2.0078125, "ok": True}, "b": {"size": 4096, "ok": False}}, exact=True
+    )
+    assert shown.rows == [["", "size", "ok"], ["a", "2.00781", "yes"], ["b", "4,096", "no"]]
+    assert "<th>size</th>" in shown._repr_html_()

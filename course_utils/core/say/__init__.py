@@ -5,10 +5,11 @@ measured one, and nowhere else do predictions and measurements meet. A `Choice` 
 numbers.
 """
 
-from course_utils.core.say.comparisons import Choice, Comparison, Ledger, Table, side_by_side
+from course_utils.core.say.comparisons import Choice, Comparison, Ledger
 from course_utils.core.say.guesses import Guess
 from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.reveals import reveal
+from course_utils.core.say.tables import Table, side_by_side, table
 from course_utils.core.say.wording import (
     Number,
     bytes_text,

@@ -1,50 +1,17 @@
-"""Ledgers, comparisons, choices and tables: all that is shown in rows."""
+"""Ledgers, comparisons and choices: counts, predictions and measurements, shown in rows."""
 
-import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
 from course_utils.core.say.open_guesses import OpenGuess
+from course_utils.core.say.tables import InRows
 from course_utils.core.say.wording import Number, listed, number_text, with_digits
 
 
-class _Shown:
-    """A base class for what is shown as a table, as HTML and as text.
-
-    Below the table there may be a line of sentences.
-    """
-
-    def __repr__(self) -> str:
-        table = _text_table(self._rows())
-        below = self._below()
-        return f"{table}\n{below}" if below else table
-
-    def _repr_html_(self) -> str:
-        below = self._below()
-        table = _html_table(self._rows())
-        picture = self._picture()
-        if picture:
-            table = f"<details><summary>The numbers</summary>\n{table}\n</details>"
-            return f"{picture}\n<p>{html.escape(below)}</p>\n{table}"
-        return f"{table}\n<p>{html.escape(below)}</p>" if below else table
-
-    def _picture(self) -> str:
-        """What is shown above the folded table, as HTML; empty if the table is not folded."""
-        return ""
-
-    def _rows(self) -> list[list[str]]:
-        """The rows of the table, the head first."""
-        raise NotImplementedError
-
-    def _below(self) -> str:
-        """The line below the table; empty if there is none."""
-        return ""
-
-
 @dataclass(frozen=True, eq=False, repr=False)  # equal to any mapping with the same items
-class Ledger(_Shown, Mapping[str, Number]):
+class Ledger(InRows, Mapping[str, Number]):
     """Items and their counts, all in one unit.
 
     >>> Ledger({"weights": 96, "biases": 8}, unit="bytes").total
@@ -81,7 +48,7 @@ class Ledger(_Shown, Mapping[str, Number]):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(_Shown):
+class Comparison(InRows):
     """What was predicted beside what was measured, item by item, and their ratio.
 
     `guess` is what `ask` has returned, or the reader's number for the first item, or a mapping with
@@ -216,7 +183,7 @@ class Comparison(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Choice(_Shown):
+class Choice(InRows):
     """Which of several options was measured, and which one the reader chose.
 
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
@@ -272,43 +239,6 @@ class Choice(_Shown):
         return [["", "your guess", "measured"], [self.asked, guess.said, self.measured]]
 
 
-@dataclass(frozen=True, repr=False)
-class Table(_Shown):
-    """Rows of words, the head first."""
-
-    rows: list[list[str]]
-
-    def _rows(self) -> list[list[str]]:
-        return self.rows
-
-
-def side_by_side(
-    columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None
-) -> Table:
-    """A table with a row for each item of the first column.
-
-    A number that is not whole is shown with `digits`.
-
-    >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
-             one     two
-    bytes  8,192  16,384
-    fits     yes      no
-    """
-    first, *_ = columns.values()
-    rows = [["", *columns]]
-    for item in first:
-        row = [item]
-        for column in columns.values():
-            row.append(_cell(column[item], digits))
-        rows.append(row)
-    return Table(rows)
-
-
-def _cell(value: Number | str, digits: int | None) -> str:
-    """The text of a cell: words as they are, a number as `number_text` writes it."""
-    return value if isinstance(value, str) else number_text(value, digits)
-
-
 def _sentence(words: str) -> str:
     """The words with a full stop, unless they end in a question."""
     return words if words.endswith("?") else f"{words}."
@@ -340,32 +270,3 @@ def _distance_from_1(ratio: float) -> str:
     """A ratio with four digits; one that is closer to 1 than these show, such as "1 +2.0e-05"."""
     off = ratio - 1
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{ratio:.4g}"
-
-
-def _text_table(rows: list[list[str]]) -> str:
-    """The rows as text: the first column to the left, the others to the right."""
-    columns = zip(*rows, strict=True)
-    widths = [max(map(len, column)) for column in columns]
-    lines = []
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        cells[0] = row[0].ljust(widths[0])
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _html_table(rows: list[list[str]]) -> str:
-    """The rows as HTML: the first row is the head."""
-    head, *body = rows
-    lines = [_html_row(head, "th")]
-    lines += [_html_row(row, "td") for row in body]
-    return "<table>\n" + "\n".join(lines) + "\n</table>"
-
-
-def _html_row(row: list[str], tag: str) -> str:
-    """A row as HTML, whose cells have the tag "th" or "td"."""
-    cells = []
-    for cell in row:
-        cell_tag = tag if cell else "td"  # an empty cell is no heading
-        cells.append(f"<{cell_tag}>{html.escape(cell)}</{cell_tag}>")
-    return f"<tr>{''.join(cells)}</tr>"

@@ -1,0 +1,149 @@
+"""What is shown in rows, as HTML and as text, and tables of words and numbers."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from course_utils.core.say.wording import Number, in_words, number_text
+
+
+class InRows:
+    """A base class for what is shown as a table, as HTML and as text.
+
+    Below the table there may be a line of sentences.
+    """
+
+    has_head = True  # the first row has the heads of the columns
+
+    def __repr__(self) -> str:
+        table = _text_table(self._rows())
+        below = self._below()
+        return f"{table}\n{below}" if below else table
+
+    def _repr_html_(self) -> str:
+        below = self._below()
+        table = _html_table(self._rows(), has_head=self.has_head)
+        picture = self._picture()
+        if picture:
+            table = f"<details><summary>The numbers</summary>\n{table}\n</details>"
+            return f"{picture}\n<p>{html.escape(below)}</p>\n{table}"
+        return f"{table}\n<p>{html.escape(below)}</p>" if below else table
+
+    def _picture(self) -> str:
+        """What is shown above the folded table, as HTML; empty if the table is not folded."""
+        return ""
+
+    def _rows(self) -> list[list[str]]:
+        """The rows of the table; the first one is the head if `has_head` is true."""
+        raise NotImplementedError
+
+    def _below(self) -> str:
+        """The line below the table; empty if there is none."""
+        return ""
+
+
+@dataclass(frozen=True, repr=False)
+class Table(InRows):
+    """Rows of words; the first one has the heads of the columns, if there are any."""
+
+    rows: list[list[str]]
+    has_head: bool = field(default=True, kw_only=True)
+
+    def _rows(self) -> list[list[str]]:
+        return self.rows
+
+
+def side_by_side(
+    columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None
+) -> Table:
+    """A table with a row for each item of the first column.
+
+    A number that is not whole is shown with `digits`.
+
+    >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
+             one     two
+    bytes  8,192  16,384
+    fits     yes      no
+    """
+    first, *_ = columns.values()
+    rows = [["", *columns]]
+    for item in first:
+        row = [item]
+        for column in columns.values():
+            row.append(_cell(column[item], digits))
+        rows.append(row)
+    return Table(rows)
+
+
+def _cell(value: Number | str, digits: int | None) -> str:
+    """The text of a cell: words as they are, a number as `number_text` writes it."""
+    return value if isinstance(value, str) else number_text(value, digits)
+
+
+def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) -> Table:
+    """A table with a row for each name, its numbers written as a person would say them.
+
+    `unit` is the unit of all numbers. If the values are mappings themselves, their keys are the
+    heads of the columns. With `exact`, numbers are written in full instead, or with six digits.
+    True is written as yes, False as no.
+
+    >>> table({"embedding": 544_997_376, "a layer": 59_648}, "bytes")
+    embedding   545 MB
+    a layer    59.6 kB
+    >>> table({"half": {"shape": (4, 3), "is a view": True}})
+           shape  is a view
+    half  (4, 3)        yes
+    """
+    columns = _names_of_columns(values)
+    rows = [["", *columns]] if columns else []
+    for name, value in values.items():
+        row_values = [value[column] for column in columns] if columns else [value]
+        rows.append([str(name), *(_written(cell, unit, exact=exact) for cell in row_values)])
+    return Table(rows, has_head=bool(columns))
+
+
+def _names_of_columns(values: Mapping[str, object]) -> list[str]:
+    """The keys of the first value if it is a mapping; none if it is a number or a word."""
+    first = next(iter(values.values()), None)
+    return list(first) if isinstance(first, Mapping) else []
+
+
+def _written(value: object, unit: str, *, exact: bool) -> str:
+    """The text of a value of `table`."""
+    if isinstance(value, bool):  # before numbers, since Python counts True as 1
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value).removeprefix("torch.")
+    if exact:
+        return f"{number_text(value)} {unit}".strip()
+    return in_words(value, unit)
+
+
+def _text_table(rows: list[list[str]]) -> str:
+    """The rows as text: the first column to the left, the others to the right."""
+    columns = zip(*rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _html_table(rows: list[list[str]], *, has_head: bool) -> str:
+    """The rows as HTML; with `has_head`, the first one is the head."""
+    lines = []
+    for index, row in enumerate(rows):
+        is_head = has_head and index == 0
+        lines.append(_html_row(row, "th" if is_head else "td"))
+    return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _html_row(row: list[str], tag: str) -> str:
+    """A row as HTML, whose cells have the tag "th" or "td"."""
+    cells = []
+    for cell in row:
+        cell_tag = tag if cell else "td"  # an empty cell is no heading
+        cells.append(f"<{cell_tag}>{html.escape(cell)}</{cell_tag}>")
+    return f"<tr>{''.join(cells)}</tr>"
