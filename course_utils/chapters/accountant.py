@@ -41,9 +41,14 @@ def __getattr__(name: str) -> object:
 
 
 def offered(name: str) -> object:
-    """Return the term `name` for a notebook: the reader's if it is right, else the course's."""
+    """Return the term `name` for a notebook: the reader's if it is right, else the course's.
+
+    Names that are no terms, such as the table BYTES, are the course's, too. If the reader's file
+    cannot be read, or its version of the term is wrong, a message below the cell says so.
+    """
     workspace = record.workspace()
     ours = getattr(course, name)
+    # A link that leads nowhere exists by `lexists`, so that it is reported as unreadable below.
     if workspace is None or not os.path.lexists(workspace / files.NAME):
         return ours
     try:
@@ -102,9 +107,9 @@ def _wrong(workspace: Path, text: str) -> dict[str, str]:
 
 
 def judge(workspace: Path) -> None:
-    """Judge the terms of the reader's file in that folder, and remember what was found.
+    """Judge the terms of the reader's file in the folder `workspace`, and remember the verdicts.
 
-    ValueError, with the reason, if the file cannot be read or stops.
+    Raise a ValueError, with the reason, if the file cannot be read or fails when it runs.
     """
     _wrong(workspace, files.program_text(workspace / files.NAME))
 
@@ -126,10 +131,12 @@ def _show_once(words: str) -> None:
     _show(words, cell_number)
 
 
-# An import asks for each name twice. A second call with the same words and cell shows nothing,
-# because its result is in the cache.
+# One cell may import several names from a file that cannot be read, and each name leads to a call
+# with the same words. Only the first is carried out; for the others the cache has the result, None.
+# It needs few places, because such calls follow each other at once.
 @lru_cache(9)
 def _show(words: str, _cell_number: int) -> None:
+    """Show the words below the cell. `_cell_number` makes calls from two cells different."""
     from course_utils.engine.judging.verdict import Verdict, display
 
     display(Verdict("not used", f"{words} What follows uses ours."))

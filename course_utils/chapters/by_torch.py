@@ -20,7 +20,7 @@ ONE_KERNEL = {"fused": True, "fused_norm": True}
 
 @lru_cache(maxsize=64)
 def model(m: Model) -> models.Transformer:
-    """Build the model once. Every caller gets the same object, so no caller may change it."""
+    """Return the model without numbers. It is built once, so no caller may change it."""
     with torch.device("meta"):
         return models.Transformer(m)
 
@@ -31,14 +31,14 @@ def layer(m: Model) -> models.Block:
 
 
 def matrix(m: Model, name: str) -> torch.Tensor:
-    """Return a layer's matrix by its name, as `matrices` lists it."""
+    """Return the layer's matrix of that name, which is one of the keys that `matrices` returns."""
     ending = f".{name}.weight"
     parameters = layer(m).named_parameters()
     return next(parameter for path, parameter in parameters if path.endswith(ending))
 
 
 def matrices(m: Model) -> dict[str, tuple[int, int]]:
-    """The shape (inputs, outputs) of each matrix of a layer, by the matrix's name."""
+    """Return the shape (inputs, outputs) of each matrix of a layer, by the matrix's name."""
     shapes = {}
     for path, parameter in layer(m).named_parameters():
         if "weight" in path and parameter.ndim == 2:
@@ -82,9 +82,10 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
 
 @cache
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
-    """The bytes that autograd keeps for one layer.
+    """Return the bytes that autograd keeps for the backward pass of one layer.
 
-    They are those of a model with two layers, less those of a model with one.
+    They are a two-layer model's bytes minus a one-layer model's, so that the embedding and the
+    output, which both models have, cancel.
     """
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
@@ -100,7 +101,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
 
 @cache
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> int:
-    """The most bytes that a training step holds beside the parameters and their gradients.
+    """Return the most bytes that a training step holds beside parameters and gradients.
 
     The gradients are there from the start, because the step adds to those of an earlier batch. The
     loss is computed in fp32.
@@ -115,23 +116,26 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
 
 
 def _mean_loss(logits: torch.Tensor) -> torch.Tensor:
-    """The mean cross-entropy if token 0 is the right one everywhere."""
+    """Return the mean cross-entropy if token 0 is the right one everywhere.
+
+    Which token is right changes no tensor's size, and so no byte that is counted.
+    """
     log_shares = logits.float().log_softmax(-1)
     return -log_shares[..., 0].mean()
 
 
 def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
-    """Return a model's parameters, and a training step's FLOPs and most bytes.
+    """Return three totals: a model's parameters, and a training step's FLOPs and most bytes.
 
-    The step recomputes all layers. To save time, models with two and with three layers are counted:
-    each further layer adds what the third one adds.
+    The step recomputes all layers. To save time, only models with two and with three layers are
+    counted: each further layer adds what the third one adds.
     """
     of_two_layers = _counted(replace(m, layers=2), batch, sequence, dtype)
     of_three_layers = _counted(replace(m, layers=3), batch, sequence, dtype)
     totals = []
     for two, three in zip(of_two_layers, of_three_layers, strict=True):
-        of_one_layer = three - two
-        totals.append(two + (m.layers - 2) * of_one_layer)
+        added_by_a_layer = three - two
+        totals.append(two + (m.layers - 2) * added_by_a_layer)
     return tuple(totals)
 
 

@@ -25,9 +25,10 @@ __all__ = [f"{name}_lab" for name in NAMES]
 def lab_named(name: str) -> object:
     """Make a lab, which needs no Jupyter: for "roof" a RoofLab from the folder `roof_lab`.
 
-    ValueError, with the labs there are, if there is none of that name.
+    If no lab has that name, raise a ValueError that lists the names of all labs.
     """
     if name not in NAMES:
+        # A reader can pass anything as the name, so its text is cut after 40 characters.
         raise ValueError(f"There is no lab {name!s:.40}. There are: {', '.join(NAMES)}.")
     folder = import_module(f"course_utils.chapters.{CHAPTER_OF[name]}.{name}_lab")
     lab_class = getattr(folder, f"{name.capitalize()}Lab")

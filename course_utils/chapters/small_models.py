@@ -1,9 +1,13 @@
-"""Three small models on which the accountant's terms are tried, and cases with them in words."""
+"""The models with which a reader's terms of the accountant are checked, and cases in words.
+
+The three small ones differ in all that a term could overlook: biases, shared keys and values, a
+gate, tied tables, and heads that together are not as wide as the model.
+"""
 
 from course_utils.core.accountant import Model
 from course_utils.core.predict import known
 
-ALL = ("query", "key", "value", "out", "up", "down")  # matrices of a layer without a gate
+MATRICES_WITHOUT_GATE = ("query", "key", "value", "out", "up", "down")
 GPT = Model(
     layers=2,
     width=256,
@@ -14,8 +18,8 @@ GPT = Model(
     vocabulary=2100,
     context=96,
     gated=False,
-    biases=ALL,
-    norm_vectors=2,
+    biases=MATRICES_WITHOUT_GATE,
+    norm_vectors=2,  # LayerNorm's weight and bias; RMSNorm, in the other two, has only a weight
     learned_positions=True,
     tied=True,
 )
@@ -48,7 +52,10 @@ EACH = [(GPT,), (LLAMA,), (QWEN,)]  # an exercise's cases, with one argument eac
 
 
 def case_in_words(m: Model, batch: int = 0, sequence: int = 0, *options: str | int) -> str:
-    """A case in words: the model, the tokens, the dtype, and how many layers are recomputed.
+    """Return the beginning of a verdict's sentence on a case. The arguments are the case's.
+
+    Without a batch, the case is a model alone. The options are the dtype and the number of layers
+    that are recomputed; a case may have only one of them, or none.
 
     >>> case_in_words(LLAMA, 1, 96, "bf16", 2)
     'For a small Llama (3 layers, width 96) and 1 × 96 tokens in bf16, 2 of 3 layers recomputed'
@@ -57,13 +64,18 @@ def case_in_words(m: Model, batch: int = 0, sequence: int = 0, *options: str | i
     if batch:
         words += f" and {batch} × {sequence} tokens"
     for option in options:
-        is_dtype = isinstance(option, str)
-        words += f" in {option}" if is_dtype else f", {option} of {m.layers} layers recomputed"
+        if isinstance(option, str):  # a dtype
+            words += f" in {option}"
+        else:
+            words += f", {option} of {m.layers} layers recomputed"
     return words
 
 
 def model_in_words(m: Model) -> str:
-    """The published model's name, or the kind and the size of a small one."""
+    """Return the published model's name; of a small model, its kind and size.
+
+    The kind is read from the fields, because cases also use small models with a changed field.
+    """
     if m == QWEN_HALF_BILLION:
         return "Qwen2.5 0.5B"
     if m.learned_positions:

@@ -18,7 +18,7 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
-    """Yield a tensor of different numbers, the number of a head, and how many heads there are."""
+    """Yield a tensor of different numbers, the index of a head, and how many heads there are."""
     for shape, head, heads in (
         ((2, 4, 6), 1, 2),
         ((4, 6), 0, 3),
@@ -37,6 +37,7 @@ def _not_sliced(way: str) -> str:
     )
 
 
+# For each forbidden call, the verdict on a function that makes it and is otherwise right.
 NOT_SLICED = {
     "rearrange": _not_sliced("a pattern"),
     "view": _not_sliced("a view"),
@@ -89,8 +90,8 @@ PATTERN_HINTS = (
 def _read_patterns(answer: object) -> object:
     """Return our six patterns if the reader's are right, whatever their dimensions are called.
 
-    If all six are still `...`, raise a NotAttemptedError; if one is wrong, or some are still `...`,
-    a NotYetError with the names.
+    If all six are still `...`, raise a NotAttemptedError. If one is wrong, raise a NotYetError that
+    says why; if the others are still `...`, a NotYetError that names them.
     """
     wanted = f"A dict of patterns is wanted, with the names {listed(list(SIX_PATTERNS))}"
     if not isinstance(answer, dict):
@@ -101,11 +102,10 @@ def _read_patterns(answer: object) -> object:
     if len(still_open) == len(SIX_PATTERNS):
         raise NotAttemptedError
     for name, ours in SIX_PATTERNS.items():
-        if name in still_open:
-            continue
-        objection = _objection_to(answer[name], einsums.parsed(ours))
-        if objection:
-            raise NotYetError(f"{name}: {objection}")
+        if name not in still_open:
+            objection = _objection_to(answer[name], einsums.parsed(ours))
+            if objection:
+                raise NotYetError(f"{name}: {objection}")
     if still_open:
         raise NotYetError(f"What you wrote is right. Still open: {listed(still_open)}.")
     return SIX_PATTERNS
@@ -119,7 +119,7 @@ def _read_patterns(answer: object) -> object:
 def patterns() -> Answers:
     """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
     yield (
-        dict(SIX_PATTERNS),
+        dict(SIX_PATTERNS),  # a copy, because a reader who gets our answer may change it
         "All six say the product that is meant, whatever its dimensions are called.",
     )
 
@@ -131,48 +131,51 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
     if "→" in pattern:
         return "an arrow is written ->."
     try:
-        came = einsums.parsed(pattern)
+        readers = einsums.parsed(pattern)
     except ValueError as error:
+        # The error of a name that occurs twice in one operand has the word "twice".
         advice = " Two dimensions need two names." if "twice" in str(error) else ""
         return f"{error}{advice}"
     ranks = [len(names) for names in expected.operands]
-    if [len(names) for names in came.operands] != ranks:
+    if [len(names) for names in readers.operands] != ranks:
         wanted = ", then ".join(str(rank) for rank in ranks)
         return f"in front of the arrow, {shown(pattern)} should name so many dimensions: {wanted}."
-    difference = next(_differences(came, expected), "")
+    difference = next(_differences(readers, expected), "")  # the first one, or "" if there is none
     if not difference:
         return ""
     return f"{shown(pattern)} is {difference}"
 
 
-def _differences(came: Einsum, expected: Einsum) -> Iterator[str]:
+def _differences(readers: Einsum, expected: Einsum) -> Iterator[str]:
     """Yield, for each difference, the end of a sentence that begins "The reader's pattern is".
 
-    Both patterns have operands of the same ranks.
+    The operands of both patterns have the same ranks. Differences in the operands come first; each
+    later one is right only if there is none before it.
     """
     dimensions = itertools.chain(*expected.operands)
-    names = itertools.chain(*came.operands)
+    names = itertools.chain(*readers.operands)
     pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
     yield from _misnamed(pairs)
 
     name_of = dict(pairs)
     for dimension, name in name_of.items():
-        if dimension in expected.output and name not in came.output:
+        if dimension in expected.output and name not in readers.output:
             yield f"another product. A dimension that the result lacks is summed: keep {name}."
-        if dimension not in expected.output and name in came.output:
+        if dimension not in expected.output and name in readers.output:
             yield (
                 f"another product. A name that is kept is not summed: leave {name} out of the "
                 "result."
             )
     order = [name_of[dimension] for dimension in expected.output]
-    if list(came.output) != order:
+    if list(readers.output) != order:
         yield f"that product in another order. The result's order is {' '.join(order)}."
 
 
 def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield the end of such a sentence where two dimensions have one name, or a dimension has two.
+    """Yield ends of sentences, as `_differences` does, on names in the reader's operands.
 
-    A pair is a dimension, as our pattern calls it, and the reader's name in the same place.
+    Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
+    pattern calls it, and the reader's name in the same place.
     """
     for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
         if dimension != other and name == its_name:

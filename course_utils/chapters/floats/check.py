@@ -58,7 +58,11 @@ def _patterns() -> Iterator[tuple[int, int, int]]:
 
 
 def _pattern_in_words(bits: int, exponent_bits: int, fraction_bits: int) -> str:
-    """The pattern as its three fields: "0 01111 0000000000 (sign, exponent, fraction)"."""
+    """Return the beginning of a verdict's sentence, with the pattern as its three fields.
+
+    >>> _pattern_in_words(0x3C00, 5, 10)
+    'For the bits 0 01111 0000000000 (sign, exponent, fraction)'
+    """
     width = 1 + exponent_bits + fraction_bits
     digits = f"{bits:0{width}b}"
     exponent = digits[1 : 1 + exponent_bits]
@@ -92,7 +96,8 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
 
     without_one = sign * fraction / 2**fraction_bits * power
     yield without_one, "The leading 1 is not stored: add it to the fraction."
-    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
+    bias_too_large_by_1 = right / 2
+    yield bias_too_large_by_1, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
     undivided = sign * (1 + fraction) * power
     yield (
@@ -198,6 +203,7 @@ def _read_scale(scale: object, x: torch.Tensor) -> object:
     return scale
 
 
+# Numbers other than 448 to which a reader's scale may lead the largest magnitude, with the advice.
 OTHER_LIMITS = {
     240: "That is where other E4M3s end, the IEEE's and fnuz. This one goes to 448.",
     464: "At 464 the largest is rounded down to 448. It is 3 % off then, for only 3 % more room "
@@ -211,7 +217,7 @@ OTHER_LIMITS = {
 def scale_for_e4m3(x: torch.Tensor) -> Answers:
     """The check of a reader's scale for E4M3: the largest magnitude has to land on its 448."""
     largest = x.abs().max().item()
-    right = 448 / largest if largest else 1.0
+    right = 448 / largest if largest else 1.0  # in place of 1.0, `_read_scale` accepts others
     yield (
         right,
         "The largest magnitude lands on 448, so nothing overflows and no exponent is wasted.",

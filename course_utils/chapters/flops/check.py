@@ -287,16 +287,17 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     """The check of a reader's forward_flops(…): a forward pass, with all S × S scores counted."""
     right = by_torch.step(m, batch, sequence).flops["forward"]
     shape = shape_of(m)
-    parts = shape.forward_flops(batch, sequence)
-    output = parts["output"]
-    attention = parts["attention"]
+    by_part = shape.forward_flops(batch, sequence)
+    output = by_part["output"]
+    attention = by_part["attention"]
+    other_layers_matrices = (m.layers - 1) * by_part["matrices"] // m.layers
     yield right, "As torch counts three models, to the last FLOP."
     yield right // 2, "A multiplication comes with an addition: 2 FLOPs."
     yield right // batch, "That is for one sequence of the batch."
     yield 3 * right, "That is a training step. The forward pass alone is wanted."
     all_layers = "There are m.layers layers."
     yield (right - output) // m.layers + output, all_layers
-    yield right - (m.layers - 1) * parts["matrices"] // m.layers, all_layers
+    yield right - other_layers_matrices, all_layers
     of_all_parameters = 2 * batch * sequence * shape.parameters
     only_matrices = (
         "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"

@@ -36,7 +36,8 @@ LEAST_RUNS = 4  # a workload runs to warm up, for two samples, and once to see i
 def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
     """Measure workloads and a grid of products on this machine; return the recording's path.
 
-    It is written to the folder of all recordings, if no other is given.
+    Without a folder, the recording is written to the folder of all recordings. After `at_most_s`
+    seconds, by default ALL_S, no measurement begins.
     """
     begun = time.monotonic()
     if at_most_s is None:
@@ -86,6 +87,7 @@ def _scale(device: str) -> Scale:
 
 
 def _digits(number: Number, digits: int) -> float:
+    """Return the number, rounded to so many significant digits."""
     return float(f"{number:.{digits}g}")
 
 
@@ -132,6 +134,7 @@ def _refuse_too_long(workload: Workload, machine: Machine, left_s: Number) -> No
 
     If no time is left at all, `timed` raises the ValueError.
     """
+    # Where no rate is known, nothing is refused: by an infinite rate the workload takes no time.
     rate = machine.achieved_flop_per_sec.get(workload.dtype, math.inf)
     predicted_s = workload.flops / rate
     if 0 < left_s < LEAST_RUNS * predicted_s:
@@ -166,6 +169,10 @@ def timed(job: Job, device: str, *, at_most_s: Number) -> Workload:
 
 
 def _timed(job: Job, device: str, at_most_s: Number) -> Workload:
+    """Make the job's tensors, and return its workload with its time and perhaps its peak memory.
+
+    The peak is measured if the workload has a predicted one; otherwise it is 0.
+    """
     call = job.make()
     timing = measure.time_call(call, device=device, at_most_s=at_most_s)
     peak_bytes = 0
@@ -188,13 +195,13 @@ def _products(
     spreads = []
     grid = sorted(itertools.product(_scale(device).sides, repeat=3), key=math.prod)
     wanted = list(itertools.product(grid, _judged_dtypes(machine)))
-    for number, (size, dtype) in enumerate(wanted):
+    for number, (size, dtype) in enumerate(wanted):  # a size is (B, D, K)
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         least_s = 3 * predicted_s  # warm-up, and two samples
         left_s = deadline - time.monotonic()
         if predicted_s > LONGEST_PRODUCT_S or least_s > left_s:
             continue
-        share_s = left_s / (len(wanted) - number)
+        share_s = left_s / (len(wanted) - number)  # an equal share for each that is left
         timing = _time_product(size, dtype, device, max(least_s, share_s))
         if timing:
             seconds_by_size.setdefault(dtype, {})[size] = _rounded(timing)["seconds"]

@@ -1,10 +1,13 @@
-"""What the accountant's terms of notebook 4 are sums of, so that a check can answer in parts."""
+"""The parts whose sums are the accountant's terms of notebook 4.
+
+If a reader's sum is wrong, the check can name the parts that are missing or wrong.
+"""
 
 from course_utils.core.accountant import Model, matrices
 
 
 def of_parameters(m: Model) -> dict[str, int]:
-    """The parameters of a whole model by part; a part that the model lacks has 0."""
+    """Return the parameters of a whole model by part; a part that the model lacks has 0."""
     shapes = matrices(m)
     norm = m.norm_vectors * m.width
     table = m.vocabulary * m.width
@@ -21,10 +24,10 @@ def of_parameters(m: Model) -> dict[str, int]:
 
 
 def of_forward_flops(m: Model, batch: int, sequence: int) -> dict[str, int]:
-    """The FLOPs of a forward pass by part, with all S × S scores counted."""
+    """Return the FLOPs of a forward pass by part, with all S × S scores counted."""
     tokens = batch * sequence
     weights = sum(inputs * outputs for inputs, outputs in matrices(m).values())
-    pairs = tokens * sequence
+    pairs = tokens * sequence  # of a query and a key: batch × S × S
     return {
         "matrices": 2 * tokens * m.layers * weights,
         "queries × keys": 2 * pairs * m.layers * m.heads * m.head_width,

@@ -103,8 +103,12 @@ def _job(
     needs_bytes: int,
     **counts: int,
 ) -> Job:
-    """Return the job of a workload that has these counts of bytes, FLOPs or tokens."""
-    workload = Workload(name, sizes, dtype, math.nan, math.nan, **counts)
+    """Return the job of a workload that has these counts of bytes, FLOPs or tokens.
+
+    `needs_bytes` is generous: besides the tensors, it leaves room for what torch allocates itself.
+    """
+    not_timed_yet = {"seconds": math.nan, "spread": math.nan}
+    workload = Workload(name, sizes, dtype, **not_timed_yet, **counts)
     return Job(workload, make, needs_bytes)
 
 

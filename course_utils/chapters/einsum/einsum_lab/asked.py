@@ -11,10 +11,11 @@ from course_utils.engine.labs.control_parts import size_of
 from course_utils.engine.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, sizes, typed
 
 MOST_OPERANDS = 5
-Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`
+Found = Mapping[tuple, Number]  # the measured seconds of each order, by `Asked.key(order)`
 
 
 def _preset(pattern: str, **sizes_by_name: int) -> dict[str, object]:
+    """Return a preset that sets the lab's pattern and the size of each of its names."""
     return {"pattern": pattern, "sizes": sizes_by_name}
 
 
@@ -51,7 +52,7 @@ class Asked:
     sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names_in_pattern)
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the pattern cannot be read, or has more than a panel can show."""
+        """Raise a ValueError if the pattern is illegal, or has too many operands or names."""
         operands = len(self.einsum.operands)
         if operands > MOST_OPERANDS:
             raise ValueError(
@@ -95,5 +96,5 @@ class Asked:
         return self.orders[0].flops
 
     def key(self, order: Order) -> tuple:
-        """The key under which `Found` has the seconds of this order."""
+        """Return the key under which `Found` has the seconds of this order."""
         return (self.einsum, tuple(self.size.items()), self.dtype, order.tree)

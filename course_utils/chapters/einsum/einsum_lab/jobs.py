@@ -15,7 +15,8 @@ from course_utils.subjects.child_processes import process, products
 MOST_BYTES = 2**30  # the most memory that a timed product may need
 MOST_FLOPS = 2**35  # the most FLOPs that one call may take
 MOST_FLOPS_OF_A_GPU = 2**43
-# A product that has at most so many FLOPs and numbers is timed in this process.
+# A product with at most these FLOPs and numbers takes milliseconds, so it is timed in this process.
+# A longer one gets a process of its own, which can be ended when the reader presses Stop.
 QUICK_FLOPS = 2**24
 QUICK_NUMBERS = 2**18
 LONGEST_S = 30.0  # the longest that timing an order may take, with the start of its process
@@ -40,6 +41,7 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         if timing.doubt and not doubt:
             doubt = f" Take it as an upper bound: {timing.doubt}."
         change = Change(found=lambda known: {**known, **seconds})
+        # The picture shows this order's time at once. Only the last line below means the job's end.
         yield Progress(0.99, f"{order.text} is done.", change)
     if len(orders) > 1:
         cheapest, dearest = orders
@@ -72,11 +74,11 @@ def _count_of_numbers(asked: Asked, order: Order) -> int:
 
 
 def _reason_against(asked: Asked, order: Order) -> str:
-    """Say why this order needs too much to be timed; empty if it can be timed."""
+    """Return why this order needs too much to be timed; "" if it can be timed."""
     device = machines.device()
     # A product may first copy its operands into another layout, and so hold each number twice.
     held = 2 * _count_of_numbers(asked, order) * measure.DTYPES[asked.dtype].itemsize
-    most = min(MOST_BYTES, measure.free_bytes(device) // 2)
+    most = min(MOST_BYTES, measure.free_bytes(device) // 2)  # half is left for other programs
     if held > most:
         return f"it may need {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
     limit = MOST_FLOPS if device == "cpu" else MOST_FLOPS_OF_A_GPU

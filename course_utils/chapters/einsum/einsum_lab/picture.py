@@ -23,12 +23,14 @@ ROW = 18
 CHIP = 26  # high
 TOP = 60
 COSTS = 610  # where the column of costs begins
+# The loops are made smaller if they need more than this.
 LOOPS_WIDTH = 580
 LOOPS_HEIGHT = 144
 BARS = 160  # where the bars of the orders begin
 LONGEST = 300  # the length of the dearest order's bar
 MOST_BARS = 5
 ROLES = ("batch", "kept", "summed")
+ROLES_X = 806  # where the chips that explain the roles' colours begin
 WHY = (  # why a step of the loops takes 0, 1 or 2 FLOPs
     " by convention, as nothing is multiplied",
     ", 1 for each step: nothing is summed",
@@ -40,10 +42,10 @@ def view(asked: Asked, found: Found) -> View:
     """Draw the pattern, its loops beside their cost, and below them the orders, if several."""
     loops, loops_height = _loops(asked)
     costs = list(_costs(asked, found))
-    key, _ = _chips([(role, role) for role in ROLES], WIDTH - 194, TOP - 18)
+    roles, _ = _chips([(role, role) for role in ROLES], ROLES_X, TOP - 18)
     drawn = [
         _pattern(asked),
-        key,
+        roles,
         text(0, TOP, "as loops", class_="strong"),
         text(COSTS, TOP, "costs", class_="strong"),
         loops,
@@ -61,7 +63,10 @@ def view(asked: Asked, found: Found) -> View:
 
 
 def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str, Number]:
-    """Draw each (role, words) as a box; return the drawing, and the x where the next box begins."""
+    """Draw each (role, words) as a box in the role's colour.
+
+    The first box begins at (x, y). Return the drawing, and the x at which another box would begin.
+    """
     parts = []
     for role, words in chips:
         width = width_of(words) + 14
@@ -73,7 +78,7 @@ def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str,
 
 
 def _pattern(asked: Asked) -> str:
-    """Draw the operands and the result as rows of chips."""
+    """Draw the operands and the result as rows of chips, scaled to the picture's width."""
     einsum = asked.einsum
     labelled = [(operand_name(number), names) for number, names in enumerate(einsum.operands)]
     labelled.append(("→ result", einsum.output))
@@ -107,7 +112,7 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
-    """Yield a line of words on each cost, with the words' CSS class."""
+    """Yield lines on the costs, each as its words and their CSS class."""
     steps = count_text(asked.einsum.steps(asked.size), "step")
     yield f"{steps} of the loops", ""
     yield _flops_in_words(asked), "formula"
@@ -117,19 +122,20 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     yield f"{number_text(intensity)} FLOPs per byte", ""
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
+        # A sum or a transpose takes 0 FLOPs, so a rate would say nothing.
         rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
         yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
 
 
 def _flops_in_words(asked: Asked) -> str:
-    """Write the FLOPs as a product of sizes; if there are several orders, as a number alone."""
+    """Return the FLOPs as a product of sizes; if there are several orders, as a number alone."""
     flops = count_text(asked.flops, "FLOP")
     if len(asked.orders) > 1:
         return f"{flops} in the cheapest order"
     per_step = _flops_per_step(asked)
     factors = [str(per_step)]
-    # A name that is summed first is no factor. Where nothing is multiplied, the first factor is 0,
-    # and all names are written.
+    # A name that is summed before the product is no factor. With one operand nothing is multiplied,
+    # so the first factor is 0, and the sizes of all names follow it.
     for name, size in asked.size.items():
         is_multiplied = per_step == 0 or name not in asked.einsum.summed_first
         if is_multiplied:
@@ -152,7 +158,7 @@ def _flops_per_step(asked: Asked) -> int:
 
 def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
     """Draw a bar for each of the cheapest orders that there is space for, and for the dearest."""
-    dearest = asked.orders[-1]
+    dearest = asked.orders[-1]  # they are sorted by their FLOPs
     shown = asked.orders[: MOST_BARS - 1]
     if dearest not in shown:
         shown = [*shown, dearest]
@@ -163,7 +169,7 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
         words_class = "strong" if is_cheapest else ""
         bar_class = "predicted" if is_cheapest else "limit"
         baseline = y + 4 + ROW * row
-        length = max(2, LONGEST * order.flops / dearest.flops)
+        length = max(2, LONGEST * order.flops / dearest.flops)  # a shorter bar could not be seen
         yield text(0, baseline, order.text, class_=f"code {words_class}")
         yield rect(BARS, baseline - 12, length, ROW - 5, class_=bar_class)
         words = _order_in_words(asked, order, found)
@@ -171,7 +177,7 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
 
 
 def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
-    """Say how many FLOPs the order takes, how many times the cheapest's, and its measured time."""
+    """Return the order's FLOPs in words, how many times the cheapest's, and its measured time."""
     words = [count_text(order.flops, "FLOP")]
     if order.flops == asked.flops:
         words.append("cheapest")
@@ -187,6 +193,7 @@ def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
 
 
 def _meaning(asked: Asked) -> str:
+    """Return sentences on the role of each name, on the FLOPs, and on why there are so many."""
     einsum = asked.einsum
     sentences = []
     for role in ROLES:
@@ -198,7 +205,7 @@ def _meaning(asked: Asked) -> str:
 
 
 def _why(asked: Asked) -> str:
-    """Say why the product takes so many FLOPs: the end of a sentence that begins with them."""
+    """Return the end of a sentence that begins with the FLOPs: why there are so many."""
     per_step = _flops_per_step(asked)
     summed_first = _summed_first_in_words(asked) if per_step else ""
     if len(asked.orders) > 1:
@@ -210,7 +217,7 @@ def _why(asked: Asked) -> str:
 
 
 def _compared(asked: Asked) -> str:
-    """Say how much dearer the dearest order is than the cheapest."""
+    """Return in words how many times the cheapest order's FLOPs the dearest order takes."""
     cheapest = asked.orders[0]
     dearest = asked.orders[-1]
     if dearest.flops == cheapest.flops:
@@ -219,7 +226,7 @@ def _compared(asked: Asked) -> str:
 
 
 def _summed_first_in_words(asked: Asked) -> str:
-    """Say which names are summed before anything is multiplied; empty if no name is."""
+    """Return a clause on the names that are summed before anything is multiplied; "" without."""
     names = asked.einsum.summed_first
     if not names:
         return ""

@@ -10,6 +10,7 @@ from course_utils.engine.labs.fields import choice, drawn, reveal
 
 COLUMNS = 12
 HEADS = (2, 3, 4)
+# The order of the two names into which einops splits the width; the last name is the inner loop.
 RIGHT = "(head place)"
 WRONG = "(place head)"
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -37,7 +38,10 @@ class Split:
 
     @cached_property
     def arrives(self) -> Sequence[int]:
-        """The head to which the pattern sends each column; its last name is the inner loop."""
+        """The head to which the pattern sends each column.
+
+        The pattern's last name is the inner loop, so it changes from each column to the next.
+        """
         heads = range(self.heads)
         places = range(self.places)
         if self.pattern == RIGHT:
@@ -46,7 +50,7 @@ class Split:
 
     @property
     def belongs(self) -> Sequence[int]:
-        """The head to which each column belongs: neighbouring columns make up a head."""
+        """The head to which each column belongs: a head has neighbouring columns."""
         return [column // self.places for column in range(COLUMNS)]
 
 

@@ -24,10 +24,12 @@ HEADS_AT = BOTTOM + 106
 
 
 def _x(column: Number) -> Number:
+    """Return where the middle of a column is; half a column less is the column's left edge."""
     return LEFT + COLUMN * (column + 0.5)
 
 
 def _y(head: Number) -> Number:
+    """Return the height of a head's line; head 0 is at the bottom."""
     return BOTTOM - STEP * head
 
 
@@ -65,7 +67,7 @@ def _grid(asked: Split) -> Iterator[str]:
 
 
 def _stairs(asked: Split) -> list[tuple[Number, Number]]:
-    """The points of a stepped line: over each column's width, at the head that it belongs to."""
+    """Return the points of a stepped line: over each column's width, at the head it belongs to."""
     points = []
     for column, head in enumerate(asked.belongs):
         y = _y(head)
@@ -79,12 +81,17 @@ def _columns_of_heads(asked: Split) -> Iterator[str]:
     by_head = sorted(range(COLUMNS), key=lambda column: asked.arrives[column])
     yield from _row("gets", by_head, asked, HEADS_AT)
     for head in range(asked.heads):
-        middle = _x((head + 0.5) * asked.places - 0.5)
+        first = head * asked.places
+        last = first + asked.places - 1
+        middle = _x((first + last) / 2)
         yield svg.text(middle, HEADS_AT - 8, f"head {head}", class_="middle small")
 
 
 def _row(name: str, columns: Sequence[int], asked: Split, y: Number) -> Iterator[str]:
-    """Draw a box for each column, in the shade of the head that it belongs to."""
+    """Draw a row of boxes, one for each column, in the shade of the head that it belongs to.
+
+    `name`, in front of the row, is what the row shows.
+    """
     yield svg.text(LEFT - 12, y + 18, name, class_="end faint")
     for place, column in enumerate(columns):
         middle = _x(place)
@@ -98,7 +105,7 @@ def _row(name: str, columns: Sequence[int], asked: Split, y: Number) -> Iterator
 def _shade(head: int, heads: int) -> str:
     """Return the CSS classes of a head's colour and of letters that can be read on it."""
     last = svg.SHADES - 1
-    shade = last * head // (heads - 1)
+    shade = last * head // (heads - 1)  # the heads' shades are spread over all that there are
     ink = "on-dark" if shade < svg.SHADES / 2 else "on-light"
     return f"shade-{shade} {ink}"
 

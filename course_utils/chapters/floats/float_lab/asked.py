@@ -95,7 +95,7 @@ class Cast:
         return stored
 
     def _bits(self, fmt: str) -> int:
-        """The pattern of bits in this format.
+        """Return the pattern of bits in this format.
 
         Many patterns are a NaN. One that was typed as a pattern of this format keeps its bits.
         """
@@ -172,13 +172,13 @@ def _with_sign_of_zero(number: Fraction, written: str) -> Exact:
 def flipped(key: str, cast: Cast) -> Mapping[str, object]:
     """Return the values of the controls after the bit with this key has been flipped.
 
-    The key is "format:place". The control `number` gets the format's new number: in decimal if that
-    is exact, otherwise as a bit pattern.
+    The key is "format:place", such as "fp16:9"; places count from the right. The control `number`
+    gets the format's new number: in decimal if that is exact, otherwise as a bit pattern.
     """
     fmt, place = key.split(":")
     bits = cast.stored[fmt].bits ^ 1 << int(place)
     value = floats.decode(bits, fmt)
     number = repr(value)
-    if typed_number(number) != value:
+    if typed_number(number) != value:  # the decimal is rounded, or it is NaN, which equals nothing
         number = f"{fmt} 0x{bits:x}"
     return {"number": number, "times_two_to_the": 0}

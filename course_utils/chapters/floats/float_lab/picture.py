@@ -20,8 +20,10 @@ LEFT = 60
 BIT_WIDTH = 19
 BIT_HEIGHT = 20
 GAP = 6  # between the exponent and the fraction
-FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP  # where every format's fraction begins
-EVENT_X = 755
+# Every format's fraction begins here. To its left there is room for a sign and 8 exponent bits; the
+# 12 such bits of fp64 are drawn half as wide.
+FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP
+EVENT_X = 755  # where the words on what storing changed begin
 
 
 def view(cast: Cast, found: object) -> View:
@@ -54,7 +56,7 @@ def _row(stored: Stored, y: Number) -> Iterator[str]:
 def _bits(stored: Stored, y: Number) -> Iterator[str]:
     """Draw the bits as boxes. In all rows the fraction begins at the same place."""
     f = floats.FORMATS[stored.fmt]
-    is_narrow = f.bits > 32
+    is_narrow = f.bits > 32  # so many bits do not fit in a row at the usual width
     width = BIT_WIDTH / 2 if is_narrow else BIT_WIDTH
     digit_class = "middle small" if is_narrow else "middle"
     for place in reversed(range(f.bits)):
@@ -84,7 +86,7 @@ def _field(place: int, f: floats.Format) -> str:
 
 
 def _worth(field: str, power: int) -> str:
-    """Say what the bit means if it is 1."""
+    """Return in words what the bit means if it is 1, such as "adds 2^-3"."""
     if field == "sign":
         return "one for minus"
     if power < 0:
@@ -133,9 +135,10 @@ def _listed_formats(names: Sequence[str]) -> str:
 
 
 def _event(stored: Stored) -> str:
-    """Say in a few words what storing changed."""
+    """Return a few words on what storing changed, such as "overflow: infinity" or "exact"."""
     kind = floats.kind(stored.bits, stored.fmt)
     if stored.fate == "too large":
+        # A saturating cast, and E2M1 always, stores the largest number. Others: infinity or NaN.
         became = f"held at {stored.value:g}" if kind == "normal" else kind
         return f"overflow: {became}"
     if stored.fate == "too small":
@@ -148,7 +151,7 @@ def _event(stored: Stored) -> str:
 
 
 def _error(stored: Stored) -> str:
-    """Say how far the stored number is from the typed one."""
+    """Return in words how far the stored number is from the typed one, or "exact"."""
     if stored.fate == "exact":
         return "exact"
     error = float(Fraction(stored.value) - Fraction(stored.x))

@@ -42,17 +42,18 @@ class Ones:
 
 @cache
 def sums(fmt: str) -> Sequence[int]:
-    """The sums of 1, 2, 4, … 2^MOST ones, each stored before the next 1 is added.
+    """Return the sums of 1, 2, 4, … 2^MOST ones; each is stored before the next 1 is added.
 
-    What becomes of the first 1 after a power of two becomes of all up to the next one, and so
-    one addition stands for all. For up to 2^(fraction bits + 1) the format has every whole number,
-    so each 1 counts. There the sum stays, so each further 1 meets the same tie.
+    Between two powers of two, either each added 1 counts, or each is rounded away. So a single
+    addition is computed, and its gain is taken for all. This holds because the format has every
+    whole number up to 2^(fraction bits + 1). There the sum no longer changes, and so every further
+    addition is the same and has the same result.
     """
     total = 1
     totals = [total]
     for power in range(MOST):
-        gain = floats.stored(total + 1, fmt) - total
-        total += int(gain) * 2**power
+        gain = floats.stored(total + 1, fmt) - total  # 1 or 0
+        total += int(gain) * 2**power  # from 2^power ones to twice as many
         totals.append(total)
     return totals
 

@@ -28,9 +28,9 @@ class WalkLab(Lab):
         return picture.view(asked, self.guesses(asked, found))
 
     def guesses(self, asked: Walked, found: object) -> Sequence[Guess]:
-        """The reader's mark where the first step out of a row lands, with the place where it does.
+        """Return the reader's mark of where the second row begins, with where it really does.
 
-        While the mark is not set, there are no guesses.
+        While the mark is not set, the list is empty.
         """
         (guessed_place,) = asked.landing
         if guessed_place is None:

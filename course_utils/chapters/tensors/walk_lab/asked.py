@@ -134,7 +134,7 @@ class Walked:
 
     @property
     def strides(self) -> Sizes:
-        """How far a step along each dimension goes."""
+        """How many places of the storage a step along each dimension goes."""
         strides = (self.stride_0, self.stride_1, self.stride_2)
         return strides[: len(self.sizes)]
 
@@ -188,7 +188,7 @@ class Walked:
         return dimensions
 
     def _steps(self, size: int, block: int) -> list[Step]:
-        """The steps along a dimension of this size. Each step passes `block` elements."""
+        """Return the steps along a dimension of this size. Each step passes `block` elements."""
         steps = []
         for end in range(block, len(self.places), block):
             if end % (size * block):  # else the dimension begins anew here

@@ -23,6 +23,7 @@ WALK_AT = 140
 STEPS_AT = 196
 STEPS_ROW = 32  # from one dimension's steps to the next
 LINE = 20
+ARC_PARTS = 12  # straight pieces, so short that they look like a curve
 ROW_GAP = 8  # between two rows of the tensor
 LIGHT = 32  # the first shade that dark letters are written on
 TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), TRACK_AT))
@@ -33,14 +34,16 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
     lines = list(_merging(asked))
     last_row = STEPS_AT + STEPS_ROW * (len(asked.dimensions) - 1)
     drawn = [*_strip(asked.visited), *_arcs(asked.visited), *_elements(asked, asked.visited)]
-    if not asked.shown or guesses:
+    if not asked.shown or guesses:  # after *Show*, a mark that was not set needs no track
         drawn.append(marks.drawn("landing", asked, [TRACK]))
     if asked.shown:
         for dimension, steps in enumerate(asked.dimensions):
-            drawn += _steps(asked, dimension, steps, last_row - STEPS_ROW * dimension)
+            y = last_row - STEPS_ROW * dimension  # the last dimension is at the top
+            drawn += _steps(asked, dimension, steps, y)
         for number, line in enumerate(lines):
             drawn.append(fitted(LEFT, last_row + 30 + LINE * number, line, WIDTH))
         if guesses and asked.lands_at < OWNED:
+            # Where the next row really begins, on the track of the reader's mark.
             x, y = TRACK.at(asked.lands_at / (OWNED - 1))
             drawn.append(dot(x, y, class_="predicted"))
     height = last_row + 20 + LINE * len(lines)
@@ -70,13 +73,13 @@ def _arcs(visited: Sequence[int]) -> Iterator[str]:
 
 
 def _arc(start: int, end: int, height: Number) -> list[tuple[Number, Number]]:
-    """Return half a sine wave from one place of the strip to another, as thirteen points."""
+    """Return the points of an arc, half a sine wave, from one place of the strip to another."""
     x = LEFT + CELL * (start + 0.5)
     to_x = LEFT + CELL * (end + 0.5)
     points = []
-    for part in range(13):
-        share = part / 12
-        up = height * math.sin(math.pi * part / 12)
+    for part in range(ARC_PARTS + 1):
+        share = part / ARC_PARTS
+        up = height * math.sin(math.pi * part / ARC_PARTS)
         points.append((x + share * (to_x - x), STRIP_AT - 4 - up))
     return points
 
@@ -100,9 +103,9 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
 
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
-    """Return where element number `first` begins, and how wide it and the next ones are.
+    """Return where element number `first` begins, and how wide a run of elements from there is.
 
-    They are as many as `elements` says.
+    `elements` is the length of the run.
     """
     row = asked.sizes[-1]
     rows = len(asked.places) // row
@@ -138,9 +141,9 @@ def _bracket(left: Number, right: Number, y: Number) -> str:
 
 
 def _merging(asked: Walked) -> Iterator[str]:
-    """Yield a sentence on each two neighbouring dimensions: whether they merge, as views may need.
+    """Yield a sentence on each two neighbouring dimensions: whether they can merge into one.
 
-    Without a view there is none.
+    A view with fewer dimensions has to merge some. Without a view, nothing is yielded.
     """
     if asked.new == AS_IT_IS:
         return
@@ -180,12 +183,13 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
 
 
 def _on_view(asked: Walked) -> str:
-    """Say whether the view is possible: why not, or with which strides."""
+    """Return in words whether the view is possible: with its strides, or with a reason against."""
     shape = asked.viewed_as
     uneven = [number for number, steps in enumerate(asked.dimensions) if not steps.even]
     if uneven:
-        dimension = uneven[-1]
+        dimension = uneven[-1]  # one is enough
         steps = asked.dimensions[dimension].steps
+        # The keys of this dict are the different lengths, in the order in which they occur.
         lengths = dict.fromkeys(_signed(step.length) for step in steps)
         return (
             f"Refused: {asked.new}. Along dimension {dimension} of {shape}, "
@@ -199,9 +203,10 @@ def _on_view(asked: Walked) -> str:
 
 
 def cell(words: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
-    """Draw a box (x, y, width, height) with words in it, in the colour of that class.
+    """Draw a box (x, y, width, height) with words in it.
 
-    If it is ringed, a frame shows that the walk is there.
+    `colour` is a CSS class, or several with spaces between them, as `shade` returns. A ringed box
+    has a frame, which shows that the walk is there.
     """
     x, y, width, height = box
     parts = [rect(x, y, width, height)]
