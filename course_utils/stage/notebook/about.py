@@ -42,13 +42,14 @@ class About:
         return " ".join(sentences)
 
     def _notebooks_before_numbers(self) -> str:
+        """Return the word that goes before numbers of notebooks, or "" before other words."""
         if not self.needs[0].isdecimal():
             return ""
         return "notebook " if len(self.needs) == 1 else "notebooks "
 
 
 def about(notebook: Notebook, name: str) -> About:
-    """What the notebook is about; `name` is its file's name.
+    """Return the notebook's title, question, minutes and needs; `name` is its file's name.
 
     Where the metadata has no entry of the course, since Colab may lose it, the title is taken from
     the heading or else from the file's name, and the chapter from the file's name.
@@ -77,7 +78,7 @@ def about(notebook: Notebook, name: str) -> About:
 
 
 def unknown(name: str) -> About:
-    """What the file's name says about a notebook that cannot be read.
+    """Return the little that is known of a notebook that cannot be read, from its file's name.
 
     >>> unknown("07_mixed_precision.ipynb").title
     'Mixed precision'
@@ -87,7 +88,10 @@ def unknown(name: str) -> About:
 
 
 def with_course_entry(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's notebook with the course's entry of `course`; the other metadata stays."""
+    """Return the reader's notebook with the course's entry of `course`.
+
+    The other metadata stays.
+    """
     entry = course_entry(course)
     if not entry:
         return own
@@ -95,7 +99,7 @@ def with_course_entry(own: Notebook, course: Notebook) -> Notebook:
 
 
 def course_entry(notebook: Notebook) -> Mapping[str, object]:
-    """The course's entry in the notebook's metadata: title, question, minutes; empty if none."""
+    """Return the course's entry in the notebook's metadata, or an empty one if there is none."""
     metadata = notebook.get("metadata")
     if not isinstance(metadata, dict):
         return {}
@@ -104,14 +108,17 @@ def course_entry(notebook: Notebook) -> Mapping[str, object]:
 
 
 def chapter_in(name: str) -> str:
-    """The chapter in a file's name, such as "floats" in "01_floats.ipynb"."""
+    """Return the chapter in a file's name, such as "floats" in "01_floats.ipynb"."""
     _, _, after_number = name.partition("_")
     chapter, _, _ = after_number.partition(".")
     return chapter
 
 
 def _title(cells: list[Cell]) -> str:
-    """The first title in a cell of text, which may be the second cell: Colab's copies add one."""
+    """Return the first title in a cell of text, or "" if there is none.
+
+    It need not be in the first cell, because copies for Colab have a cell before it.
+    """
     for cell in cells:
         if cell["cell_type"] == "markdown":
             title = title_in(source(cell))

@@ -72,7 +72,7 @@ class Figure:
 
 
 def statements(text: str) -> list[ast.stmt]:
-    """The cell's statements; none if it is not valid Python."""
+    """Return the cell's statements; none if it is not valid Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -85,7 +85,8 @@ def is_stub(node: ast.stmt) -> bool:
     The function may have a docstring, and nothing else.
     """
     if isinstance(node, ast.FunctionDef):
-        return _ends_open(node) and len(node.body) <= 2  # a first statement is the docstring
+        # Of two statements, the first is taken for a docstring, whatever it is.
+        return _ends_open(node) and len(node.body) <= 2
     return isinstance(node, ast.Assign) and _is_dots(node.value)
 
 
@@ -97,7 +98,7 @@ def _is_dots(value: ast.expr | None) -> bool:
 
 
 def asks_in(text: str) -> list[Ask]:
-    """The guesses that the cell asks for.
+    """Return the guesses that the cell asks for.
 
     >>> asks_in('my_gb = ask("one matrix", "GB")')
     [Ask(name='my_gb', questions=('one matrix',), unit='GB', among=())]
@@ -110,13 +111,14 @@ def asks_in(text: str) -> list[Ask]:
 
 
 def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
-    """The guess that the call asks for; none if an argument is not written out as it has to be."""
+    """Yield the guess that the call asks for; nothing if it is not written as it has to be."""
     if not isinstance(target, ast.Name):
         return
-    # A reader may have written anything: {[]: 1} is a TypeError.
+    # An argument that would have to be computed is a ValueError, and one like {[]: 1} a TypeError.
     with suppress(ValueError, TypeError):
         given = [ast.literal_eval(argument) for argument in call.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        # The first two arguments are usually given without their names.
         arguments = named | dict(zip(("names", "unit"), given, strict=False))
         names = arguments.get("names", ())
         questions = (names,) if isinstance(names, str) else tuple(names)
@@ -159,7 +161,7 @@ def _ends_open(node: ast.stmt) -> bool:
 
 
 def blanks_in(text: str) -> list[Blank]:
-    """The names that the reader has to fill in, each a Blank.
+    """Return the names that the reader has to fill in, each a Blank.
 
     >>> blanks_in("my_days = ...  # in days")
     [Blank(name='my_days', items=(), comment='in days')]
@@ -176,20 +178,21 @@ def blanks_in(text: str) -> list[Blank]:
 
 
 def _last_comment(text: str) -> str:
-    """The comment behind the code of the cell's last line; empty if there is none."""
+    """Return the comment behind the code of the cell's last line, or "" if there is none."""
     _, _, last_line = text.rstrip("\n").rpartition("\n")
-    _, found, comment = last_line.rpartition(COMMENT)
-    return comment if found else ""
+    _, separator, comment = last_line.rpartition(COMMENT)
+    return comment if separator else ""
 
 
 def _keys(value: ast.expr) -> tuple[str, ...]:
+    """Return the texts of a dict's keys; nothing for a value that is no dict."""
     if not isinstance(value, ast.Dict):
         return ()
     return tuple(_key_text(key) for key in value.keys)
 
 
 def _key_text(key: ast.expr | None) -> str:
-    """The key without quotes, as a table shows it; empty for `**more`, which has no key."""
+    """Return the key without quotes, as a table shows it; empty for `**more`, which has no key."""
     if key is None:
         return ""
     if isinstance(key, ast.Constant):
@@ -198,17 +201,21 @@ def _key_text(key: ast.expr | None) -> str:
 
 
 def checks_of(text: str, name: str) -> list[str]:
-    """The exercises whose check is called with that name: ["days"] for check.days(my_days)."""
+    """Return the exercises whose check is called with `name`.
+
+    >>> checks_of("check.days(my_days)", "my_days")
+    ['days']
+    """
     return [exercise for exercise, given in CHECKED.findall(text) if given == name]
 
 
 def checked_in(text: str) -> list[str]:
-    """The names with which checks are called, such as my_days in check.days(my_days)."""
+    """Return the names with which checks are called, such as my_days in check.days(my_days)."""
     return [name for _, name in CHECKED.findall(text)]
 
 
 def reveals_in(text: str) -> list[Reveal]:
-    """The guesses that are compared with a measurement in this cell.
+    """Return the guesses that are compared with a measurement in this cell.
 
     >>> reveals_in("reveal(my_gb, predicted=2.4, measured=gb)")
     [Reveal(name='my_gb', row='')]
@@ -222,10 +229,10 @@ def reveals_in(text: str) -> list[Reveal]:
 
 
 def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
-    """The guesses in a call: the first argument of `reveal`, or the argument `guess` of another.
+    """Yield the guesses in a call: the first argument of `reveal`, or `guess` of other calls.
 
-    That is a name, as in my_gb; or one of several questions, as in my_days["sending"]; or a dict of
-    names by their rows.
+    The argument is a name, as in my_gb; or one of several answers, as in my_days["sending"]; or a
+    dict of names by their rows, as in {"GB": my_gb}.
     """
     arguments = {keyword.arg: keyword.value for keyword in call.keywords}
     guess = arguments.get("guess")
@@ -234,11 +241,16 @@ def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
     if isinstance(guess, ast.Name):
         yield Reveal(guess.id)
     elif isinstance(guess, ast.Subscript) and isinstance(guess.value, ast.Name):
-        yield Reveal(guess.value.id, guess.slice.value if _is_text(guess.slice) else "")
+        yield Reveal(guess.value.id, _row(guess.slice))
     elif isinstance(guess, ast.Dict):
         for key, value in zip(guess.keys, guess.values, strict=True):
-            if key and isinstance(value, ast.Name):
-                yield Reveal(value.id, key.value if _is_text(key) else "")
+            if key and isinstance(value, ast.Name):  # `**more` has no key
+                yield Reveal(value.id, _row(key))
+
+
+def _row(key: ast.expr) -> str:
+    """Return the row that a key names; "" if the key is not a text that is written out."""
+    return key.value if _is_text(key) else ""
 
 
 def _is_text(node: ast.expr | None) -> bool:
@@ -246,7 +258,9 @@ def _is_text(node: ast.expr | None) -> bool:
 
 
 def figure_in(text: str) -> Figure | None:
-    """The lab or figure that the cell makes; None if it makes none.
+    """Return the lab or figure that the cell makes; None if it makes none.
+
+    If the cell makes a figure and a whole lab, the figure is returned.
 
     >>> figure_in('labs.figure("float", "fmt", typed="0.1")')
     Figure(lab='float', controls=('fmt',), answers={'typed': '0.1'}, presets=(), is_whole=False)
@@ -264,7 +278,7 @@ def figure_in(text: str) -> Figure | None:
 
 
 def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
-    """The figure that a call makes; None if an argument is computed, and would have to be run."""
+    """Return the figure that a call makes; None if an argument would have to be computed."""
     try:
         given = [ast.literal_eval(argument) for argument in call.args]
         answers = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
@@ -277,7 +291,7 @@ def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
 
 
 def _calls(text: str) -> list[ast.Call]:
-    """All calls in the cell, nested ones included."""
+    """Return all calls in the cell, nested ones included."""
     calls = []
     for statement in statements(text):
         for node in ast.walk(statement):
@@ -294,13 +308,14 @@ def _is_of_labs(function: ast.expr) -> bool:
 
 
 def _presets(calls: list[ast.Call]) -> tuple[str, ...]:
-    """The presets that the cell presses by calling `preset`, in the order of its text."""
+    """Return the presets that the cell presses by calling `preset`, in the order of its text."""
     presses = [call for call in calls if _presses_a_preset(call)]
     presses.sort(key=lambda call: (call.lineno, call.col_offset))
     return tuple(call.args[0].value for call in presses)
 
 
 def _presses_a_preset(call: ast.Call) -> bool:
+    """Whether the call is like `figure.preset("464 in E4M3?")`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "preset":
         return False
     return bool(call.args) and _is_text(call.args[0])

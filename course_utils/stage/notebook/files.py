@@ -5,20 +5,25 @@ from pathlib import Path
 
 from course_utils.core.record import write_whole
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET = "application/vnd.jupyter.widget-view+json"  # the kind of an output that is a widget
 Cell = dict[str, object]
 Notebook = dict[str, object]
 
 
 def read(path: Path) -> Notebook:
+    """Return the notebook in the file; ValueError if the course cannot read it."""
     return parsed(path.read_bytes())
 
 
 def parsed(contents: bytes) -> Notebook:
-    """The notebook in a file with these contents; ValueError if the course cannot read it."""
+    """Return the notebook in a file with these contents.
+
+    Raise a ValueError if the course cannot read it.
+    """
     try:
         notebook = json.loads(contents)
         is_sound = _has_sound_cells(notebook)
+    # The contents may be no JSON, or JSON of any other shape.
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
         is_sound = False
     if not is_sound:
@@ -36,6 +41,7 @@ def _has_sound_cells(notebook: Notebook) -> bool:
 
 
 def _is_sound(cell: Cell) -> bool:
+    """Whether id, type and source of the cell are texts, and each output's data are a dict."""
     for text in (cell["id"], cell["cell_type"], source(cell)):
         if not isinstance(text, str):
             return False
@@ -50,5 +56,5 @@ def write(path: Path, notebook: Notebook) -> None:
 
 
 def source(cell: Cell) -> str:
-    """A cell's text, which a file has as one string or as a list of lines."""
+    """Return a cell's text, which a file has as one string or as a list of lines."""
     return "".join(cell["source"])

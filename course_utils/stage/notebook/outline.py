@@ -98,7 +98,7 @@ class Part:
 
     @property
     def waits_for_a_guess(self) -> bool:
-        """Whether the reader makes a guess here, typed or drawn."""
+        """Whether the reader makes a guess in this cell, typed or drawn."""
         return self.is_guess or self.is_drawn_guess
 
     @property
@@ -126,7 +126,10 @@ class Outline:
         return [part.figure for part in self.parts if part.figure]
 
     def revealed(self, name: str) -> Reveal | None:
-        """The Reveal of the guess of that name; None if no cell compares it with a measurement."""
+        """Return the Reveal of the guess of that name.
+
+        The result is None if no cell compares the guess with a measurement.
+        """
         for part in self.parts:
             for reveal in part.reveals:
                 if reveal.name == name:
@@ -135,7 +138,7 @@ class Outline:
 
 
 def outline(notebook: Notebook) -> Outline:
-    """The notebook's heading, cells, sections and turns.
+    """Return the notebook's heading, cells, sections and turns.
 
     The notebook may be a dict without metadata, as long as it has "cells".
     """
@@ -150,13 +153,13 @@ def outline(notebook: Notebook) -> Outline:
 
 
 def turns(notebook: Notebook) -> tuple[Turn, ...]:
-    """The notebook's turns in their order."""
+    """Return the notebook's turns in their order."""
     placements = list(_placements(notebook["cells"]))
     return tuple(_turns(notebook, placements))
 
 
 def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """The cells, each cell of text divided at the headings inside it."""
+    """Yield the cells, each cell of text divided at the headings inside it."""
     for cell in cells:
         if is_code(cell):
             yield cell
@@ -180,7 +183,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _heading(cells: Sequence[Cell]) -> str:
-    """The words of the first heading."""
+    """Return the words of the first heading."""
     for cell in cells:
         if _is_text(cell):
             for heading in prose.headings(source(cell)):
@@ -189,7 +192,7 @@ def _heading(cells: Sequence[Cell]) -> str:
 
 
 def _sections(cells: Sequence[Cell]) -> Iterator[Section]:
-    """The sections, from the headings in the cells of text."""
+    """Yield the sections, from the headings in the cells of text."""
     is_beyond = False
     for cell in cells:
         if not _is_text(cell):
@@ -220,7 +223,7 @@ class _Placement(NamedTuple):
 
 
 def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
-    """The placement of each cell.
+    """Yield the placement of each cell.
 
     A heading at the beginning of a cell counts for that cell, too; a heading inside it counts from
     the next cell on.
@@ -231,6 +234,7 @@ def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
     cells_left = 0  # how many cells of the present turn are still to come
     for cell in cells:
         text = source(cell) if _is_text(cell) else ""
+        # A heading of the third level does not begin a section.
         headings = [heading for heading in prose.headings(text) if heading.level < 3]
         for heading in headings:
             if heading.begin == 0:
@@ -247,12 +251,12 @@ def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
 
 
 def _section_of(heading: prose.Heading) -> str:
-    """The section that a heading begins; the notebook's own heading begins none."""
+    """Return the section that a heading begins; the notebook's own heading begins none."""
     return heading.title if _begins_a_section(heading) else ""
 
 
 def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[Part]:
-    """The part for each cell."""
+    """Yield the part for each cell."""
     above = ""  # the last text above the cell
     for at, cell in enumerate(cells):
         if is_code(cell):
@@ -267,7 +271,7 @@ def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[
 
 
 def _next_code(cells: Sequence[Cell], at: int) -> str:
-    """The text of the next code cell, or an empty one."""
+    """Return the text of the next code cell, or an empty one."""
     for cell in cells[at + 1 :]:
         if is_code(cell):
             return source(cell)
@@ -280,7 +284,10 @@ def _code_part(
     asked: tuple[Asked, ...],
     is_checked: bool,
 ) -> Part:
-    """The part for a cell of code. `is_checked` is whether the next cell of code calls a check."""
+    """Return the part for a cell of code.
+
+    `is_checked` is whether the next cell of code calls a check.
+    """
     text = source(cell)
     return Part(
         cell["id"],
@@ -296,16 +303,20 @@ def _code_part(
 
 
 def _asked(text: str, above: str, below: str) -> Iterator[Asked]:
-    """The values that a cell of code asks for: `above` is the text above, `below` the next code."""
+    """Yield the values that a cell of code asks for.
+
+    `text` is its code, `above` the text above it, and `below` the code of the next such cell.
+    """
     for ask in code.asks_in(text):
-        several = len(ask.questions) > 1
+        has_several = len(ask.questions) > 1
         questions = []
         for name in ask.questions:
-            words = prose.question_words(name if several else "", above)
+            item = name if has_several else ""  # the text above asks a single question by itself
+            words = prose.question_words(item, above)
             questions.append(Question(words, ask.unit, ask.among, name))
         yield Asked(ask.name, tuple(questions))
     for blank in code.blanks_in(text):
-        items = blank.items if blank.items else ("",)
+        items = blank.items if blank.items else ("",)  # one question, without an item
         questions = [prose.question(item, above, blank.comment) for item in items]
         checks = code.checks_of(below, blank.name)
         check = checks[0] if checks else ""
@@ -313,14 +324,14 @@ def _asked(text: str, above: str, below: str) -> Iterator[Asked]:
 
 
 def _turns(notebook: Notebook, placements: Sequence[_Placement]) -> Iterator[Turn]:
-    """The turns. Each begins with its heading, and ends with its folded solution."""
+    """Yield the turns. Each begins with its heading, and ends with its folded solution."""
     cells = notebook["cells"]
     chapter = _chapter(notebook)
     for at, cell in enumerate(cells):
         headings = list(prose.turns_in(source(cell))) if _is_text(cell) else []
         if not headings:
             continue
-        heading = headings[0]
+        heading = headings[0]  # a cell has one turn at most
         own_cells = cells[at : at + TURN_CELLS]
         text = source(cell)[heading.begin :]
         difficulty, minutes = prose.difficulty_and_minutes(text)
@@ -338,6 +349,7 @@ def _turns(notebook: Notebook, placements: Sequence[_Placement]) -> Iterator[Tur
 
 
 def _first_check(cells: Sequence[Cell]) -> str:
+    """Return the exercise whose check is called first in the cells; "" if none is called."""
     for cell in cells:
         for exercise in code.CHECK.findall(source(cell)):
             return exercise
@@ -345,6 +357,7 @@ def _first_check(cells: Sequence[Cell]) -> str:
 
 
 def _first_solution(cells: Sequence[Cell]) -> str:
+    """Return the code of the first folded solution in the cells; "" if there is none."""
     for cell in cells:
         solution = prose.solution_in(source(cell))
         if solution:
@@ -353,7 +366,7 @@ def _first_solution(cells: Sequence[Cell]) -> str:
 
 
 def _chapter(notebook: Notebook) -> str:
-    """The chapter whose checks the notebook calls: as the metadata has it, else as it is imported.
+    """Return the chapter whose checks the notebook calls, from its metadata or else its imports.
 
     Copies from before the metadata had the chapter only import it.
     """
@@ -361,6 +374,6 @@ def _chapter(notebook: Notebook) -> str:
     if isinstance(chapter, str) and chapter:
         return chapter
     for cell in notebook["cells"]:
-        for new, old in CHECKS.findall(source(cell)):
+        for new, old in CHECKS.findall(source(cell)):  # the way that is not used is ""
             return new if new else old
     return ""

@@ -15,7 +15,7 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)  # a block of code
 TURN = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
 DIFFICULTY = re.compile(r"\*(\w[^*]*?), (\d+) minutes?\.\*")  # "*easy, 3 minutes.*"
 MINUTES = re.compile(r"\s*\*(\d+) minutes?\.\*")  # "*9 minutes.*" below a section's heading
-TITLE = re.compile(r"^# (?:\d+ · )?([^:\n]+)", re.MULTILINE)
+TITLE = re.compile(r"^# (?:\d+ · )?([^:\n]+)", re.MULTILINE)  # "# 4 · FLOPs: what a …"
 FOLDED = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 SOLUTION = "<details><summary>Solution</summary>"
 PYTHON = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
@@ -32,7 +32,10 @@ class Heading:
 
 
 def headings(text: str) -> list[Heading]:
-    """The headings of a text. A line that begins with # inside a block of code is no heading."""
+    """Return the headings of a text.
+
+    A line that begins with # inside a block of code is no heading.
+    """
     blocks = [block.span() for block in FENCE.finditer(text)]
     found = []
     for match in HEADING.finditer(text):
@@ -43,7 +46,7 @@ def headings(text: str) -> list[Heading]:
 
 
 def divided(text: str) -> list[str]:
-    """The text cut at its headings: each part, but perhaps the first, begins with a heading."""
+    """Cut the text at its headings, so that all parts but perhaps the first begin with one."""
     inner = [heading.begin for heading in headings(text) if heading.begin > 0]
     if not inner:
         return [text]
@@ -52,19 +55,22 @@ def divided(text: str) -> list[str]:
 
 
 def title_in(text: str) -> str:
-    """The title in a notebook's heading: "FLOPs" in "# 4 · FLOPs: what a product costs"."""
+    """Return the title in a notebook's heading: "FLOPs" in "# 4 · FLOPs: what a product costs"."""
     found = TITLE.search(text)
     return found[1].strip() if found else ""
 
 
 def minutes_below(text: str, heading: Heading) -> int:
-    """The minutes that a section states right below its heading, or 0."""
+    """Return the minutes that a section states right below its heading, or 0."""
     found = MINUTES.match(text, heading.end)
     return int(found[1]) if found else 0
 
 
 def difficulty_and_minutes(text: str) -> tuple[str, int]:
-    """The difficulty and minutes in a turn's text, as in "*easy, 3 minutes.*"; else "" and 0."""
+    """Return the difficulty and minutes that a turn's text states, or else "" and 0.
+
+    They are stated as in "*easy, 3 minutes.*".
+    """
     found = DIFFICULTY.search(text)
     if not found:
         return "", 0
@@ -72,7 +78,7 @@ def difficulty_and_minutes(text: str) -> tuple[str, int]:
 
 
 def folds(text: str) -> list[tuple[str, str]]:
-    """The folded answers of a text, as pairs of title and answer."""
+    """Return the folded answers of a text, as pairs of title and answer."""
     return [(title, answer.strip()) for title, answer in FOLDED.findall(text)]
 
 
@@ -81,7 +87,7 @@ def without_folds(text: str) -> str:
 
 
 def solution_in(text: str) -> str:
-    """The code of a folded solution; empty if the text is no solution, or has no code."""
+    """Return the code of a folded solution; empty if the text is no solution, or has no code."""
     if not text.startswith(SOLUTION):
         return ""
     found = PYTHON.search(text)
@@ -97,7 +103,7 @@ class TurnHeading(NamedTuple):
 
 
 def turns_in(text: str) -> Iterator[TurnHeading]:
-    """The headings of turns in the text."""
+    """Yield the headings of turns in the text."""
     for found in TURN.finditer(text):
         yield TurnHeading(int(found[1]), found[2].strip(), found.start())
 
@@ -109,9 +115,11 @@ ENOUGH = 160  # a paragraph that is shorter is shown together with the one befor
 SHORTENED = MOST - 80  # characters that a question which is too long keeps
 QUOTED = re.compile(r'"([^"]+)"')
 IN_QUOTES = "in quotes"
-# What can stand behind a number: not "the value", nor "a step without recomputing is 1".
+# Beginnings of units. Other comments, such as "the value", are no units.
 UNITS = r"(?:GB|bytes|FLOPs|times|percent|days|tokens|billions|parameters|of \S*\d|a second)\b"
+# A comment that is a unit: "in GB", "times the forward pass", "parameters, in billions".
 UNIT = re.compile(rf"(?:in )?({UNITS}[^,]*(?:, in billions)?)")
+# The unit in a question, "How many new tokens …", or at the beginning of an item, "GB in all".
 ASKED = re.compile(rf"(?:How many (?:new )?|^)({UNITS})")
 # Patterns, and what a question in plain words has in their place.
 PLAIN = (
@@ -136,9 +144,10 @@ class Question:
 
 
 def question_words(item: str, above: str) -> str:
-    """The words of a guess's question: the end of the text above its cell, and its own name.
+    """Return a guess's question: the end of the text above its cell, and below it `item`.
 
-    `item` is empty if the cell asks for one number only: then the text says what is asked for.
+    `item` is what the guess is of. It is "" if the cell asks for one number only, because then the
+    text above says what is asked for.
     """
     before, last = _plain_paragraphs(above)
     parts = (_few_words(before, last), item)
@@ -146,7 +155,7 @@ def question_words(item: str, above: str) -> str:
 
 
 def question(item: str, above: str, comment: str) -> Question:
-    """The question of a cell with `...` for an answer, as the text above asks it.
+    """Return the question of a cell with `...` for an answer, as the text above asks it.
 
     The choices are the words in quotes in the cell's comment. If there are none, and the comment
     wants an answer in quotes, they are the words in quotes in the last paragraph above. A comment
@@ -163,7 +172,7 @@ def question(item: str, above: str, comment: str) -> Question:
 
 
 def _unit(item: str, last: str, comment: str) -> str:
-    """The unit in the comment, else in the item, else in the last paragraph above; or ""."""
+    """Return the unit in the comment, else in the item, else in the paragraph `last`; or ""."""
     found = UNIT.match(comment)
     if not found:
         found = ASKED.search(item)
@@ -178,7 +187,7 @@ def _quoted_in_last_paragraph(above: str) -> list[str]:
 
 
 def _plain_paragraphs(above: str) -> tuple[list[str], str]:
-    """The paragraphs but the last, and the last one, without Markdown's marks and links."""
+    """Return the paragraphs without the last, and the last one. Markdown's marks are removed."""
     paragraphs = re.split(r"\n\n+", above)
     texts = [_plain(paragraph) for paragraph in paragraphs if not paragraph.startswith("#")]
     if not texts:
@@ -194,9 +203,10 @@ def _plain(paragraph: str) -> str:
 
 
 def _few_words(before: list[str], last: str) -> str:
-    """The last paragraph, with those before it that are needed and fit on the wall."""
+    """Return the last paragraph, with as many before it as it needs and the wall has space for."""
     shown = last
     for paragraph in reversed(before):
+        # A list needs the sentence before it.
         is_enough = len(shown) >= ENOUGH and not shown.startswith("- ")
         if is_enough or len(shown) + len(paragraph) >= MOST:
             break
@@ -208,9 +218,9 @@ def _few_words(before: list[str], last: str) -> str:
 
 
 def _hint(comment: str) -> str:
-    """What a comment adds to the question, without the choices in quotes.
+    """Return what a comment adds to the question, without the choices in quotes.
 
-    It is empty if the comment is a unit, or repeats the question, as "the value" does.
+    It is "" if the comment is a unit, or repeats the question, as "the value" does.
     """
     if comment.startswith("the ") or UNIT.match(comment):
         return ""
@@ -226,20 +236,28 @@ MOVES = (
     r"(?:Click|Drag|Draw it|Fit|Look for|Move|Play|Press|Pull|Raise|Set (?:a|the) marks?"
     r"|Tick|Try|Type|Untick)\b"
 )
+# The beginning of a sentence: of a line, or behind the end of another sentence.
 BEGINS = r"(?:(?<=^)|(?<=[.?!)] ))(?:(?:Then|Now|And) )?"
-ENDS = r"[.?!](?=\s|$)[ ]?"
+ENDS = r"[.?!](?=\s|$)[ ]?"  # the end of a sentence, with the space behind it
 FOR_A_LIVE_PICTURE = [
+    # "(Type 0.1: none holds it exactly.)"
     re.compile(rf"\((?:{MOVES}|With the keyboard)[^()]*\)\s*"),
+    # "Then press *Show*, and play."
     re.compile(rf"{BEGINS}(?i:{MOVES}).*?{ENDS}", re.MULTILINE),
+    # "Choose *lr* = 1 and look at the last steps." Not "Choose the smaller one.": a control's name
+    # is in italics.
     re.compile(rf"{BEGINS}(?i:choose)\b[^.?!]*\*.*?{ENDS}", re.MULTILINE),
+    # "Then *Time it*: does the time follow the FLOPs?"
     re.compile(rf"(?<=[.?!)] )Then \*.*?{ENDS}", re.MULTILINE),
+    # "Before you press a button, say what will happen."
     re.compile(rf"{BEGINS}Before (?:each move|you press).*?{ENDS}", re.MULTILINE),
+    # "- *who diverges?* Lower *lr* until all come back."
     re.compile(rf"^- (?:\*[^*\n]+\?\*|{MOVES}).*\n?", re.MULTILINE),
 ]
 
 
 def for_a_still(text: str) -> str:
-    """The text without the sentences on what to do in a live picture."""
+    """Return the text without the sentences on what to do in a live picture."""
     for pattern in FOR_A_LIVE_PICTURE:
         text = pattern.sub("", text)
     return text.strip()
