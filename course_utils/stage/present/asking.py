@@ -52,12 +52,12 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
         parts = outline(read(path)).parts
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # without the notebook, nothing is known to ask
         return
 
-    guessing.shows_fields = False
-    number = path.name[:2]
-    keys_asked: set[str] = set()
+    guessing.shows_fields = False  # the room guesses by phone, and not in JupyterLab
+    number = path.name[:2]  # "04" of "04_flops.ipynb"
+    keys_asked: set[str] = set()  # a reveal shows a wall only if its question has been asked
 
     def show_wall(result: object) -> None:
         """Called by IPython after each cell, when its output is shown."""
@@ -79,17 +79,17 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _frame(questions: Sequence[Json], run: int, height: str | int) -> str:
-    """The frame's HTML.
+    """Return the frame's HTML, whose address contains the questions.
 
-    `run` is the execution count of the cell: by it, a page that is only loaded again knows that it
-    has asked already.
+    `run` is the execution count of the cell. If the page is loaded again, the count is the same, so
+    that the page does not ask a second time.
     """
     asks = json.dumps([{**question, "run": run} for question in questions])
     return FRAME.format(height=height, wall=os.environ["COURSE_ROOM"], asks=quote(asks))
 
 
 def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOfRoom]:
-    """The questions to the room of each cell of the notebook with this number.
+    """Yield the questions to the room of each cell of the notebook with this number.
 
     They ask for a guess, or for a value that the next cell's check compares with a list of answers.
     """
@@ -97,12 +97,14 @@ def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOf
         for value in part.asked:
             listed = _listed(check, value.check)
             if listed or part.is_guess:
+                # Sorted, because a check lists the right answer first.
                 options = sorted(answer for answer, _ in listed if isinstance(answer, str))
                 key = f"{number}.{value.name}"
                 yield AskedOfRoom(part.id, value.name, _questions(value, key, options))
 
 
 def _questions(value: Asked, key: str, options: Sequence[str]) -> list[Json]:
+    """Return the value's questions. Several have keys of their own: `key` with a number."""
     if len(value.questions) == 1:
         return [_as_shown(key, value.questions[0], options)]
     shown = []
@@ -112,7 +114,7 @@ def _questions(value: Asked, key: str, options: Sequence[str]) -> list[Json]:
 
 
 def _as_shown(key: str, question: Question, options: Sequence[str]) -> Json:
-    """The question as the wall and the phones show it.
+    """Return the question as the wall and the phones show it.
 
     Its choices are the words that the check lists, or else those that its own text lists.
     """
@@ -129,8 +131,9 @@ def _as_shown(key: str, question: Question, options: Sequence[str]) -> Json:
 def answered(
     everything: Iterable[AskedOfRoom], text: str, shown: object, names: Mapping[str, object]
 ) -> list[Json]:
-    """The questions that a cell answers, each with its answer.
+    """Return the questions that a cell answers, each with its answer.
 
+    `everything` has the questions of the whole notebook.
     `text` is the cell's code, `shown` the value that it displays, and `names` are the kernel's
     variables, the module `check` among them. The answer comes from the check that the cell calls,
     or else from the Choice or the Comparison that it shows.
@@ -152,26 +155,29 @@ def answered(
 
 
 def revealed(text: str) -> list[str]:
-    """The names in a cell whose values are checked, or compared as guesses with a measurement."""
+    """Return the names in a cell whose values are checked, or compared with a measurement."""
     guesses = [reveal.name for reveal in reveals_in(text)]
     return checked_in(text) + guesses
 
 
 def _answers_of_check(name: str, text: str, names: Mapping[str, object]) -> Listed:
-    """The answers that the cell's check of `name` lists, the right one first; none for a guess."""
+    """Return the answers that the cell's check of `name` lists, the right one first.
+
+    A guess has no check, so the list is empty.
+    """
     exercises = checks_of(text, name)
     return _listed(names.get("check"), exercises[0] if exercises else "")
 
 
 def _by_check(question: Json, listed: Listed) -> Json:
-    """The question with the check's right answer and its tempting ones."""
+    """Return the question with the check's right answer and its tempting ones."""
     (right, _), *tempting = listed
     answer = _answer(right, question["unit"], how="answer")
     return {**question, **answer, "tempting": tempting}
 
 
 def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Json]:
-    """Each question with the answer in its row of the table.
+    """Yield each question with the answer in its row of the table.
 
     A single question whose name is no row of the table is about the first row.
     """
@@ -185,10 +191,12 @@ def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Jso
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
-    """The answer in a row, with the head of its column: measured, reported or calculated."""
+    """Return the answer in the table's row `item`, as `_answer` does."""
+    # Only for a number that is shown in a few digits, `bands` needs what the formula predicts.
     predicted = shown.predicted[item] if shown.digits else None
     measured = shown.measured[item]
-    answer = _answer(measured, unit, shown.heads[1], item, predicted)
+    _, how = shown.heads  # the head of the second column, such as "measured" or "reported"
+    answer = _answer(measured, unit, how, item, predicted)
     answer["shown"] = f"{number_text(measured, shown.digits)} {unit}".strip()
     return answer
 
@@ -196,11 +204,14 @@ def _compared(shown: Comparison, item: str, unit: str) -> Json:
 def _answer(
     measured: object,
     unit: str = "",
-    how: str = "measured",  # the word for it: measured, reported, calculated, or answer
+    how: str = "measured",  # what the wall calls it: measured, reported, calculated, or answer
     item: str = "",
     predicted: object = None,
 ) -> Json:
-    """The answer as the wall shows it, with the bands of guesses that count as right."""
+    """Return an answer as the wall shows it, with the bands of guesses that count as right.
+
+    `measured` is a number or, where the room chooses one of several words, a word.
+    """
     if isinstance(measured, str):
         return {"measured": measured, "shown": measured, "how": how, "bands": []}
     return {
@@ -212,7 +223,7 @@ def _answer(
 
 
 def _listed(check: object, exercise: str) -> Listed:
-    """The answers that the check of an exercise lists, the right one first.
+    """Return the answers that the check of an exercise lists, the right one first.
 
     There are none if the exercise asks for a function, or for anything but a number or a word.
     """

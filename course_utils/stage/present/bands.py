@@ -13,10 +13,11 @@ EXACT = 1_000_000  # below it, a whole number has to be hit, as in the notebook'
 
 
 def bands(measured: float, unit: str, item: str = "", predicted: float | None = None) -> list[Band]:
-    """The bands in which a guess counts as right; if there are two, the stricter comes first.
+    """Return the bands in which a guess counts as right; of two, the stricter comes first.
 
-    `predicted` is the formula's value where the measured one is shown in a few digits; without it,
-    the number is exact.
+    `unit` is the question's, and `item` its row of the notebook's table. `predicted` is what the
+    formula gives, where the measured value is shown in a few digits. Without it, the measured value
+    is exact.
 
     >>> bands(2, "times the forward pass")
     [(2, 2, 'Exactly 2')]
@@ -25,9 +26,11 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     >>> bands(27.6, "percent", predicted=50)
     [(22.6, 32.6, 'Within 5 points')]
     """
-    among = OF_HOW_MANY.match(unit)
-    if among:
-        return [_among(int(among[1].replace(",", "")), measured)]
+    of_how_many = OF_HOW_MANY.match(unit)  # such as "of 1,000"
+    if of_how_many:
+        several = int(of_how_many[1].replace(",", ""))
+        return [_among(several, measured)]
+    # Of a few percent, a guess is judged by a factor, because 5 points would reach down to 0.
     if unit.startswith("percent") and 10 <= measured <= 100:
         return [_within(measured, 5, "5 points")]
     is_share = item.startswith("share") and 0 < measured < 1
@@ -54,20 +57,24 @@ def _is_narrow(measured: float, unit: str) -> bool:
 
 
 def _whole(measured: float, predicted: float | None) -> int | None:
-    """The measured value as a whole number; None if it is not one.
+    """Return the measured value as a whole number; None if it is not one.
 
-    If 16 bytes were predicted, 16.0003 measured ones count as 16.
+    If 16 bytes were predicted, 16.0003 measured ones count as 16: a measurement may be half a
+    percent off a whole prediction.
     """
     if predicted is None:
         return int(measured) if measured == int(measured) else None
     nearest = round(predicted)
-    is_predicted = abs(predicted - nearest) < 1e-9 * abs(predicted)
+    is_predicted = abs(predicted - nearest) < 1e-9 * abs(predicted)  # but for rounding errors
     is_measured = abs(measured - nearest) < 0.005 * nearest
     return nearest if is_predicted and is_measured else None
 
 
 def _among(several: int, measured: float) -> Band:
-    """The band of a count: exactly the number out of a few, but ten more or less out of 200."""
+    """Return the band of a count out of `several`: the exact number out of a few.
+
+    Out of many, a guess may be 5 % of them off, such as 10 out of 200.
+    """
     apart = several // 20
     if apart > 1:
         return _within(measured, apart, f"{apart} of {several:,}")

@@ -31,7 +31,7 @@ class Plan:
 
 
 def plans(path: Path) -> dict[str, Plan]:
-    """The plans for that notebook, by the lecture's minutes, from FILE beside the notebook."""
+    """Return the plans for the notebook `path`, by the minutes, from FILE in the same folder."""
     every_notebook = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8"))
     by_minutes = {}
     for minutes, table in every_notebook.get(path.stem, {}).items():
@@ -41,22 +41,25 @@ def plans(path: Path) -> dict[str, Plan]:
 
 
 def plan(path: Path, minutes: str) -> Plan:
-    """The plan for so many minutes; ValueError, with those that there are, if there is none."""
-    there_are = plans(path)
-    if minutes not in there_are:
-        known = ", ".join(there_are) if there_are else "none"
+    """Return the plan for a lecture of so many minutes.
+
+    If there is none, raise a ValueError that lists the minutes for which there is one.
+    """
+    by_minutes = plans(path)
+    if minutes not in by_minutes:
+        known = ", ".join(by_minutes) if by_minutes else "none"
         raise ValueError(
             f"There is no cut of {path.stem} for {minutes!r} minutes. There are cuts for: {known}."
         )
-    return there_are[minutes]
+    return by_minutes[minutes]
 
 
 def cut(notebook: Notebook, lecture: Plan) -> Notebook:
-    """The notebook as that lecture shows it."""
+    """Return the notebook as that lecture shows it."""
     cells = list(parted(notebook["cells"]))
     seen = [_is_seen(part, lecture) for part in outline({"cells": cells}).parts]
     needed = _needed(cells, seen)
-    imports = next(at for at, cell in enumerate(cells) if is_code(cell))
+    imports = next(at for at, cell in enumerate(cells) if is_code(cell))  # the first code cell
     kept = []
     waiting = []  # needed cells, which run before the next code that is seen
     for at, cell in enumerate(cells):
@@ -72,9 +75,10 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
 
 
 def _behind_last_computation(cells: Sequence[Cell]) -> int:
-    """The position behind the last cell that computes; the text and cells of a question follow it.
+    """Return the position behind the last cell that computes; if none does, the last position.
 
-    If no cell computes, it is the position at the end.
+    What follows that position is a question: its text, and cells that ask for guesses. So a cell
+    that is inserted there does not come between a question and its answer.
     """
     for at in reversed(range(len(cells))):
         text = source(cells[at])
@@ -99,20 +103,20 @@ def _is_seen(part: Part, lecture: Plan) -> bool:
 
 
 def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
-    """The positions of the unseen cells that seen ones need, directly or through another.
+    """Return the positions of the unseen cells that seen ones need, directly or through another.
 
     A cell needs those that define the names it reads. A function's body looks names up when it is
-    called, so they may be defined anywhere above the call: in the code, `called_at` is the position
-    of the seen cell, which may call.
+    called, so they may be defined anywhere above the call. `called_at` is the position of the seen
+    cell for which a cell is needed, because it is there that functions may be called.
     """
     code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if is_code(cell)}
 
     def defining(name: str, before: int) -> int | None:
-        """The last cell above that position that defines the name."""
+        """Return the position of the last cell that defines the name above position `before`."""
         above = [at for at in code if at < before and name in code[at].bound]
         return above[-1] if above else None
 
-    to_visit = [(at, at) for at in code if seen[at]]
+    to_visit = [(at, at) for at in code if seen[at]]  # each is (position, called_at)
     visited = set()
     while to_visit:
         at, called_at = to_visit.pop()
@@ -138,7 +142,7 @@ class Names:
 
     @classmethod
     def of(cls, text: str) -> "Names":
-        """The names of a cell of this text."""
+        """Return the names of a cell of this text."""
         whole = symtable.symtable(text, "cell", "exec")
         symbols = whole.get_symbols()
         bound = [symbol for symbol in symbols if symbol.is_assigned() or symbol.is_imported()]
@@ -147,7 +151,7 @@ class Names:
 
 
 def _read_inside(table: symtable.SymbolTable) -> list[symtable.Symbol]:
-    """The global names that functions and classes in that table read, however nested."""
+    """Return the global names that functions and classes in that table read, however nested."""
     read = []
     for inner in table.get_children():
         for symbol in inner.get_symbols():
@@ -167,7 +171,7 @@ def _folded(cell: Cell) -> Cell:
 
 
 def _together(cells: Sequence[Cell]) -> Cell:
-    """One folded cell that runs all of these."""
+    """Return one folded cell that runs all of these."""
     first = cells[0]
     text = "\n\n".join([WORDS, *map(source, cells)])
     cell_id = f"{first['id']}-cut"

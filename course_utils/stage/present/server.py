@@ -96,6 +96,7 @@ def present(
         extensions = own / "extensions"
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
+        # A set, because the chosen notebook is usually among the others, and is prepared once.
         for path in {copies / chosen.name, *notebooks(copies)}:
             plan = lecture if path.name == chosen.name else None
             prepare(path, plan, shows_results=RESULTS in options)
@@ -121,7 +122,7 @@ def present(
 
 
 def _jupyterlab() -> Callable[[list[str]], None]:
-    """The function that starts JupyterLab.
+    """Return the function that starts JupyterLab.
 
     It is imported late, because its import reads what `configure` has put into the environment.
     """
@@ -131,7 +132,10 @@ def _jupyterlab() -> Callable[[list[str]], None]:
 
 
 def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
-    """Make the copied notebook one to present: cut, and without outputs, if so wanted."""
+    """Rewrite the copied notebook for the room: cut by the plan, if there is one.
+
+    Unless `shows_results`, the copy has no outputs.
+    """
     text = path.read_bytes()
     path.write_bytes(text.replace(TO_CONTENTS, b""))  # no contents page is served
     if lecture:
@@ -150,7 +154,7 @@ def trust(path: Path) -> None:
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
-    """The notebook with a one-minute clock below each guess.
+    """Return the notebook with a one-minute clock below each guess.
 
     server.css adds space there, so that the answer is out of view.
     """
@@ -181,20 +185,20 @@ def configure(own: Path) -> None:
 
 
 @contextmanager
-def room(asked: str, shows: bool) -> Iterator[None]:
+def room(address: str, shows: bool) -> Iterator[None]:
     """Run the process that answers phones and the wall, within a `with` block.
 
-    `asked` is the address at which it listens: "1" means this machine's own, and "" that there is
-    no such process. If `shows`, its start page is opened in a browser.
+    It listens at `address`: "1" means this machine's own, and "" that there is no such process. If
+    `shows`, its start page is opened in a browser.
     """
-    if not asked:
+    if not address:
         os.environ.pop("COURSE_ROOM", None)
         yield
         return
     tunnel = os.environ.get("TUNNEL", "")
-    if asked == "1":
-        asked = "127.0.0.1" if tunnel else own_address()
-    command = [sys.executable, "-m", "course_utils.stage.poll", asked, tunnel]
+    if address == "1":
+        address = "127.0.0.1" if tunnel else own_address()
+    command = [sys.executable, "-m", "course_utils.stage.poll", address, tunnel]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,  # closed at the end of the block, which ends the process
@@ -202,7 +206,7 @@ def room(asked: str, shows: bool) -> Iterator[None]:
         text=True,
         preexec_fn=partial(os.nice, 5),  # the presentation has priority
     ) as process:
-        line = process.stdout.readline()
+        line = process.stdout.readline()  # the addresses, which it prints once it listens
         if not line:
             raise ValueError("So nothing was started.")  # the process has printed why
         urls = json.loads(line)
@@ -225,7 +229,8 @@ def _print_addresses(urls: dict[str, str], tunnel: str) -> None:
 def own_address() -> str:
     """This machine's address in the network that leads outside."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing, but chooses the network
+        # An address that no machine has. To connect sends nothing, but chooses the network.
+        probe.connect(("192.0.2.1", 9))
         return probe.getsockname()[0]
     raise ValueError(
         "This machine has no network, so no phone can reach it. Join one, or present without ROOM."
@@ -233,9 +238,10 @@ def own_address() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Present the notebook of this name, with options for JupyterLab or `--results`.
+    """Present a notebook, and return the exit status.
 
-    Returns the exit status.
+    The first argument is the notebook's number or name; the others are RESULTS, or options for
+    JupyterLab.
     """
     name = arguments[0] if arguments else ""
     options = arguments[1:]

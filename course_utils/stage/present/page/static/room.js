@@ -10,6 +10,10 @@ const PREFIX = "course-wall: ";  // of the messages from a wall's page
 let isJumping = false;
 let shell = null;
 
+const LEAST_PX = 360;  // the least height of a wall
+const REVEAL_PX = 620;  // what a wall gets at a reveal, if that is no more than half of the window
+const MARGIN_PX = 12;  // below a wall
+
 const active = () => document.querySelector(".jp-Notebook .jp-mod-active");
 const cellOf = (frame) => frame.closest(".jp-Cell");
 
@@ -28,9 +32,9 @@ function giveHeight(frame) {
   const view = frame.closest(".jp-WindowedPanel-outer");
   if (!cell || !view) return;
   const above = frame.getBoundingClientRect().top - cell.getBoundingClientRect().top;
-  const left = view.clientHeight - above - 12;
-  const least = Math.min(0.5 * view.clientHeight, 620);
-  frame.style.height = `${Math.max(left, least, 360)}px`;
+  const left = view.clientHeight - above - MARGIN_PX;
+  const least = Math.min(0.5 * view.clientHeight, REVEAL_PX);
+  frame.style.height = `${Math.max(left, least, LEAST_PX)}px`;
 }
 
 // Put a note in place of a wall that a jump has skipped: it asks nothing and shows no answer.
@@ -63,13 +67,13 @@ addEventListener("message", ({ data, source }) => {
     case "begin":
       begin(frame);
       break;
-    case "keys":
+    case "keys": // it no longer needs the keyboard
       active()?.focus({ preventScroll: true });
       break;
-    case "answer":
+    case "answer": // it shows the answer; whoever types elsewhere is not scrolled away from there
       if (document.activeElement === active()) frame.scrollIntoView({ block: "nearest" });
       break;
-    case "theme":
+    case "theme": // it asks whether JupyterLab is light or dark
       source.postMessage(document.body.dataset.jpThemeLight ?? "", "*");
       break;
   }
@@ -113,6 +117,8 @@ function toTheTop(cell) {
   step();
 }
 
+// After a jump, fold what it has run past, and keep the selected cell at the top. `result` is the
+// promise of the command's end.
 async function jumped(result) {
   const notebook = shell.currentWidget?.content;
   const target = notebook?.activeCell;
