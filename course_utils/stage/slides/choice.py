@@ -21,13 +21,15 @@ Piece = tuple[str, str | NotebookNode]  # its kind and its content: see `pieces`
 
 
 def pieces(notebook: NotebookNode) -> Iterator[Piece]:
-    """The pieces of the notebook that a deck shows, in order.
+    """Yield the pieces of the notebook that a deck shows, in order.
 
     The content of "prose" is Markdown, of "code" Python, and of "output" a dict by MIME types. That
     of "guess" says what the room guesses before the next slide: its unit, or the options. "turn"
     asks for an answer, and has no content. "folded" is an answer below its title, in Markdown.
     """
-    after_prose = False  # whether nothing but preparations has come since the last text
+    # Whether nothing but preparations (imports, stubs) has come since the last text: so whether the
+    # code that comes next is what that text announces.
+    after_prose = False
     parts = outline(notebook).parts
     for at, cell in enumerate(notebook.cells):
         part = parts[at]
@@ -50,13 +52,13 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
 
 
 def _folded(cell: NotebookNode) -> Iterator[Piece]:
-    """The answers that the notebook folds in this cell of text."""
+    """Yield the answers that the notebook folds in this cell of text."""
     for title, answer in folds(cell.source):
         yield "folded", f"### {title}\n\n{answer}"
 
 
 def _asked(part: Part) -> Iterator[Piece]:
-    """The question of a cell that asks the room for a guess or for an answer."""
+    """Yield the question of a cell that asks the room for a guess or for an answer."""
     if part.is_guess:
         yield "guess", _wanted(part.asked[0])
     elif part.is_answer:
@@ -64,8 +66,8 @@ def _asked(part: Part) -> Iterator[Piece]:
 
 
 def _wanted(asked: Asked) -> str:
-    """What the room is to guess: the options, or the unit behind the names of several numbers."""
-    first = asked.questions[0]
+    """Return what the room guesses: the options, or a unit; several numbers are named before it."""
+    first = asked.questions[0]  # all have the same unit
     if first.choices:
         return ", ".join(first.choices)
     if not asked.has_several:
@@ -75,7 +77,7 @@ def _wanted(asked: Asked) -> str:
 
 
 def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
-    """The outputs of a cell: the stored ones, or a picture drawn anew if it makes a lab."""
+    """Yield the stored outputs of a cell; if the cell makes a lab, a picture drawn anew instead."""
     if part.is_drawn_guess:
         yield "output", pictured(part.figure, shown=False)
         yield "guess", "in the picture"
@@ -91,7 +93,7 @@ def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
 
 
 def main_part(notebook: NotebookNode) -> NotebookNode:
-    """The notebook up to *Beyond*, and at its end a list of the sections from there on."""
+    """Return the notebook up to *Beyond*, and at its end a list of the sections from there on."""
     main, _ = _halves(notebook)
     beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
     titles = [title for title in beyond if title != BEYOND]
@@ -105,13 +107,13 @@ def main_part(notebook: NotebookNode) -> NotebookNode:
 
 
 def beyond_part(notebook: NotebookNode) -> NotebookNode:
-    """The notebook from *Beyond* on."""
+    """Return the notebook from *Beyond* on."""
     _, beyond = _halves(notebook)
     return NotebookNode({**notebook, "cells": beyond})
 
 
 def _halves(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNode]]:
-    """The cells before *Beyond*, and those from there on."""
+    """Return the cells before *Beyond*, and those from there on."""
     for at, part in enumerate(outline(notebook).parts):
         if part.is_beyond:
             return notebook.cells[:at], notebook.cells[at:]
@@ -136,7 +138,7 @@ def can_be_drawn(figure: Figure | None) -> bool:
 
 
 def pictured(figure: Figure, **asked: bool) -> NotebookNode:
-    """The picture of a cell's lab or figure, without the line on how to move it, and its meaning.
+    """Return the picture of a cell's lab or figure as an output, with its meaning as the text.
 
     With `shown=True` it is the picture after the button *Show* was pressed, without a guess; with
     `shown=False` it is the picture before that.
@@ -151,7 +153,7 @@ def pictured(figure: Figure, **asked: bool) -> NotebookNode:
 
 
 def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) -> str:
-    """The part of a cell's code that a slide shows; "" if it shows none.
+    """Return the part of a cell's code that a slide shows; "" if it shows none.
 
     A slide shows the code of a plain result, and a definition that the text has just announced. It
     does not show the code of a table, a picture or a lab, which is mostly layout, nor preparations,
@@ -161,7 +163,7 @@ def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) 
         return ""
     if any(waits_for_the_reader(data) for data in outputs):
         return ""
-    kinds = set().union(*outputs)
+    kinds = set().union(*outputs)  # the MIME types of all outputs
     if "text/html" in kinds or "image/png" in kinds:
         return ""
     body = ast.parse(source).body
@@ -180,7 +182,10 @@ def _is_a_name(node: ast.stmt) -> bool:
 
 
 def _without(source: str, body: Sequence[ast.stmt], kind: type) -> str:
-    """The source without the statements of that kind; comments stay where they are."""
+    """Return the source without the statements of this kind; comments stay where they are.
+
+    `body` has the source's statements. `kind` is a class of `ast`, or several joined by |.
+    """
     dropped = set()  # numbers of lines
     for node in body:
         if isinstance(node, kind):
@@ -201,7 +206,10 @@ def waits_for_the_reader(data: NotebookNode) -> bool:
 
 
 def plainly(data: NotebookNode) -> NotebookNode:
-    """The output as a slide shows it: a dict as a table, any other value with short numbers."""
+    """Return the output as a slide shows it: a dict as a table, another value with short numbers.
+
+    An output with more than a text, such as a picture, is returned as it is.
+    """
     if data.keys() != {"text/plain"}:
         return data
     text = data["text/plain"]

@@ -102,16 +102,18 @@
 
   const asks = ({ kind }) => kind === "guess" || kind === "turn";
 
-  // The cost of a new slide that begins with this atom. It is least where a text begins.
+  // The cost of a new slide that begins with this atom, which adds to those of COST. It is least
+  // where a text begins, and large between what belongs together.
   function breakBefore(atom, previous) {
     if (atom.kind === "heading") return 0;
     if (asks(atom)) return 600; // or its question would be on the slide before
+    // What a colon announces stays with it, and so does a list with the sentence before it.
     const isAnnounced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
     const isListOrTable = /^([uo]l|table)$/.test(atom.node.localName);
     if (isAnnounced || (!atom.begins && isListOrTable)) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
-    if (previous.kind === "code") return atom.kind === "result" ? 60 : 8;
+    if (previous.kind === "code") return atom.kind === "result" ? 60 : 8; // code and its result
     return 3;
   }
 
@@ -133,6 +135,8 @@
     return { cost: Infinity, type: SMALLEST_TYPE, picture: Math.min(1, free / full) };
   }
 
+  // The cost of one slide with these atoms. `type` and `picture` are as in `fit`, and `empty` is the
+  // share of the slide's height that is empty.
   function costOf(atoms, type, picture, empty) {
     const headings = atoms.slice(1).filter(({ kind }) => kind === "heading").length;
     let cost = COST.heading * headings;
@@ -203,6 +207,7 @@
     if ([body, ...body.querySelectorAll("table")].some(isTooLarge)) setType(body, 1);
   }
 
+  // Divide the atoms into pages, and make a slide of each page.
   function lay(all) {
     measureSpace(all);
     measureHeights(all);
@@ -263,6 +268,8 @@
   let slides = [];
   let now = 0;
 
+  // Show the slide of this number, which counts from 0; beyond the ends, the first or the last. With
+  // `record`, the address gets the number, counted from 1.
   function show(wanted, record = true) {
     now = Math.min(Math.max(wanted, 0), slides.length - 1);
     slides.forEach((each, place) => each.classList.toggle("now", place === now));
@@ -288,7 +295,7 @@
     if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
     const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
     const titles = headings.map((node) => node.textContent.toLowerCase());
-    const ofLab = /^moves(?:, )?(.*):$/.exec(name);
+    const ofLab = /^moves(?:, )?(.*):$/.exec(name); // "moves:" or "moves, walk pictures:"
     if (!ofLab) return titles.some((title) => `${title} `.startsWith(`${name} `));
     return titles.some((title) => title.startsWith("explore") && title.endsWith(ofLab[1]));
   }
@@ -387,6 +394,7 @@
     End: Infinity,
   };
 
+  // Carry out what a key is for. A key with Ctrl, Alt or Meta is the browser's.
   function press(event) {
     const { key } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -400,8 +408,9 @@
     }
   }
 
+  // Turn back in the left third of the window, and on elsewhere; in the overview, choose a slide.
   function click(event) {
-    if (event.target.closest("a") || String(getSelection())) return;
+    if (event.target.closest("a") || String(getSelection())) return; // a link, or selected text
     const isLeft = event.clientX < innerWidth / 3;
     let chosen = isLeft ? now - 1 : now + 1;
     if (classes.contains("overview")) chosen = slides.indexOf(event.target.closest(".slide"));
@@ -409,6 +418,7 @@
     show(chosen);
   }
 
+  // Scale slides to the window, and put them into its middle.
   function scale() {
     const factor = Math.min(innerWidth / WIDTH, innerHeight / HEIGHT);
     const { style } = document.documentElement;
@@ -417,6 +427,7 @@
     style.setProperty("--top", `${(innerHeight - factor * HEIGHT) / 2}px`);
   }
 
+  // The slide's number, counted from 0, that an address like "#3" names; else the first.
   const numberInAddress = () => (parseInt(location.hash.slice(1), 10) || 1) - 1;
 
   async function begin() {

@@ -19,6 +19,7 @@ from course_utils.stage.workspace.copies import GLOSSARY
 
 HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
+# The end of a lab's text: "(A live lab: run this cell to move its controls.)".
 ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
 
 
@@ -29,20 +30,21 @@ class Renderer(IPythonRenderer):
     """
 
     def block_math(self, body: str) -> str:
-        """A formula, drawn as a picture."""
+        """Return a formula, drawn as a picture."""
         return formulas.svg(body)
 
     inline_math = block_math
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """The link, or only its text where the link would lead nowhere."""
+        """Return the link, or only its text where the link would lead nowhere."""
         if url.startswith((GLOSSARY, "../")):
             return text
-        return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
+        of_deck = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)  # "02_tensors.ipynb#views"
+        return super().link(text, of_deck, title)
 
 
 def decks(path: Path) -> dict[str, str]:
-    """The notebook's two decks, as HTML by file name: its main path, and what goes beyond it."""
+    """Return the decks of the notebook's main path and of *Beyond*, as HTML by file name."""
     notebook = nbformat.read(path, as_version=4)
     beyond = f"{path.stem}_beyond.html"
     return {
@@ -52,7 +54,7 @@ def decks(path: Path) -> dict[str, str]:
 
 
 def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
-    """The deck of a lecture of so many minutes, as HTML by its file name."""
+    """Return the deck of a lecture of so many minutes, as HTML by its file name."""
     lecture = cuts.plan(path, minutes)
     notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
     return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}
@@ -65,9 +67,10 @@ def deck(
     *,
     is_whole: bool = True,
 ) -> str:
-    """That notebook, or a part of it, as HTML that ends with a link to the file `beyond`, if given.
+    """Return the deck of the notebook at `path`, or of a part of it, as HTML.
 
-    The presenter sees how many minutes each section takes, but only where sections are whole.
+    `beyond`, if given, is the deck's file to which a link at the end leads. The presenter sees how
+    many minutes each section takes, but only if the deck `is_whole`: not cut for a lecture.
     """
     notebook = nbformat.read(path, as_version=4)
     shown = notebook if part is None else part
@@ -92,23 +95,32 @@ def _text(name: str) -> str:
 
 
 def notes(path: Path) -> str:
-    """The part of INSTRUCTORS.md on that notebook, with turns in bold like its sections."""
+    """Return the part of INSTRUCTORS.md on that notebook, with "your turn 3" in bold.
+
+    The names of sections are in bold already. So the script of the deck finds both.
+    """
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
     number = int(path.stem[:2])  # 4 of "04_flops"
     # From the heading "## 4 · …" to the next heading of that level.
     own = rf"^## {number} · .*?(?=^## )"
-    (part,) = re.findall(own, text, re.MULTILINE | re.DOTALL)
+    (part,) = re.findall(own, text, re.MULTILINE | re.DOTALL)  # there is exactly one
     return re.sub(r"your turn \d+", r"**\g<0>**", part, flags=re.IGNORECASE)
 
 
 def minutes(path: Path) -> dict[str, int]:
-    """The minutes of each section of that notebook, by the section's title, from INSTRUCTORS.md."""
+    """Return the minutes of each section of that notebook by its title, from INSTRUCTORS.md.
+
+    The line there is like "- **Minutes:** the opening 4, **One strip** 12; all of it 16."
+    """
     (line,) = re.findall(r"^- \*\*Minutes:\*\* (.+);", notes(path), re.MULTILINE)
     return {title: int(stated) for title, stated in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
-    """The kind of the piece on a slide, and its HTML. An output is a picture or a result there."""
+    """Return the kind of a piece on a slide, and the piece as HTML.
+
+    The kind stays as it is, but an output becomes a "picture" or a "result".
+    """
     if kind in ("prose", "folded"):
         renderer = Renderer(escape=True, exclude_anchor_links=True)
         return kind, MarkdownWithMath(renderer=renderer).render(content)
@@ -126,6 +138,7 @@ def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]
 
 
 def _rendered_output(data: nbformat.NotebookNode) -> tuple[str, str]:
+    """Return the kind of an output on a slide, "picture" or "result", and the output as HTML."""
     text = data.get("text/plain", "")
     if "image/png" in data:
         words = escape(ONLY_IN_A_NOTEBOOK.sub("", text))

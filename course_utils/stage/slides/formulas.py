@@ -20,16 +20,19 @@ COMMANDS = {
 }
 # Where matplotlib sets a formula differently from LaTeX: a pattern, and what to draw in its place.
 AS_IN_LATEX = [
-    (r"\\frac", r"\\dfrac"),
-    (r"(\\sum_\w) ", r"\1\\,"),
-    (r"(\d)\.(?=[A-Z])", r"\1.\\!"),
+    (r"\\frac", r"\\dfrac"),  # a fraction in full size
+    (r"(\\sum_\w) ", r"\1\\,"),  # a thin space behind "\sum_i"
+    (r"(\d)\.(?=[A-Z])", r"\1.\\!"),  # no space behind the point of "1.F"
 ]
 SIZE = 100  # units of the drawing that are 1 em
 
 
 @cache
 def svg(latex: str) -> str:
-    """The formula as an SVG as large as the text around it. A screen reader reads its LaTeX."""
+    """Return the formula as an SVG as large as the text around it.
+
+    A screen reader reads its LaTeX.
+    """
     latex = " ".join(latex.split())
     drawn = latex
     for pattern, replacement in AS_IN_LATEX:
@@ -49,7 +52,7 @@ def svg(latex: str) -> str:
 
 
 def _commands(outline: Path) -> str:
-    """The outline as the value of a path's attribute `d`."""
+    """Return the outline as the value of a path's attribute `d`."""
     commands = []
     for numbers, code in outline.iter_segments(simplify=False, curves=True):
         commands.append(COMMANDS[code])

@@ -8,12 +8,13 @@ from html import escape
 LONGEST = 10  # significant digits; a number with more came out of a calculation, and is rounded
 SHOWN = 4  # digits of a rounded number
 LARGE = 10_000  # whole numbers from here on get commas
+# A number by itself, such as "-71.96" or "3e-05", but not the digits of "fp32" or "3.11.7".
 NUMBER = re.compile(r"(?<![\w.'])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.'])")
 IN_QUOTES = re.compile(r"""('[^'\n]*'|"[^"\n]*")""")
 
 
 def in_plain_numbers(text: str) -> str:
-    """The text with long numbers rounded, and commas in large whole ones.
+    """Return the text with long numbers rounded, and commas in large whole ones.
 
     A text that is nothing but a string loses its quotes; numbers in a string stay as they are.
 
@@ -32,9 +33,11 @@ def in_plain_numbers(text: str) -> str:
 
 
 def _plain_number(found: re.Match) -> str:
+    """Return the number that was found, with commas if it is large, or rounded if it is long."""
     number = found[0]
-    if number.lstrip("-").isdigit():
+    if number.lstrip("-").isdigit():  # a whole number
         return f"{int(number):,}" if abs(int(number)) >= LARGE else number
+    # Its digits, without the exponent, the sign, the point and zeros in front.
     significant = re.sub(r"e.*|[-.]", "", number).lstrip("0")
     if len(significant) <= LONGEST:
         return number
@@ -42,7 +45,9 @@ def _plain_number(found: re.Match) -> str:
 
 
 def as_table(text: str) -> str:
-    """A dict, or a dict of dicts with the same keys, as an HTML table; "" for any other value.
+    """Return a dict, or a dict of dicts with the same keys, as an HTML table; otherwise "".
+
+    `text` is the value's repr.
 
     >>> as_table("{'fp32': 4, 'fp16': 2}")
     '<table><tr><td>fp32</td><td>4</td></tr><tr><td>fp16</td><td>2</td></tr></table>'
@@ -72,6 +77,7 @@ def _table(rows: Iterable[str]) -> str:
 
 
 def _row(values: Sequence[object], tag: str = "td") -> str:
+    """Return a row of an HTML table. `tag` is that of its cells; heads have "th"."""
     cells = []
     for value in values:
         text = value if isinstance(value, str) else in_plain_numbers(repr(value))
