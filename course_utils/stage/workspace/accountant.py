@@ -1,4 +1,4 @@
-"""A new version of the course's accountant reaches the reader's file, which keeps their terms."""
+"""Brings a new version of the course's accountant into the reader's file, whose terms stay."""
 
 import ast
 import re
@@ -8,13 +8,14 @@ from course_utils.stage.workspace.merge import woven
 
 
 def renewed(course: str, taken: str, own: str) -> str:
-    """The course's new file with the reader's terms, statements and lines of comments.
+    """Return the course's new file with the reader's terms, statements and lines of comments.
 
     `own` is the reader's file, and `taken` the version of the course's that it was made from. A
     statement that the course has dropped since then is dropped here, too.
     """
     new = statements(course)
     readers = _with_changed_terms_as_theirs(statements(own), taken)
+    # A term of the reader's has no mark, and stays; so does what they have added.
     terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
     stay = {*terms} | _only_the_readers(readers, new, taken)
     known_lines = {*course.split("\n"), *taken.split("\n")}
@@ -32,10 +33,10 @@ def renewed(course: str, taken: str, own: str) -> str:
 
 
 def _with_changed_terms_as_theirs(readers: dict[str, str], taken: str) -> dict[str, str]:
-    """The reader's statements; where they have changed a term of the course's, it has no mark.
+    """Return the reader's statements, without the mark on terms of the course that they changed.
 
-    Before there were stubs, a file had the course's terms, and a reader could edit those and leave
-    the mark. Comments do not count as a change.
+    Before there were stubs, a file had the course's terms, each with the mark, and a reader could
+    edit a term and leave its mark. Comments do not count as a change, so syntax trees are compared.
     """
     courses = _statements_of(taken)
     result = dict(readers)
@@ -48,12 +49,12 @@ def _with_changed_terms_as_theirs(readers: dict[str, str], taken: str) -> dict[s
 
 
 def _only_the_readers(readers: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
-    """The names of the reader's statements that the course neither has now nor had before."""
+    """Return the names of the reader's statements that the course never had, then or now."""
     return readers.keys() - new.keys() - _statements_of(taken).keys()
 
 
 def _statements_of(taken: str) -> dict[str, str]:
-    """The file's statements; none if it cannot be parsed."""
+    """Return the file's statements; none if it cannot be parsed."""
     try:
         return statements(taken)
     except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
@@ -61,7 +62,11 @@ def _statements_of(taken: str) -> dict[str, str]:
 
 
 def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str:
-    """The reader's term, below the course's new comments and those that the reader has added."""
+    """Return the reader's statement, below the course's new comments and those of the reader.
+
+    A head is what stands above a statement: blank lines and comments. `known_lines` are all lines
+    of the course, so that other comments are the reader's.
+    """
     head, _ = _parted(course)
     own_head, term = _parted(own)
     comments = _comments("\n".join(own_head), known_lines)
@@ -73,7 +78,7 @@ def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str
 
 
 def _parted(statement: str) -> tuple[list[str], str]:
-    """The blank lines and comments above a statement, and the statement itself."""
+    """Return the blank lines and comments above a statement, and the statement itself."""
     lines = statement.split("\n")
     length = 0
     while not lines[length] or lines[length].startswith("#"):
@@ -82,13 +87,16 @@ def _parted(statement: str) -> tuple[list[str], str]:
 
 
 def _comments(statement: str, known_lines: set[str]) -> list[str]:
-    """The comment lines of the reader's statement that the course did not write."""
+    """Return the comment lines of the reader's statement that the course did not write."""
     lines = statement.split("\n")
     return [line for line in lines if line.startswith("#") and line not in known_lines]
 
 
 def _with_comments(text: str, comments: list[str]) -> str:
-    """The statement with the comments above it; the blank lines at its beginning stay first."""
+    """Return the statement with the comments above it.
+
+    The blank lines at its beginning stay first.
+    """
     statement = text.lstrip("\n")
     blank_lines = text.removesuffix(statement)
     return blank_lines + "\n".join([*comments, statement])

@@ -28,6 +28,7 @@ PLAIN_FILES = (
     ".gitignore",
 )
 FOR_INSTRUCTORS = "INSTRUCTORS.md"
+# Links of the README to pages that a class does not get.
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
 # Some checks have thousands of cases. After so many, no further mistakes come up.
@@ -114,7 +115,7 @@ def write_notebook(path: Path, folder: Path) -> None:
 
 
 def without_solutions(notebook: Notebook) -> Notebook:
-    """The notebook with a sentence in place of each solution: that it comes after the deadline.
+    """Return the notebook with a sentence in place of each solution, which comes later.
 
     The cell keeps its id, so that an update of the course can bring the solution.
     """
@@ -144,7 +145,7 @@ def write_course(folder: Path) -> None:
 
 
 def readme(notebook: Notebook, name: str) -> str:
-    """The page for students: how to install, where to work, what counts, what to hand in."""
+    """Return the page for students: how to install, where to work, what counts, what to hand in."""
     counted = []  # rows of the table
     voluntary = []  # numbers of turns
     for turn in turns(notebook):
@@ -158,6 +159,7 @@ def readme(notebook: Notebook, name: str) -> str:
 
 
 def _row(turn: Turn) -> str:
+    """Return a turn's row of the table: its number, its title, and what it states of itself."""
     stated = f"{turn.difficulty}, {turn.minutes} minutes" if turn.minutes else ""
     return f"| {turn.number} | {turn.title} | {stated} |"
 
@@ -202,8 +204,8 @@ def key(path: Path, folder: Path) -> str:
 
 
 def _answered(turn: Turn) -> str:
-    """The turn's section of the key."""
-    _, _, asked = turn.text.partition("\n\n")
+    """Return the turn's section of the key: question, solution, reason, and listed mistakes."""
+    _, _, asked = turn.text.partition("\n\n")  # without the heading
     worth = "voluntary" if turn.is_beyond else "1 point"
     solution = f"```python\n{turn.solution}\n```" if turn.solution else ""
     paragraphs = [
@@ -227,9 +229,9 @@ def _answered(turn: Turn) -> str:
 
 
 def listed(name: str) -> tuple[str, list[str]]:
-    """Why the right answer is right, and the advice on each mistake that the check lists.
+    """Return why the right answer is right, and the advice on each mistake that the check lists.
 
-    The check is named as in "flops.days".
+    `name` is the check's, such as "flops.days".
     """
     chapter, _, exercise = name.partition(".")
     check = getattr(import_module(f"course_utils.chapters.{chapter}.check"), exercise)
@@ -244,7 +246,7 @@ def listed(name: str) -> tuple[str, list[str]]:
 
 
 def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
-    """The lists of answers in a check: one for a value, and one for each case of a function.
+    """Yield the lists of answers in a check: one for a value, and one for each case of a function.
 
     There is none in a check of another kind. The first answer of a list is the right one.
     """
@@ -255,4 +257,4 @@ def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
         if callable(cases):
             cases = cases()
         for case in islice(cases, CASES):
-            yield list(check.__wrapped__(*case))
+            yield list(check.__wrapped__(*case))  # the exercise, a generator of answers

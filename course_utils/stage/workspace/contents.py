@@ -60,10 +60,10 @@ class Contents(JupyterHandler):
 
     @web.authenticated
     def get(self) -> None:
-        """Show the page, the first time after a button with the sentence on what the button did.
+        """Show the page. After a button was pressed, a sentence on it says once what was done.
 
-        The page's script loads the page again, with `look`, to see what has changed. It does not
-        use the sentence up.
+        The page's script loads the page again, with `look`, to see what has changed. Nobody reads
+        that answer, so it does not use the sentence up.
         """
         copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
@@ -85,8 +85,8 @@ class Contents(JupyterHandler):
         self.redirect(self.request.path)
 
     def _page(self, said: str) -> str:
-        """The page's HTML. `said` is the sentence on what a button did, or empty."""
-        done = record.done(self.mine)
+        """Return the page's HTML. `said` is the sentence on what a button did, or empty."""
+        done = record.done(self.mine)  # which turns were tried or are right, by the check's name
         guesses = record.guesses(self.mine)
         notebooks = []
         by_notebook = {}
@@ -110,7 +110,7 @@ class Contents(JupyterHandler):
     def _notebook(
         self, known: Known, done: Mapping[str, record.Done], guesses: Sequence[Guess]
     ) -> dict[str, object]:
-        """What the template contents.html needs to show the notebook."""
+        """Return what the template contents.html needs to show the notebook."""
         return {
             "title": known.about.title,
             "name": known.name,
@@ -125,18 +125,21 @@ class Contents(JupyterHandler):
         }
 
     def _place(self, chapter: str) -> str:
-        """The fragment of a link to the cell that the reader ran last; empty if none has run."""
+        """Return the end of a link, "#cell-id=…", that opens the cell which the reader ran last.
+
+        It is empty if none has run.
+        """
         cell = record.place(self.mine, chapter)
         return f"#cell-id={cell}" if cell else ""
 
     def _link(self, name: str) -> str:
-        """The address that opens the file in JupyterLab; empty if it lies outside the root."""
+        """Return the address that opens the file in JupyterLab; "" if it is outside the root."""
         path = where_it_opens(name, self.mine)
         return url_path_join(self.base_url, LAB, path) if path else ""
 
 
 def where_it_opens(name: str, mine: Path) -> str:
-    """The path of the reader's copy under the server's root, quoted for an address.
+    """Return the path of the reader's copy under the server's root, quoted for an address.
 
     Without a copy, it is the path of the course's own file if that is under the root; else empty.
     """
@@ -177,12 +180,12 @@ def _forget(mine: Path) -> str:
 
 
 def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
-    """The record's entry on the turn; an empty entry if the record has none."""
+    """Return the record's entry on the turn; an empty entry if the record has none."""
     return done.get(turn.check, record.Done())
 
 
 def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
-    """How many turns are right, on the main path and, if there are any, beyond it.
+    """Return how many turns are right, on the main path and, if there are any, beyond it.
 
     >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
     >>> beyond = Turn(2, "Ends", "floats.ends", cells=(), is_beyond=True)
@@ -199,7 +202,7 @@ def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str
 
 
 def _known(path: Path) -> Known:
-    """What is known of the notebook: of one that cannot be read, what its name says."""
+    """Return what is known of the notebook: of one that cannot be read, what its name says."""
     try:
         notebook = read(path)
     except (OSError, ValueError):

@@ -53,7 +53,7 @@ AGENTS = Path(__file__).with_name("AGENTS.md")  # what an AI assistant of the re
 
 
 def readme() -> str:
-    """The course's README. In a wheel, it is the package's description."""
+    """Return the course's README. In a wheel, it is the package's description."""
     if INSTALLED.is_dir():
         return metadata("course_utils").get_payload()
     return (ROOT / "README.md").read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ def _is_notebook(path: Path) -> bool:
 
 
 def _new_version(path: Path, contents: str) -> bytes:
-    """The contents of the course's file for a copy; ValueError for a notebook that is broken.
+    """Return what the copy of the course's file has in it; ValueError if a notebook is broken.
 
     The file is read only once, because a `git pull` may change it between two readings.
     """
@@ -117,7 +117,7 @@ def _new_version(path: Path, contents: str) -> bytes:
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of the course's notebook, without results, and with a spacer below each guess."""
+    """Return a new copy of the course's notebook: no results, and a spacer below each guess."""
     return for_this_kernel(with_spacers(to_come(course)))
 
 
@@ -135,7 +135,10 @@ def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
 
 
 def _why(error: Exception) -> str:
-    """The error's reason, without a full stop. An OSError's message would have the path, too."""
+    """Return the error's reason, without a full stop.
+
+    An OSError's message would have the path, too.
+    """
     reason = getattr(error, "strerror", None)
     return f"{reason if reason else error}".rstrip(".")
 
@@ -143,7 +146,7 @@ def _why(error: Exception) -> str:
 def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
     """Make the copy, or bring it up to date with `new`; yields sentences on what was done.
 
-    ValueError, with the reason, if the file of that name is not a copy that can be updated.
+    Raise a ValueError, with the reason, if the file of that name is not a copy that can be updated.
     """
     own = mine / name
     taken = mine / HIDDEN / name
@@ -275,9 +278,9 @@ def show_results(path: Path, mine: Path = MINE) -> str:
 
 
 def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
-    """The path of the reader's copy, and the course's version from which the copy was made.
+    """Return the path of the reader's copy, and the course's version from which the copy was made.
 
-    ValueError if there is no copy.
+    Raise a ValueError if there is no copy.
     """
     own = mine / path.name
     taken = mine / HIDDEN / path.name
@@ -290,7 +293,7 @@ def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
 
 
 def _read_copy(own: Path) -> Notebook:
-    """The reader's copy; ValueError, with what to do, if it cannot be read."""
+    """Return the reader's copy; ValueError, with what to do, if it cannot be read."""
     try:
         return read(own)
     except ValueError as error:
@@ -301,9 +304,9 @@ def _read_copy(own: Path) -> Notebook:
 
 
 def named(name: str) -> Path:
-    """The path of the notebook called "4", "04", "04_flops" or "04_flops.ipynb".
+    """Return the path of the notebook called "4", "04", "04_flops" or "04_flops.ipynb".
 
-    ValueError, with the names of all notebooks, if none is called so.
+    Raise a ValueError, with the names of all notebooks, if none is called so.
 
     >>> named("4").name
     '04_flops.ipynb'
@@ -319,7 +322,7 @@ def named(name: str) -> Path:
 
 
 def chosen(names: Collection[str]) -> list[Path]:
-    """The notebooks of these names, each once and in the course's order; without names, all."""
+    """Return the notebooks of these names or, by default, all: each once, in the course's order."""
     if not names:
         return notebooks()
     return sorted({named(name) for name in names})

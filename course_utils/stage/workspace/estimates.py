@@ -19,7 +19,7 @@ TIMES_OFF = {SPOT_ON: 1.0, CLOSE: 1.5, FAR: 10.0}
 
 
 def summary(guesses: Sequence[Guess]) -> str:
-    """How many guesses there are, and how many of them each word is for.
+    """Return how many guesses there are, and how many of them each word is for.
 
     >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
     ('3 guesses: 1 spot on, 1 right power of ten, 1 far', '1 guess: right power of ten')
@@ -32,7 +32,7 @@ def summary(guesses: Sequence[Guess]) -> str:
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
-    """The picture that contents.html draws; empty without a guess.
+    """Return the picture that contents.html draws; empty without a guess.
 
     "dots" has a height and a sentence for each guess. "bars" has for each notebook the numbers of
     its first guess and of the first one after it, a height, and a name. A height is 0 for a
@@ -45,8 +45,9 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
             continue
         begin = len(guesses)
         guesses += here
+        # Of an even number of guesses, the better of the two in the middle, which was really made.
         height = _height(median_low(_times_off(guess) for guess in here))
-        name = f"{number}" if bars else f"notebook {number}"
+        name = f"{number}" if bars else f"notebook {number}"  # the first says what the numbers are
         bars.append((begin, len(guesses), height, name))
     if not guesses:
         return {}
@@ -63,7 +64,7 @@ def _sentence(guess: Guess) -> str:
 
 
 def _trend(guesses: Sequence[Guess]) -> str:
-    """A sentence on whether guesses get better, once there are enough."""
+    """Return a sentence on whether guesses get better, once there are enough."""
     if len(guesses) < ENOUGH:
         later = f"From {ENOUGH} on, this page compares the later ones with the first."
         return f"{summary(guesses)}. {later}"
@@ -77,13 +78,13 @@ def _trend(guesses: Sequence[Guess]) -> str:
 
 
 def _counts(guesses: Sequence[Guess]) -> str:
-    """How many guesses each word is for, from the best word on; no word stands with a 0."""
+    """Return how many guesses each word is for, from the best word on; no word stands with a 0."""
     said = [guess.word for guess in guesses]
     return ", ".join(f"{said.count(word)} {word}" for word in WORDS if word in said)
 
 
 def _times_off(guess: Guess) -> float:
-    """How many times off the guess is drawn in the picture."""
+    """Return how many times off the guess is drawn in the picture."""
     is_choice = isinstance(guess.measured, str)
     if whole_of(guess.unit) and not is_choice and guess.word in TIMES_OFF:
         return TIMES_OFF[guess.word]
@@ -91,5 +92,5 @@ def _times_off(guess: Guess) -> float:
 
 
 def _height(off: float) -> float:
-    """The height in the picture of a guess that is `off` times off, from 0 to 1."""
+    """Return the height in the picture of a guess that is `off` times off, from 0 to 1."""
     return math.log(min(off, FURTHEST)) / math.log(FURTHEST)

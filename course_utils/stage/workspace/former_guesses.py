@@ -14,7 +14,7 @@ from course_utils.stage.notebook.outline import outline
 
 
 def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
-    """The reader's copy, with the course's new cell wherever a guess is asked for.
+    """Return the reader's copy, with the course's new cell wherever a guess is asked for.
 
     What was typed in place of the dots is written into the record of that folder, so that the new
     field has it.
@@ -37,7 +37,7 @@ def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
     """Write into the record what the former cell gave to the name of the guess."""
     so_far = record.said_so_far(folder, chapter)
     for question, typed in _typed(source(former), ask):
-        if question in so_far:
+        if question in so_far:  # what was typed into the new field is later, so it stays
             continue
         guess = OpenGuess(ask.questions, ask.unit, ask.among)
         with suppress(ValueError):  # the dots are still there, or what makes no sense
@@ -46,7 +46,7 @@ def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
 
 
 def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
-    """Each question, with what the code gave in answer to it, as it is typed into a field."""
+    """Yield each question, with what the code has as its answer, as one types it into a field."""
     for node in statements(text):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
@@ -57,6 +57,6 @@ def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
 
 
 def _as_typed(value: ast.expr) -> str:
-    """What stands between the quotes, or else the code, such as 4 * 12288 / 1000."""
+    """Return what stands between the quotes, or else the code, such as 4 * 12288 / 1000."""
     is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
     return value.value if is_text else ast.unparse(value)

@@ -21,7 +21,7 @@ CONFLICT = "The course has changed this cell, and so have you."
 
 
 def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, list[str]]:
-    """The reader's notebook brought up to date, and the ids of the cells in conflict."""
+    """Return the reader's notebook brought up to date, and the ids of the cells in conflict."""
     base_cells = _by_id(base)
     course_cells = _by_id(course)
     own_cells = _by_id(own)
@@ -40,7 +40,7 @@ def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, l
 
 
 def restored(course: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
-    """The reader's notebook with these cells as the course has them, even if they were deleted."""
+    """Return the reader's notebook with these cells as the course has them, deleted or not."""
     course_cells = _by_id(course)
     own_cells = _by_id(own)
     stay = [id_ for id_ in course_cells if id_ in own_cells or id_ in ids]
@@ -65,7 +65,7 @@ class _Merged:
 
 
 def _merge(base: Cell | None, course: Cell | None, own: Cell | None) -> _Merged:
-    """One cell merged. A version that does not have the cell is None."""
+    """Return one cell merged. A version that does not have the cell is None."""
     base_text = _text(base)
     course_text = _text(course)
     own_text = _text(own)
@@ -83,7 +83,7 @@ def _merge(base: Cell | None, course: Cell | None, own: Cell | None) -> _Merged:
 
 
 def _with_changes_of_both(base: Cell | None, course: Cell, own: Cell) -> _Merged:
-    """A cell that the reader and the course have changed in different ways."""
+    """Return a cell that the reader and the course have changed in different ways."""
     if base is None or _kinds(base, course, own) > 1:
         return _Merged(own, is_conflict=True)
     text = _with_both_changes(source(base), source(course), source(own))
@@ -93,12 +93,12 @@ def _with_changes_of_both(base: Cell | None, course: Cell, own: Cell) -> _Merged
 
 
 def _kinds(*cells: Cell) -> int:
-    """How many kinds of cells there are among these, such as code and text."""
+    """Return how many kinds of cells there are among these, such as code and text."""
     return len({cell["cell_type"] for cell in cells})
 
 
 def _with_both_changes(base: str, course: str, own: str) -> str | None:
-    """The base text with the course's and the reader's changes; None if these concern one line.
+    """Return the base text with both versions' changes; None if these concern the same line.
 
     Lines that both have added at the same point follow one another, the course's first.
 
@@ -112,11 +112,12 @@ def _with_both_changes(base: str, course: str, own: str) -> str | None:
     if _has_change(Counter(own_lines), Counter(base_lines), Counter(course_lines)):
         return own
     changes = _changes(base_lines, course_lines) + _changes(base_lines, own_lines)
+    # Changes at the same point stay in this order, because Python's sort is stable.
     changes.sort(key=lambda change: (change.begin, change.end))
     lines = []
     done = 0  # how many lines of the base text are in `lines`, or were replaced
     for change in changes:
-        if change.begin < done:
+        if change.begin < done:  # these lines were replaced by the change before
             return None
         lines += base_lines[done : change.begin]
         lines += change.lines
@@ -135,7 +136,7 @@ class _Change:
 
 
 def _changes(base: list[str], changed: list[str]) -> list[_Change]:
-    """The changes that make the changed lines out of the base lines."""
+    """Return the changes that make the changed lines out of the base lines."""
     changes = []
     matcher = SequenceMatcher(None, base, changed, autojunk=False)
     for kind, begin, end, changed_begin, changed_end in matcher.get_opcodes():
@@ -145,7 +146,11 @@ def _changes(base: list[str], changed: list[str]) -> list[_Change]:
 
 
 def _has_change(own: Counter[str], base: Counter[str], course: Counter[str]) -> bool:
-    """Whether all lines that the course has added or removed are so in the reader's copy, too."""
+    """Whether the reader's copy, too, has all lines that the course added, and none it removed.
+
+    The arguments have the number of times that each line occurs. If the course only moved lines,
+    nothing can be seen in them.
+    """
     if course == base:
         return False
     added = course - base
@@ -154,14 +159,14 @@ def _has_change(own: Counter[str], base: Counter[str], course: Counter[str]) -> 
 
 
 def _text(cell: Cell | None) -> tuple[str, str] | None:
-    """The kind and the text of a cell. Only if one of them differs is the cell changed."""
+    """Return the kind and the text of a cell. Only if one of them differs is the cell changed."""
     if cell is None:
         return None
     return cell["cell_type"], source(cell)
 
 
 def _order(base: dict[str, Cell], course: dict[str, Cell], own: dict[str, Cell]) -> list[str]:
-    """The ids of all cells in the reader's order; in the course's, if that has changed."""
+    """Return the ids of all cells in the reader's order; in the course's, if that has changed."""
     order_before = [id_ for id_ in base if id_ in course]
     order_now = [id_ for id_ in course if id_ in base]
     if order_before == order_now:
@@ -170,7 +175,7 @@ def _order(base: dict[str, Cell], course: dict[str, Cell], own: dict[str, Cell])
 
 
 def woven(first: list[str], second: list[str]) -> list[str]:
-    """The first list, with the items that only the second list has.
+    """Return the first list, with the items that only the second list has.
 
     Each added item stands behind the item that it follows in the second list.
 
@@ -189,8 +194,9 @@ def woven(first: list[str], second: list[str]) -> list[str]:
 
 
 def _note(course: Cell) -> Cell:
-    """The cell of text that stands below the reader's cell, with the course's new text in it."""
+    """Return the cell of text that goes below the reader's, with the course's new text in it."""
     text = source(course)
+    # The fence around the text has to be longer than any row of backticks in it.
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     language = "python" if course["cell_type"] == "code" else "markdown"

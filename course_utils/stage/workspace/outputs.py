@@ -7,7 +7,7 @@ from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 
 
 def to_come(notebook: Notebook) -> Notebook:
-    """The notebook without outputs, as if none of its cells had run."""
+    """Return the notebook without outputs, as if none of its cells had run."""
     cells = [_emptied(cell) for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
@@ -19,7 +19,10 @@ def _emptied(cell: Cell) -> Cell:
 
 
 def for_this_kernel(notebook: Notebook) -> Notebook:
-    """The notebook with the metadata that JupyterLab would write when it opens the notebook."""
+    """Return the notebook with the metadata that JupyterLab would write on opening it.
+
+    So a copy that was only opened is not changed by that.
+    """
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     version = sys.version_info
     language = {
@@ -36,14 +39,14 @@ def for_this_kernel(notebook: Notebook) -> Notebook:
 
 
 def with_results(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's notebook with the course's results in cells neither changed nor run."""
+    """Return the reader's notebook with the course's results in cells neither changed nor run."""
     course_cells = {cell["id"]: cell for cell in without_views(course)["cells"]}
     cells = [_with_result(cell, course_cells.get(cell["id"])) for cell in own["cells"]]
     return {**own, "cells": cells}
 
 
 def _with_result(own: Cell, course: Cell | None) -> Cell:
-    """The reader's cell with the course's outputs, if it has none and its code is the course's."""
+    """Return the reader's cell; if it has no outputs and the course's code, with its outputs."""
     if own["cell_type"] != "code" or own.get("outputs"):
         return own
     if not course or source(course) != source(own):
@@ -53,7 +56,7 @@ def _with_result(own: Cell, course: Cell | None) -> Cell:
 
 
 def without_views(notebook: Notebook) -> Notebook:
-    """The notebook without the live views of labs and guesses, whose kernels are gone.
+    """Return the notebook without the live views of labs and guesses, whose kernels are gone.
 
     Still pictures and sentences stay in their place.
     """
@@ -69,6 +72,7 @@ def _without_views(cell: Cell) -> Cell:
 
 
 def _without_view(output: dict[str, object]) -> dict[str, object]:
+    """Return the output without its live view, if it is that of a lab or a guess."""
     data = output.get("data", {})
     if WIDGET not in data:
         return output

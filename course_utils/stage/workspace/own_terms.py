@@ -38,12 +38,13 @@ class Judge:
         self._said = mine / HIDDEN / "judging.txt"  # what the process writes to its stderr
 
     def wrong(self, text: str) -> dict[str, str] | None:
-        """The verdict's words for each wrong term of the file, whose content is `text`.
+        """Return the verdict's words for each wrong term of the file, whose content is `text`.
 
-        None as long as it is being judged: ask again later. ValueError, with the reason, if the
-        file stops or does not end.
+        As long as the file is being judged, return None; a later call has the result. Raise a
+        ValueError, with the reason, if the file fails when it runs, or does not end.
         """
-        # Asked first: once the process has ended, what it found is remembered.
+        # This comes first. In the other order, a process that remembers its result and ends between
+        # the two lines would seem to have ended without a result.
         is_running = self._process is not None and self._process.poll() is None
         judged_text, wrong = keeping.remembered(self._mine)
         if judged_text == text:
@@ -60,12 +61,14 @@ class Judge:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        paths = [PACKAGE, os.environ.get("PYTHONPATH", "")]
+        paths = [PACKAGE]
+        if os.environ.get("PYTHONPATH"):
+            paths.append(os.environ["PYTHONPATH"])
         with self._said.open("w") as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM.format(MOST_S)],
                 cwd=self._mine,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -73,10 +76,11 @@ class Judge:
         self._text = text
 
     def _why(self) -> str:
-        """Why the process has found nothing."""
+        """Return why the process has ended without a result."""
         if self._process.returncode == -signal.SIGALRM:
             return f"the file has not ended within {MOST_S} seconds"
         lines = self._said.read_text(errors="replace").split("\n")
+        # `judge` raises a ValueError for what is wrong with the file, and Python prints it.
         errors = [line for line in lines if line.startswith("ValueError: ")]
         if errors:
             return errors[-1].removeprefix("ValueError: ").rstrip(".")
@@ -84,7 +88,7 @@ class Judge:
 
 
 def sentences(link: str, mine: Path, judge: Judge) -> Markup:
-    """Which terms are the reader's, which of them are wrong, and a link that opens the file.
+    """Return a link to the file, and sentences on which terms are the reader's, right or wrong.
 
     If the file cannot be used, they say why.
     """

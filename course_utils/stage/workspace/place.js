@@ -6,7 +6,7 @@
   const NAME = "course-workspace";
   const LONGEST_MS = 60_000; // until a notebook is there
   const SETTLES_MS = 4_000; // pictures that come late push the cell away
-  const FRAME_MS = 100;
+  const FRAME_MS = 100; // between two looks
 
   const pause = () => new Promise((done) => setTimeout(done, FRAME_MS));
 
@@ -30,6 +30,7 @@
     return null;
   }
 
+  // Whether the cell's top is inside the notebook's window; 2 px above it is rounding.
   function isInView(panel, cell) {
     const seen = panel.content.node.getBoundingClientRect();
     const { top } = cell.node.getBoundingClientRect();

@@ -19,7 +19,7 @@ class Place:
 
 
 def place() -> Place:
-    """The place of this server."""
+    """Return the place of this server."""
     base = os.environ.get("JUPYTERHUB_BASE_URL")  # set by a hub that has started the server
     if base is not None:
         host = os.environ.get("JUPYTERHUB_HOST", "")  # only where each user has a subdomain

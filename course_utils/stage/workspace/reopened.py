@@ -20,6 +20,8 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
     list_sessions = server.session_manager.list_sessions
     restarted = set()  # the ids of restarted kernels, since a restart does not change an id
 
+    # The server's own methods are replaced by these two, which call them.
+
     async def noting_restart(kernel_id: str, *arguments: object, **options: object) -> None:
         restarted.add(kernel_id)
         await ensure_async(restart_kernel(kernel_id, *arguments, **options))
@@ -27,12 +29,14 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
     async def has_its_labs(path: str) -> bool:
         """Whether the notebook's kernel runs, and was not restarted since it made the labs."""
         for session in await ensure_async(list_sessions()):
+            # The path in a page's request may have a slash in front.
             if session["path"] == path.strip("/") and session["kernel"]["id"] not in restarted:
                 return True
         return False
 
     async def get_with_pictures(path: str, *arguments: object, **options: object) -> Notebook:
         model = await ensure_async(get(path, *arguments, **options))
+        # A page that asks only for a file's name and date gets no content.
         if model["type"] == "notebook" and model["content"] and not await has_its_labs(path):
             model["content"] = without_views(model["content"])
         return model

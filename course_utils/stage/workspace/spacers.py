@@ -7,7 +7,7 @@ from course_utils.stage.notebook.outline import outline
 
 # The spacer is the stored output of the cell of a guess. It fills the window, so that the answer is
 # not in view, and disappears as soon as the cell runs, as any output does.
-SPACER_LINES = 38
+SPACER_LINES = 38  # enough to fill a window
 WITHIN = 3  # the code cells below a guess among which one shows the answer
 WORDS = (
     "Your guess first: run this cell (Shift+Enter), and it asks for it. "
@@ -18,6 +18,7 @@ FORMER_WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
 )
+# The point at the end keeps the blank lines from being the end of the text.
 SPACER = {
     "data": {"text/plain": [f"{WORDS}\n", *["\n"] * SPACER_LINES, "."]},
     "metadata": {},
@@ -26,9 +27,9 @@ SPACER = {
 
 
 def with_spacers(notebook: Notebook) -> Notebook:
-    """The notebook with a spacer below each guess that has not run.
+    """Return the notebook with a spacer below each guess that has not run.
 
-    There is none if a cell just below has an output: the answer stands there already.
+    A guess gets no spacer if one of the next code cells has an output, which may be the answer.
     """
     cells = notebook["cells"]
     guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}

@@ -114,6 +114,8 @@
     if (Math.abs(by) >= 1) scroller.scrollTop += by;
   }
 
+  // Whether an output of the cell is a widget. `outputs` is JupyterLab's list, which is no array; a
+  // cell of text has none.
   function showsWidget({ model: { outputs } }) {
     for (let at = 0; at < (outputs?.length ?? 0); at += 1) {
       if (WIDGET in outputs.get(at).data) return true;
@@ -180,6 +182,7 @@
       return isNotebook && panel.content.widgets ? panel.content : null;
     };
 
+    // Keep the cell in view, from where it was when the key went down; see `keep`.
     function stay(scroller, cell, ends, always, former = null) {
       // A presentation's style moves cells by itself.
       const moves = getComputedStyle(scroller).scrollSnapType === "none";
@@ -191,9 +194,10 @@
     let seenBefore = new Set();
     let topsBefore = new Map(); // by cell
 
+    // Whether a cell may run after this event: a key that runs cells, or a click outside of them.
     const mayRun = (event) => {
       if (event.key) return event.key === "Enter" || event.key === "PageDown";
-      return !event.target.closest?.(".jp-Notebook"); // a click on a button or a menu
+      return !event.target.closest?.(".jp-Notebook"); // on a button of the toolbar, or in a menu
     };
 
     function noteWhatIsSeen(event) {
@@ -239,11 +243,14 @@
       return held.length > 0;
     }
 
+    // Bring the cell that runs into view, or lead back to a lab above that waits for a guess. `id` is
+    // the command, and `ends` the promise of its end.
     function afterRun(id, ends) {
       const notebook = currentNotebook();
       if (!notebook) return;
       const { widgets } = notebook;
       const scroller = scrollerOf(notebook);
+      // The command that goes on has selected the next cell already.
       const at = id === GOES_ON ? notebook.activeCellIndex - 1 : notebook.activeCellIndex;
       const ran = widgets[at];
       if (!ran) return;
