@@ -29,7 +29,7 @@ NEEDED = (
     "wadler-lindig==0.1.8",
 )
 _BEGAN = Path.cwd()  # the notebook's folder
-_COURSE = str(Path(__file__).resolve().parents[2])
+_COURSE = str(Path(__file__).resolve().parents[2])  # the folder that has `course_utils` in it
 
 
 def settle() -> None:
@@ -76,7 +76,10 @@ def _is_installed(pin: str) -> bool:
 
 
 def _install(pins: list[str]) -> None:
-    """Install these versions and nothing that they depend on; ValueError if that fails."""
+    """Install these versions and nothing that they depend on, so that no package is replaced.
+
+    Raise a ValueError if that fails.
+    """
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *pins]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -87,6 +90,9 @@ def _install(pins: list[str]) -> None:
 
 
 def _keep_in(folder: Path) -> None:
-    """Work in the folder. With `.course` in it, the course keeps the reader's record there."""
+    """Make the folder, and work in it from now on.
+
+    The folder `.course` in it marks it as the one where the course keeps the reader's record.
+    """
     (folder / HIDDEN).mkdir(parents=True, exist_ok=True)
     os.chdir(folder)

@@ -33,11 +33,11 @@ def _explain(
 
     The arguments are those that IPython passes to the handler of an error.
     """
-    name = error.name or ""
+    name = error.name or ""  # a NameError that a program raises by itself may have none
     begins = _beginning_of_the_cell_that_defines(name)
     if begins:
         words = (
-            f"The kernel does not know {error.name}. The cell that begins “{begins}” makes it, "
+            f"The kernel does not know {name}. The cell that begins “{begins}” makes it, "
             "and has not run since the kernel was started. Choose Run → Run All Above Selected "
             "Cell, and then run this cell again."
         )
@@ -46,7 +46,7 @@ def _explain(
 
 
 def _beginning_of_the_cell_that_defines(name: str) -> str:
-    """The first line of the cell that defines the name; empty if none of the saved cells does."""
+    """Return the first line of the cell that defines the name, or "" if no saved cell does."""
     for source in _code_of_this_notebook():
         if name in _defined_in(source):
             first_line, _, _ = source.lstrip().partition("\n")
@@ -55,9 +55,12 @@ def _beginning_of_the_cell_that_defines(name: str) -> str:
 
 
 def _code_of_this_notebook() -> list[str]:
-    """The source of each code cell, as the notebook was last saved; none if it cannot be read."""
+    """Return the source of each code cell, as the notebook was last saved.
+
+    If the notebook's file cannot be found or read, the list is empty.
+    """
     session = os.environ.get("JPY_SESSION_NAME", "")  # the server puts the notebook's path there
-    path = Path.cwd() / Path(session).name
+    path = Path.cwd() / Path(session).name  # a kernel starts in the notebook's folder
     try:
         cells = json.loads(path.read_bytes())["cells"]
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -66,9 +69,9 @@ def _code_of_this_notebook() -> list[str]:
 
 
 def _defined_in(source: str) -> set[str]:
-    """The names that a cell imports, defines or assigns."""
+    """Return the names that a cell imports, defines or assigns at its top level."""
     try:
         symbols = symtable.symtable(source, "cell", "exec").get_symbols()
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError):  # such as a cell with a %magic, or one half written
         return set()
     return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}

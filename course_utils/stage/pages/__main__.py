@@ -31,7 +31,7 @@ def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> N
 
 
 def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
-    """The texts of the site by the names of their files; rendering them fills `found`."""
+    """Return the texts of the site by the names of their files; rendering them fills `found`."""
     texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
     texts["index.html"] = render.contents_page()
     texts["glossary.html"] = render.glossary_page()

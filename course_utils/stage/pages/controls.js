@@ -11,6 +11,7 @@ export function make(tag, attributes = {}, ...inside) {
   return node;
 }
 
+// The field with its label. The two belong together by the field's id.
 function labelled(words, field) {
   fields += 1;
   field.id = `field-${fields}`;
@@ -30,6 +31,7 @@ function makeButton(attributes, words, click) {
 const isPressed = (button) => button.getAttribute("aria-pressed") === "true";
 const press = (button, pressed) => button.setAttribute("aria-pressed", pressed);
 
+// An element that calls `onInput` with itself whenever the reader changes it.
 function field(tag, attributes, onInput) {
   const node = make(tag, attributes);
   node.addEventListener("input", () => onInput(node));

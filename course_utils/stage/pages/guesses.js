@@ -9,6 +9,7 @@ const CAN_CHANGE = "You can change it, and the answer below changes with it.";
 const MOST_LETTERS = 10; // of a number with its unit at a mark
 const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width
 const RIGHT = 94;
+// How many times off a guess in a wrong unit is: percent for a share, kB or KiB for bytes.
 const FACTORS_OF_UNITS = [100];
 for (const power of [1, 2, 3, 4]) FACTORS_OF_UNITS.push(1000 ** power, 1024 ** power);
 
@@ -32,6 +33,7 @@ function keep() {
   }
 }
 
+// Make the field of a guess, in the element that has its name, unit and lines. A line is a question.
 export function begin(element) {
   const { name, unit, lines } = JSON.parse(element.dataset.ask);
   const fold = foldBelow(element);
@@ -48,6 +50,7 @@ export function begin(element) {
     return { lines: states, unit, has_gone_on: fold.open, is_closed: false, words, failure: "" };
   }
 
+  // The state of a line with this text in it. A text that makes sense is noted as the guess.
   function stateOf(line, text) {
     const state = { ...line, typed: text, said: "", fault: "" };
     try {
@@ -63,6 +66,7 @@ export function begin(element) {
     return state;
   }
 
+  // What the field sends: a text that was typed into a line, or that Show was pressed.
   function send({ say, show }) {
     if (show) fold.open = true;
     if (say) {
@@ -94,6 +98,7 @@ function optionOf({ options }, text) {
   throw new Error(`Choose one of these: ${options.join(", ")}.`);
 }
 
+// The fold after the element. `render.py` puts one behind each guess.
 function foldBelow(element) {
   let below = element.nextElementSibling;
   while (!below.matches(".fold")) below = below.nextElementSibling;
@@ -116,6 +121,8 @@ function showAnswers(name) {
   }
 }
 
+// The nodes of the picture that fits the guesses: that of the chosen option, or the one whose axis
+// has a place for most of the numbers, with a sentence on each guess below it.
 function pictureOf(answer, questions, guesses) {
   const templates = [...answer.querySelectorAll("template")];
   if ("option" in templates[0].dataset) {
@@ -145,12 +152,14 @@ function partsOf(picture, nth) {
   return { line, word: part("word"), mark: part("mark"), label: part("label"), said: part("said") };
 }
 
+// Hide the parts of a question without a guess. There is no sentence on it.
 function leaveOut({ line, word, mark, label, said: number }, question) {
   line.setAttribute("aria-label", `${question.name}: ${question.words}`);
   for (const part of [word, mark, label, number]) if (part) part.style.display = "none";
   return "";
 }
 
+// Put the guess into the parts of its picture; returns a sentence on how close it is.
 function fillIn({ line, word, mark, label, said: number }, question, guess, axis) {
   const found = question.bounds.find(([low, high]) => low <= guess && guess <= high);
   const closeness = found ? found[2] : "far";
@@ -169,6 +178,7 @@ function fillIn({ line, word, mark, label, said: number }, question, guess, axis
 
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
+// Write the guess at its mark. Words that are too long stand there without the unit.
 function placeLabel(label, place, guess, unit) {
   const words = inWords(guess, unit);
   label.lastElementChild.textContent = words.length <= MOST_LETTERS ? words : inWords(guess, "");
@@ -187,6 +197,8 @@ function placeOf(axis, number) {
   return Math.round(100 * (axis.left + (axis.right - axis.left) * within)) / 100;
 }
 
+// Whether the number is within the axis. On a logarithmic one, 0 has a place only at a left end of
+// its own.
 function hasPlace(axis, number) {
   if (!axis.is_linear && number <= 0) return axis.left > LEFT;
   const at = axis.is_linear ? number : Math.log10(number);
@@ -213,6 +225,7 @@ function howFar({ measured, words, unit, whole, kind }, guess, closeness) {
   return `${threeDigits(ratio)} times ${other}${hint(ratio)}`;
 }
 
+// A question about the unit, if the guess is off by about as much as one unit is from another.
 function hint(ratio) {
   const off = Math.max(ratio, 1 / ratio);
   const mayBeAnotherUnit = FACTORS_OF_UNITS.some((factor) => Math.abs(off / factor - 1) < 0.12);

@@ -1,6 +1,8 @@
 """Guesses on the pages: their fields, and their answers with a picture for any guess.
 
-`guesses.js` shows the fields and fills in the pictures; `numbers.js` reads what is typed.
+`guesses.js` shows the fields and fills in the pictures; `numbers.js` reads what is typed. Answers
+are found in the HTML tables that notebooks store as outputs: `ROW` finds their rows, and `CELL` the
+cells of a row.
 """
 
 import json
@@ -34,7 +36,7 @@ class Row(NamedTuple):
 
 
 def field(asked: Asked) -> str:
-    """The element in which the page's script makes a field for each question of the guess.
+    """Return the element in which the page's script makes a field for each question of the guess.
 
     Without the script, its sentence says what is asked for.
     """
@@ -50,9 +52,10 @@ def field(asked: Asked) -> str:
 
 
 def answer(result: str, part: Part, known: Outline) -> str:
-    """The output of a cell that reveals guesses, with pictures for any guess, if it has a table.
+    """Return an output of a cell that reveals guesses, with a picture for any guess around it.
 
-    The pictures wait in templates, and the table is folded once there is a guess.
+    `result` is the output's HTML. Without a table in it, it is returned as it is. The pictures wait
+    in templates, and the script folds the table once there is a guess.
     """
     rows = list(_rows_of(result, part, known))
     if not rows:
@@ -70,12 +73,15 @@ def answer(result: str, part: Part, known: Outline) -> str:
 
 
 def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
-    """The questions that the output answers, each with its row of the table, or with the first."""
+    """Yield the questions that the output answers, each with its row of the table, or the first."""
     rows = []
     for row in ROW.findall(result):
         rows.append([unescape(cell) for cell in CELL.findall(row)])
-    asked = {one.name: one for one_part in known.guesses for one in one_part.asked}
-    if len(rows) < 2:
+    asked = {}  # the guesses of the notebook, by name
+    for cell_of_guess in known.guesses:
+        for guess in cell_of_guess.asked:
+            asked[guess.name] = guess
+    if len(rows) < 2:  # no table with a head and a row
         return
     head, *body = rows
     by_name = {row[0]: row for row in body}
@@ -84,15 +90,17 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
     for reveal in part.reveals:
         questions = asked[reveal.name].questions if reveal.name in asked else ()
         for question in questions:
+            # A reveal of one row answers only one of several questions.
             if reveal.row and len(questions) > 1 and question.item != reveal.row:
                 continue
-            row = by_name.get(reveal.row or question.item, body[0])
+            name = reveal.row if reveal.row else question.item
+            row = by_name.get(name, body[0])
             yield Row(reveal.name, question, row[1:end], head[1:end])
 
 
 def _choice(row: Row) -> tuple[list[Json], list[str]]:
-    """What the page has to know of a choice, and the picture for each option."""
-    *_, measured = row.cells
+    """Return the data of a question with options for the page's script, and a picture for each."""
+    *_, measured = row.cells  # the last cell has the right option
     templates = []
     for option in row.question.choices:
         guess = Guess(row.question.item, option, measured)
@@ -103,7 +111,10 @@ def _choice(row: Row) -> tuple[list[Json], list[str]]:
 
 
 def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
-    """What the page has to know to judge the guesses, and pictures on several axes."""
+    """Return the questions' data for the page's script, and pictures on several axes.
+
+    The script puts the guess into the picture whose axis has a place for it.
+    """
     questions = []
     several = []
     for row in rows:
@@ -123,8 +134,9 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
                 "bounds": [found for found in bounds(measured, unit) if math.isfinite(found[0])],
             }
         )
-        stands_for_all = measured if math.isfinite(measured) else 1.0
-        guess = Guess(row.question.item, stands_for_all, measured, second, unit=unit)
+        # The picture needs some guess to be drawn, and the script puts the reader's in its place.
+        some_guess = measured if math.isfinite(measured) else 1.0
+        guess = Guess(row.question.item, some_guess, measured, second, unit=unit)
         several.append(picture.Shown(guess, predicted, (first, second)))
     templates = []
     for axis, drawn in picture.for_any_guess(several):
@@ -134,7 +146,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
 
 
 def tables() -> str:
-    """The tables of `typed` and the colours of the words, as a module of JavaScript."""
+    """Return the tables of `typed` and the colours of the words, as a module of JavaScript."""
     of_python = {
         "longest": typed.LONGEST,
         "largestWhole": typed.LARGEST_WHOLE,

@@ -29,7 +29,7 @@ class Precomputed:
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
 
     def known(self, asked: object, found: object) -> object:
-        """The result for these answers; for a lab without precomputed results, `found` itself."""
+        """Return the result for these answers; without precomputed results, `found` itself."""
         if not self.by:
             return found
         values = [getattr(asked, name) for name in self.by]
@@ -37,9 +37,9 @@ class Precomputed:
 
 
 def session_of(name: str, precomputed: Precomputed | None) -> Session:
-    """A new session of that lab, with its precomputed results if it has any."""
+    """Return a new session of that lab, with its precomputed results if it has any."""
     if precomputed is None:
-        precomputed = Precomputed()
+        precomputed = Precomputed()  # whose `known` returns what it gets
     return Session(labs.lab_named(name), precomputed.known)
 
 
@@ -61,7 +61,7 @@ _sessions: dict[str, Session] = {}
 
 
 def answer(place: str, message: str) -> str:
-    """The answer in JSON to a message in JSON, for the worker.
+    """Return the answer in JSON to a message in JSON, for the worker.
 
     The place is a lab's name. If a page has a lab twice, the second one's place has a number
     behind the name, as in "float 2".

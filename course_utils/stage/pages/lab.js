@@ -36,6 +36,7 @@ class Model {
     this.#send(content, () => callbacks?.iopub.status(idle));
   }
 
+  // Take over the values, and call the listeners of those that have changed.
   set(values) {
     const known = Object.keys(values).filter((name) => name in this.#values);
     const changed = known.filter((name) => values[name] !== this.#values[name]);
@@ -96,6 +97,8 @@ function makeButton(words, click) {
   return button;
 }
 
+// Make the lab in this element work. The result has two functions for the worker's messages:
+// `answer`, and `fail` for the reason why there are no answers.
 function begin(element) {
   const rows = element.querySelector(".rows");
   const note = element.querySelector(".course-note");
@@ -117,6 +120,7 @@ function begin(element) {
     }
     for (const start of starts) start.disabled = running;
     stop.disabled = !running;
+    // While a job runs, each answer is followed by the message that has it take its next step.
     if (running) queue.add(isStopping ? { stop: [], step: [] } : { step: [] });
     isStopping = false;
   }

@@ -34,6 +34,7 @@ export function read(text, unit) {
   return number;
 }
 
+// The number in the text, before it is known to fit the unit; an Error if there is none.
 function numberIn(text, unit) {
   const inOtherBase = IN_OTHER_BASE.exec(text.slice(0, tables.longest));
   if (inOtherBase) return Number(inOtherBase[1].toLowerCase());
@@ -41,6 +42,7 @@ function numberIn(text, unit) {
   const value = product(inAscii(inUnit, unit)) * size;
   if (Number.isFinite(value)) return value;
   const begin = inUnit.trim().slice(0, 20);
+  // Quotes as Python's repr has them.
   const quote = begin.includes("'") && !begin.includes('"') ? '"' : "'";
   const wrong = begin ? `${quote}${begin}${quote} is not a number here.` : "Type a number.";
   throw new Error(`${wrong} ${tables.how}`);
@@ -97,6 +99,7 @@ function product(text) {
   return value;
 }
 
+// The value of one number with its sign, perhaps with an exponent or a power, such as 2^10.
 function term(text) {
   const found = TERM.exec(text);
   if (!found) return NaN;
@@ -106,6 +109,7 @@ function term(text) {
   return sign === "-" ? -size : size;
 }
 
+// The digits as JavaScript reads them: without separators of thousands, and with a decimal point.
 function decimal(digits) {
   for (const [form, separator] of tables.forms) {
     if (new RegExp(`^(?:${form})$`).test(digits)) {
@@ -127,6 +131,7 @@ export function threeDigits(n) {
   return isLarge ? Math.round(n).toLocaleString("en") : rounded(n, 3);
 }
 
+// The number with so many digits. A very large or small one has an exponent, as Python writes it.
 function rounded(n, digits) {
   const short = Number(n.toPrecision(digits));
   const size = Math.abs(short);
@@ -150,6 +155,7 @@ export function inWords(n, unit) {
   return `${forPeople(n)} ${isOne ? plural.replace(/s$/, "") : plural}`.trim();
 }
 
+// The number in the unit's base, such as bytes, with the prefix that leaves one to three digits.
 function withPrefix(n, unit) {
   const [size, of] = SCALED[unit];
   let scaled = n * size;
@@ -162,6 +168,7 @@ function withPrefix(n, unit) {
   return `${threeDigits(scaled)} ${PREFIXES[power]}${of}`;
 }
 
+// The number in full if it is whole and below a billion; else with three digits, perhaps × 10^n.
 function forPeople(n) {
   const size = Math.abs(n);
   if (n === 0 || (size < 1e9 && Number.isInteger(n))) return n.toLocaleString("en");

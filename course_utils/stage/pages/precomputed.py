@@ -28,11 +28,13 @@ class Dependence(NamedTuple):
 
 
 def _gradients(values: Values) -> object:
+    """Return the precision lab's gradients after so many steps of training."""
     (after,) = values
     return PrecisionLab().known(Scaling(after=after), Found())
 
 
 def _updates(values: Values) -> object:
+    """Return the updates lab's results for a learning rate."""
     (rate,) = values
     return UpdatesLab().known(updates.Asked(rate=rate), updates.Found())
 
@@ -44,7 +46,10 @@ ASKED = {  # by the lab's name
 
 
 def precomputed(name: str, some: Collection[Values] = ()) -> Precomputed | None:
-    """The lab's results for some values, or for all; None if it computes nothing with torch."""
+    """Return the lab's results for some values or, by default, for all.
+
+    The result is None if the lab computes nothing with torch.
+    """
     if name not in ASKED:
         return None
     by, every, find = ASKED[name]

@@ -34,7 +34,7 @@ DESCRIPTION = (
 # "owner/name", alone or as https://github.com/owner/name
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 PICTURE = "timeline.png"
-FOLD = '<details class="fold"><summary>Go on</summary>'
+FOLD = '<details class="fold"><summary>Go on</summary>'  # it is closed at the end of the page
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 NOT_YET = (
@@ -48,11 +48,11 @@ class Renderer(deck.Renderer):
     """Renders Markdown as for slides, but headings have anchors, and the glossary is a page."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
-        """The heading with its anchor."""
+        """Return the heading with its anchor."""
         return f'<h{level} id="{_anchor(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """The link; one to a notebook or to the glossary leads to its page."""
+        """Return the link; one to a notebook or to the glossary leads to its page."""
         url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
         url = url.replace(copies.GLOSSARY, "glossary.html", 1)
         url = url.replace("../README.md#the-notebooks", "index.html")
@@ -60,24 +60,28 @@ class Renderer(deck.Renderer):
 
 
 def _anchor(heading: str) -> str:
-    """The heading's words with hyphens for blanks, as links in the notebooks have them."""
+    """Return the heading's words with hyphens for blanks, as links in the notebooks have them."""
     words = re.sub(r"<[^>]*>", "", heading)  # without tags, such as those of `code`
     return words.replace(" ", "-")
 
 
 def prose(text: str) -> str:
-    """The HTML of a text in Markdown, which may have formulas and the course's own HTML in it."""
+    """Return a text in Markdown as HTML. It may have formulas and the course's own HTML in it."""
     return MarkdownWithMath(renderer=Renderer(escape=False)).render(text)
 
 
 def repository_url() -> str:
-    """The repository's address from the setting REPO, or ""; ValueError if REPO names none."""
+    """Return the repository's address from the setting REPO, or "".
+
+    Raise a ValueError if REPO names none.
+    """
     asked = os.environ.get("REPO", "").strip()
     if not asked:
         return ""
     found = REPOSITORY.fullmatch(asked)
     if found:
         return f"https://github.com/{found[1]}"
+    # Any other address is taken as it is, if it can stand in an attribute of HTML.
     if asked.startswith("https://") and not re.search(r"[\s<>\"']", asked):
         return asked
     raise ValueError(
@@ -86,7 +90,7 @@ def repository_url() -> str:
 
 
 def page(title: str, main: str, *, script: str = "", description: str = DESCRIPTION) -> str:
-    """A page of the site around that HTML."""
+    """Return a page of the site around that HTML."""
     url = repository_url()
     return PAGE.substitute(
         title=escape(title),
@@ -99,7 +103,7 @@ def page(title: str, main: str, *, script: str = "", description: str = DESCRIPT
 
 
 def notebook_page(path: Path, found: Found) -> str:
-    """The page of a notebook with its stored results and its labs.
+    """Return the page of a notebook with its stored results and its labs.
 
     What the labs compute with torch is added to `found`.
     """
@@ -140,7 +144,7 @@ def _code(text: str) -> str:
 
 
 def _outputs(cell: nbformat.NotebookNode, part: Part, known: Outline, found: Found) -> str:
-    """The outputs of the cell; if it reveals guesses, inside an element with their names."""
+    """Return a cell's outputs as HTML; if it reveals guesses, in an element with their names."""
     outputs = [output.data for output in cell.outputs if "data" in output]
     shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
     results = [_output(part.figure, data, found) for data in shown]
@@ -152,7 +156,7 @@ def _outputs(cell: nbformat.NotebookNode, part: Part, known: Outline, found: Fou
 
 
 def _outline(titles: Sequence[str]) -> str:
-    """Links to the sections of a page, and a button that unfolds all but the answers to guesses."""
+    """Return links to a page's sections, and a button that unfolds all but answers to guesses."""
     items = [f'<li><a href="#{_anchor(title)}">{escape(title)}</a></li>' for title in titles]
     links = "".join(items)
     sections = f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details>'
@@ -162,13 +166,14 @@ def _outline(titles: Sequence[str]) -> str:
 
 
 def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
-    """One output of a cell: a lab if it is a widget, otherwise the output as on a slide."""
+    """Return one output of a cell: a lab if it is a widget, otherwise the output as on a slide."""
     if WIDGET not in data or figure is None:
         _, html = deck.rendered("output", data)
         return html
     name = figure.lab
     if name not in found:
         found[name] = precomputed(name)
+    # The lab's first moves: methods of its session with their arguments, as `answer_of` takes them.
     begun = {"set": [{**FIRST.get(name, {}), **figure.answers}]}
     if figure.presets:
         begun["preset"] = [figure.presets[0]]
@@ -178,10 +183,10 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
 def lab(
     name: str, known: Precomputed | None, begun: dict[str, list[object]], only: Sequence[str] = ()
 ) -> str:
-    """A lab before its script runs: its picture and the picture's meaning, and hidden controls.
+    """Return the HTML of a lab before its script runs: its picture, and the picture's meaning.
 
-    `begun` has the moves that the lab begins with. If there are names in `only`, it has no other
-    controls than these.
+    It has the description from which the script makes controls, too. `begun` has the moves that the
+    lab begins with. If `only` has names, the lab has no other controls.
     """
     session = session_of(name, known)
     shown = answer_of(session, begun)
@@ -207,7 +212,10 @@ def lab(
 
 
 def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
-    """The description from which lab.js makes controls: rows of fields, and labels of buttons."""
+    """Return the description from which lab.js makes controls: rows of fields, labels of buttons.
+
+    "preset", "start" and "act" are the session's methods that the buttons call.
+    """
     if only:
         rows = [[name for name in only if name in made.fields]]
     elif made.rows:
@@ -225,13 +233,13 @@ def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object
 
 
 def _buttons(made: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
-    """The labels of the buttons that a page can have: those that need no kernel."""
+    """Return the labels of the buttons that a page can have: those that need no kernel."""
     wanted = [label for label in labels if not only or label in only]
     return [label for label in wanted if label not in made.needs_kernel]
 
 
 def _elsewhere(made: Lab) -> str:
-    """A sentence on the lab's buttons that need a kernel, and how to get one; "" without any."""
+    """Return a sentence on the lab's buttons that need a kernel; "" if none does."""
     labels = [label for label in (*made.jobs, *made.actions) if label in made.needs_kernel]
     if not labels:
         return ""
@@ -241,7 +249,7 @@ def _elsewhere(made: Lab) -> str:
 
 
 def _row(number: int, path: Path) -> str:
-    """A notebook's entry in the contents."""
+    """Return a notebook's entry in the contents."""
     known = about(read(path), path.name)
     link = f'<a href="{path.stem}.html">{number} · {escape(known.title)}</a>'
     question = f'<p class="question">{escape(known.question)}</p>'
@@ -250,7 +258,7 @@ def _row(number: int, path: Path) -> str:
 
 
 def contents_page() -> str:
-    """The page of contents: each notebook's question, and how to get a kernel."""
+    """Return the page of contents: each notebook's question, and how to get a kernel."""
     rows = [_row(number, path) for number, path in enumerate(copies.notebooks(), 1)]
     url = repository_url()
     repository = "the course's repository"
@@ -268,13 +276,14 @@ def contents_page() -> str:
 
 
 def glossary_page() -> str:
-    """The page with every word of the glossary."""
+    """Return the page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
     return page("Glossary", prose(text), description="Every word of the course, explained.")
 
 
 def style() -> str:
-    """The CSS of all pages, which are dark where the reader's system is."""
+    """Return the CSS of all pages, which are dark where the reader's system is."""
+
     from course_utils.engine.guessing.field import Field
     from course_utils.engine.labs.screen import Screen
 

@@ -18,6 +18,7 @@ from course_utils.stage.workspace.copies import ROOT
 
 PACKAGE = "pyodide"  # of npm
 VERSION = "314.0.7"
+# The package's digest, as npm states it, so that nothing else is taken for the package.
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 FILES = (
     "pyodide.mjs",
@@ -47,7 +48,7 @@ for name, module in sys.modules.items():
 def bring(folder: Path) -> None:
     """Put Python for the browser into that folder, unless it is there already.
 
-    ValueError if npm is missing, or does not bring the package.
+    Raise a ValueError if npm is missing, or does not bring the package.
     """
     stamp = folder / "version.txt"
     if stamp.is_file() and stamp.read_text() == VERSION:
@@ -73,7 +74,7 @@ def _fetch(folder: Path) -> Path:
     if done.returncode:
         reason = done.stderr.strip()
         raise ValueError(f"npm did not bring {PACKAGE} {VERSION}: {reason[-300:]}")
-    (archive,) = folder.glob("*.tgz")
+    (archive,) = folder.glob("*.tgz")  # the only file that npm has put there
     digest = hashlib.sha512(archive.read_bytes()).digest()
     if base64.b64encode(digest).decode() != SHA512:
         raise ValueError(f"{PACKAGE} {VERSION} is not the one that this course was tried with.")
@@ -81,7 +82,7 @@ def _fetch(folder: Path) -> Path:
 
 
 def modules(found: Mapping[str, Precomputed | None]) -> bytes:
-    """A zip of the modules that the labs import, and of their precomputed results."""
+    """Return a zip of the modules that the labs import, and of their precomputed results."""
     listed = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -97,6 +98,7 @@ def modules(found: Mapping[str, Precomputed | None]) -> bytes:
 
 
 def _zip(entries: Mapping[str, bytes]) -> bytes:
+    """Return a zip of the entries, whose keys are the files' names."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in entries.items():
