@@ -52,7 +52,7 @@ ASKED_OR_CONNECTED = f"""() => {{
 NEXT_FRAMES = (
     "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 )
-EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
+EXPOSED = "--LabApp.expose_app_in_browser=True"  # as `window.jupyterapp`, for the scripts above
 VIEWPORT = {"width": 1280, "height": 1000}
 IMPORT = "from course_utils import labs"
 CHROMIUM_ARGUMENTS = [
@@ -71,7 +71,7 @@ UNSEEN = "--blink-settings=acceleratedCompositingEnabled=false"
 
 
 def browser_path() -> str | None:
-    """The Chromium or Chrome on this machine, if there is one."""
+    """Return the Chromium or Chrome on this machine, if there is one."""
     for name in BROWSERS:
         path = shutil.which(name)
         if path:
@@ -93,6 +93,7 @@ def skip_module(reason: str) -> None:
 
 
 def free_port() -> int:
+    """Return a port of this machine that is free now; the system chooses it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
@@ -116,7 +117,8 @@ def served(
 ) -> Iterator[tuple[str, str]]:
     """Run Python with these arguments, which start a Jupyter server; yields its address and token.
 
-    It keeps its log and its settings in the folder. In a test its kernels are warm.
+    The server keeps its log and its settings in the folder. `more` are environment variables. In a
+    test its kernels are forked from a warm process.
     """
     port = free_port()
     token = secrets.token_hex(16)
@@ -155,6 +157,7 @@ def served(
 
 
 def answers(address: str, with_key: str = "version") -> bool:
+    """Whether the server answers a request with JSON that has this key."""
     try:
         reply = urllib.request.urlopen(address, timeout=5)
         return with_key in json.load(reply)
@@ -192,6 +195,7 @@ def chromium(*more: str) -> Iterator[Browser]:
 
 
 def launched(kind: BrowserType, *more: str) -> Browser:
+    """Start this machine's browser with the usual arguments and these."""
     return kind.launch(executable_path=browser_path(), args=[*CHROMIUM_ARGUMENTS, *more])
 
 
@@ -243,7 +247,7 @@ def notebook_of(path: Path, sources: Sequence[str], words: str = "") -> Path:
 
 
 def lab_of(page: Page, name: str) -> Locator:
-    """The lab of that name, scrolled into view.
+    """Return the lab of that name, scrolled into view.
 
     It is found by its label, because searching all roles of a page takes long.
     """
@@ -322,7 +326,7 @@ def wait_for_its_kernel(page: Page) -> None:
 def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells from the menu, save, and return the notebook as it is saved.
 
-    It must have no outputs before.
+    The notebook must have no outputs before, because the first cell's mark shows that it runs.
     """
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
     while not started.count():
@@ -352,7 +356,7 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
 
 
 def _what_is_seen(page: Page, notebook: Path) -> str:
-    """What may say why a notebook stopped: cells that never ran, errors, and open dialogs."""
+    """Return in words what may show why a notebook stopped: cells not run, errors, open dialogs."""
     cells = code_cells(nbformat.read(notebook, as_version=4))
     waiting = [cell.source[:60] for cell in cells if not cell.execution_count]
     errors = []

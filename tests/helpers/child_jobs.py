@@ -19,7 +19,7 @@ def much_at_once(on_progress: OnProgress, lines: int) -> dict[str, object]:
 def orphaned(on_progress: OnProgress) -> dict[str, object]:
     """Be killed, and leave a process behind that still holds this end of the pipe."""
     child = os.fork()
-    if not child:
+    if not child:  # in the process that is left behind; the test kills it
         time.sleep(600)
     on_progress(MeasurementProgress(0, "", {"child": child}))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -53,12 +53,13 @@ class Nursery:
 
 
 def state_of(step):
-    """A state whose numbers all follow from the step, so that a mixture of two saves shows."""
+    """Return a state whose numbers all follow from the step: a mixture of two saves shows."""
     numbers = [torch.full((NUMBERS,), float(step)), torch.full((NUMBERS,), float(-step))]
     return {"step": step, "numbers": numbers}
 
 
 def save_again_and_again(say, path):
+    """Save step after step without end, from the one after the checkpoint's if there is one."""
     begin = 0
     if Path(path).exists():
         begin = checkpoints.load(path)["step"] + 1
@@ -85,6 +86,7 @@ def die_at(say, path, step, event):
     """Save a step, and be killed just before call number `event` to the system or to a file."""
     events = itertools.count(1)
 
+    # Python calls this for each call; of a function in C, `function` is that function.
     def watch(_frame, kind, function):
         owner = getattr(function, "__self__", None)
         about_files = getattr(owner, "__name__", "") == "posix" or hasattr(owner, "fileno")
@@ -95,7 +97,7 @@ def die_at(say, path, step, event):
     sys.setprofile(watch)
     checkpoints.save(path, state)
     sys.setprofile(None)
-    say(next(events) - 1)
+    say(next(events) - 1)  # how many calls there were, all before the one to die at
 
 
 def train(say, path, until, every, without=()):
@@ -120,6 +122,7 @@ def train(say, path, until, every, without=()):
 
 
 def main():
+    """Carry out each order that comes by stdin, and print its life."""
     torch.set_num_threads(1)
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # the first optimizer imports much
     for line in sys.stdin:
@@ -128,6 +131,7 @@ def main():
 
 
 def one_life(work, words, delay_s, order):
+    """Run `work` in a forked process, and kill it as `Nursery.live` says; return its Life."""
     received, sent = FORKING.Pipe(duplex=False)
     child = FORKING.Process(target=globals()[work], args=(sent.send,), kwargs=order)
     child.start()
@@ -138,7 +142,7 @@ def one_life(work, words, delay_s, order):
             said.append(received.recv())
         time.sleep(delay_s)
         child.kill()
-        while True:
+        while True:  # what it had sent before it was killed
             said.append(received.recv())
     child.join()
     if child.exitcode not in (0, -signal.SIGKILL):

@@ -13,6 +13,7 @@ from course_utils.engine.labs.panel import Panel
 
 SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
 FILE = "was_here"  # no lab writes such a file, so if it exists, an answer has been run
+# The characters with which an answer is changed a little.
 STUFF = "0123456789 .,-+^*:()[]{}<>=>&'\"\\/_abcdehijkxBDK→×"
 # Each answer is written as Python writes it. No tuple is among them, because the message that
 # ipywidgets would send for one fails.
@@ -84,7 +85,7 @@ def legal(field: Field, draw: random.Random, so_far: Said) -> object:
 
 
 def _offered(field: Field, draw: random.Random) -> object:
-    """One or several of the answers that the field itself offers."""
+    """Return one or several of the answers that the field itself offers."""
     if isinstance(field, fields.OneOf):
         return draw.choice(list(field.options.values()))
     if isinstance(field, fields.Several):
@@ -119,7 +120,7 @@ class Reader:
         return self.draw.choice(HOSTILE)
 
     def nearly(self, words: str) -> str:
-        """The words, with a few characters changed."""
+        """Return the words with up to three changes: a character added, replaced or removed."""
         characters = list(words[:200])
         for _ in range(self.draw.randrange(1, 4)):
             begin = self.draw.randrange(len(characters) + 1)
@@ -130,7 +131,7 @@ class Reader:
 
 
 def buttons(box: widgets.Widget) -> list[widgets.Button]:
-    """All buttons in that box, however deep."""
+    """Return all buttons in that box, however deep."""
     if isinstance(box, widgets.Button):
         return [box]
     found = []
@@ -140,4 +141,5 @@ def buttons(box: widgets.Widget) -> list[widgets.Button]:
 
 
 def button(panel: Panel, label: str) -> widgets.Button:
+    """Return the panel's button with this label."""
     return next(found for found in buttons(panel) if found.description == label)

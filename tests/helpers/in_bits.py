@@ -11,7 +11,12 @@ INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # b
 
 
 def in_bits(value):
+    """Return the value with each tensor and float as bytes, and with the types of all its parts.
+
+    So a NaN equals itself, and -0.0 differs from 0.0.
+    """
     if isinstance(value, torch.Tensor):
+        # torch may note a conjugate or a minus sign without having written it into the numbers.
         plain = value.detach().resolve_conj().resolve_neg()
         bits = plain.view(INTEGERS.get(plain.element_size(), plain.dtype))
         in_order = bits.numpy().tobytes()  # row by row, whatever the strides

@@ -34,7 +34,10 @@ def kernel_in(
 
 
 def printed(client: BlockingKernelClient, code: str) -> str:
-    """What the kernel prints, and what its errors say, but not warnings, which go to stderr."""
+    """Run the code, and return what the kernel prints and its errors' messages.
+
+    Warnings go to stderr, and are left out.
+    """
     shown: list[str] = []
 
     def hear(message: dict) -> None:

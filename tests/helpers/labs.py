@@ -18,7 +18,7 @@ from tests.helpers.words import words
 
 @contextmanager
 def opened(name: str, machine: Machine = MACHINES["H100 SXM"]) -> Iterator[Panel]:
-    """Open the lab as it opens on that machine; the machine here is not measured."""
+    """Open the lab as it opens on that machine, so that the machine here is not measured."""
     open_lab = getattr(labs, f"{name}_lab")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("course_utils.subjects.machines.this_machine", cache(lambda: machine))
@@ -37,13 +37,13 @@ def fresh(name: str) -> object:
 
 
 def text_of(view: View) -> str:
-    """All that the view says: the texts of its picture, and the line on what it means."""
+    """Return all that the view says: the texts of its picture, and the line on what it means."""
     texts = ["".join(node.itertext()) for node in ElementTree.fromstring(view.picture)]
     return " ".join([*texts, view.meaning])
 
 
 def nodes(svg: str, tag: str, class_: str) -> list[ElementTree.Element]:
-    """The elements of that tag and exactly that class."""
+    """Return the elements of that tag and exactly that class."""
     found = []
     for node in ElementTree.fromstring(svg).iter():
         if node.tag.endswith(tag) and node.get("class") == class_:
@@ -52,7 +52,7 @@ def nodes(svg: str, tag: str, class_: str) -> list[ElementTree.Element]:
 
 
 def centres(svg: str, class_: str, radius: str = "") -> list[tuple[float, float]]:
-    """The centres of the circles of that class; with a radius, only of those that have it."""
+    """Return the centres of the circles of that class and, if one is given, of that radius."""
     found = []
     for node in nodes(svg, "circle", class_):
         if not radius or node.get("r") == radius:
@@ -63,7 +63,7 @@ def centres(svg: str, class_: str, radius: str = "") -> list[tuple[float, float]
 
 
 def lines(svg: str, class_: str) -> list[list[tuple[float, float]]]:
-    """The points of each polyline of that class."""
+    """Return the points of each polyline of that class."""
     return [_points(node) for node in nodes(svg, "polyline", class_)]
 
 

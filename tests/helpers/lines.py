@@ -85,7 +85,7 @@ def _definitions(text: str) -> dict[str, range]:
 
 
 def _token_lines(text: str) -> Iterator[int]:
-    """The line of each token.
+    """Yield the line of each token.
 
     An f-string counts as one token, as in Python 3.11; later versions split it into several.
     """
@@ -101,7 +101,7 @@ def _token_lines(text: str) -> Iterator[int]:
 
 
 def _code_in(text: str) -> set[int]:
-    """The numbers of the lines of code."""
+    """Return the numbers of the lines of code."""
     found = set()
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.strip().startswith("#"):
@@ -114,7 +114,7 @@ def _code_in(text: str) -> set[int]:
 
 
 def loaded_by(paths: Sequence[Path]) -> dict[Path, set[Path]]:
-    """The course's modules that each notebook's imports load."""
+    """Return the course's modules that each notebook's imports load."""
     imports = {str(path): "\n".join(_imports_of(path)) for path in paths}
     command = [sys.executable, "-c", LOADED]
     run = subprocess.run(

@@ -14,7 +14,7 @@ def defined_in(path: Path) -> dict[str, ast.stmt]:
 
 
 def _names_of(node: ast.stmt) -> list[str]:
-    """The names that a statement defines."""
+    """Return the names that a statement defines."""
     if isinstance(node, ast.Assign):
         return _names_in(node.targets)
     if isinstance(node, ast.AnnAssign):
@@ -31,7 +31,7 @@ def _names_in(targets: list[ast.expr]) -> list[str]:
 
 
 def names_used(text: str) -> set[str]:
-    """The names that a text uses, beyond defining and importing them.
+    """Return the names that a text uses, beyond defining and importing them.
 
     The text of a string counts as a use, because a module's tables may name a function so.
     """

@@ -39,6 +39,7 @@ class Exercise:
 
     @property
     def wants_function(self) -> bool:
+        """Whether the reader writes a function, and not a value."""
         return "def " in self.stub
 
     @property
@@ -49,13 +50,14 @@ class Exercise:
 
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
+        """The function that the check's call calls, such as `check.days`."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         function, _, _ = self.call.partition("(")
         return eval(function, names)
 
     def verdict(self, answer: str) -> "Verdict":
-        """What the check says of that answer, when all cells run as the reader would run them."""
+        """Return the check's verdict on that answer, with all cells run as the reader runs them."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         exec(answer, names)
@@ -64,7 +66,10 @@ class Exercise:
 
 @functools.cache
 def read(path: Path) -> nbformat.NotebookNode:
-    """A notebook of the course as it is stored. It is shared: change a copy, not this object."""
+    """Return a notebook of the course as it is stored.
+
+    It is shared: change a copy, not this object.
+    """
     return nbformat.read(path, as_version=4)
 
 
@@ -82,22 +87,27 @@ def code(path: Path) -> list[nbformat.NotebookNode]:
 
 
 def prose(path: Path) -> list[str]:
-    """The text of the markdown cells."""
+    """Return the text of the markdown cells."""
     return [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
 
 
 def exercises() -> list[Exercise]:
+    """Return the exercises of all notebooks."""
     return [exercise for path in NOTEBOOKS for exercise in exercises_of(path)]
 
 
 def exercises_of(path: Path) -> list[Exercise]:
-    """The exercises of a notebook: each is a heading, a stub, a check and a folded solution."""
+    """Return a notebook's exercises: each is a heading, a stub, a check and a folded solution."""
     texts = {cell.id: cell.source for cell in read(path).cells}
     imports = code(path)[0].source
     return [_exercise(path, imports, texts, turn) for turn in turns(read(path))]
 
 
 def _exercise(path: Path, imports: str, texts: dict[str, str], turn: Turn) -> Exercise:
+    """Return the turn as an Exercise, and check that it has a solution and a difficulty.
+
+    `texts` has the notebook's cells by their ids.
+    """
     _, stub, check, _ = (texts[cell_id] for cell_id in turn.cells)
     named = f"{path.name}, your turn {turn.number}"
     assert turn.solution, f"{named} has no folded solution behind its check"
@@ -106,9 +116,10 @@ def _exercise(path: Path, imports: str, texts: dict[str, str], turn: Turn) -> Ex
 
 
 def short() -> nbformat.NotebookNode:
-    """A notebook 4 with a result, a guess, a lab's picture and two turns.
+    """Return a notebook that stands for notebook 4 in tests, because the real one takes too long.
 
-    It is stored as the course stores its own notebooks.
+    It has a result, a guess, a lab's picture and two turns, and is stored as the course stores its
+    own notebooks.
     """
     cells = [
         *_opening_cells(),
@@ -125,6 +136,7 @@ def short() -> nbformat.NotebookNode:
 
 
 def _opening_cells() -> list[nbformat.NotebookNode]:
+    """Return the cells of the short notebook down to its first turn."""
     new = nbformat.v4
     result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
     view = {WIDGET: {"model_id": "0"}, "text/plain": "Your guess: 6 × 7?"}
@@ -146,6 +158,7 @@ def _opening_cells() -> list[nbformat.NotebookNode]:
 
 
 def _turn_cells(number: int, answer: str, check: str) -> list[nbformat.NotebookNode]:
+    """Return a turn's four cells. `answer` is the name that the reader sets."""
     new = nbformat.v4
     return [
         new.new_markdown_cell(

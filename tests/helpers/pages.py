@@ -26,9 +26,9 @@ def bring_or_skip(folder: Path) -> None:
 
 def precomputed_for(name: str, states: list[dict[str, object]]) -> Precomputed | None:
     """Compute what the lab finds out, for these states only, because all states take long."""
-    asked_by = ASKED[name][0] if name in ASKED else ()
+    asked_by = ASKED[name].by if name in ASKED else ()
     answers = [tuple(state[question] for question in asked_by) for state in states]
-    each_once = dict.fromkeys(answers)
+    each_once = dict.fromkeys(answers)  # in their order, as a set would not have them
     return precomputed(name, each_once.keys())
 
 

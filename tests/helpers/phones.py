@@ -38,6 +38,7 @@ class Reply:
 
     @property
     def said(self) -> object:
+        """The body, read as JSON."""
         return json.loads(self.body)
 
 
@@ -61,6 +62,7 @@ async def request(
 
 
 def _request_text(url: str, body: object, method: str, headers: dict[str, str]) -> str:
+    """Return the request as HTTP writes it: a line, the headers, an empty line, and the body."""
     _, host, path, query, _ = urlsplit(url)
     text = ""
     if isinstance(body, str):
@@ -82,6 +84,7 @@ def _request_text(url: str, body: object, method: str, headers: dict[str, str]) 
 
 
 def _reply_in(received: str) -> Reply:
+    """Return the reply in a text that came over HTTP."""
     head, _, body = received.partition("\r\n\r\n")
     first_line, *lines = head.split("\r\n")
     status = first_line.split()[1]
@@ -101,11 +104,14 @@ def send(url: str, body: object = None, method: str = "", **headers: str) -> Rep
 
 @dataclass
 class Phone:
+    """A phone in the room. It has the cookie with which the room's process knows it again."""
+
     address: str
     cookie: str = ""
     home: str | None = None  # its own address; every one that begins with 127. is this machine's
 
     async def question(self) -> dict:
+        """Ask for the question that is open now, and keep the cookie that comes with it."""
         reply = await request(f"{self.address}question", home=self.home, Cookie=self.cookie)
         self.cookie = reply.headers.get("Set-Cookie", self.cookie).partition(";")[0]
         return reply.said
@@ -118,6 +124,7 @@ class Phone:
 
 
 async def all_guess(phones: Sequence[Phone], texts: Sequence[str]) -> list[Reply]:
+    """Let all phones guess at the same time, each its own text; return the replies."""
     guesses = [phone.guess(text) for phone, text in zip(phones, texts, strict=True)]
     return await asyncio.gather(*guesses)
 

@@ -15,6 +15,7 @@ LIST = ROOT / "tests" / "project" / "promised.toml"
 TAKEN_AWAY = "taken_away"
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^##+ (?!Your turn)(.+)$", re.MULTILINE)
+# "days = check.days(my_days).kept", which writes the term into the accountant.
 KEPT = re.compile(r"^(\w+) = check\.\w+\(\w+\)\.kept$")
 DRAWN = re.compile(r"\bfigures\.(\w+)\(")
 # A table whose third column holds what others reported or recorded has this head.
@@ -23,7 +24,7 @@ Things = dict[str, dict[str, str]]
 
 
 def listed() -> dict[str, Things]:
-    """What is promised of each notebook: for each kind, the things by name, with what they say."""
+    """Return what is promised of each notebook: by kind, the things by name, and their words."""
     return parsed(LIST.read_text(encoding="utf-8"))
 
 
@@ -39,12 +40,12 @@ def parsed(text: str) -> dict[str, Things]:
 
 
 def taken_away() -> list[dict[str, str]]:
-    """What was once promised and is gone: each has "what" it was and "why" it went."""
+    """Return what was once promised and is gone: each has "what" it was and "why" it went."""
     return tomllib.loads(LIST.read_text(encoding="utf-8")).get(TAKEN_AWAY, [])
 
 
 def there() -> dict[str, Things]:
-    """What each notebook has, in the shape of `listed()`."""
+    """Return what each notebook has, in the shape of `listed()`."""
     return {path.stem: things_of(path) for path in NOTEBOOKS}
 
 
@@ -72,7 +73,7 @@ def _turns(known: Outline, beyond: bool) -> dict[str, str]:
 
 
 def _terms(path: Path) -> Iterator[str]:
-    """The terms that the reader's right answers write into the accountant."""
+    """Yield the terms that the reader's right answers write into the accountant."""
     for exercise in exercises_of(path):
         kept = KEPT.match(exercise.check)
         if kept:
@@ -80,7 +81,7 @@ def _terms(path: Path) -> Iterator[str]:
 
 
 def names(things: dict[str, Things]) -> list[str]:
-    """Each thing as one line of `taken_away` names it: "04_flops: turns: flops.days"."""
+    """Return each thing as one line of `taken_away` names it: "04_flops: turns: flops.days"."""
     lines = []
     for notebook, kinds in things.items():
         for kind, of_a_kind in kinds.items():
@@ -89,7 +90,7 @@ def names(things: dict[str, Things]) -> list[str]:
 
 
 def _headings(parts: list[Part]) -> Iterator[tuple[str, str]]:
-    """Each heading, named by its cell's id, because its words may be improved.
+    """Yield each heading, named by its cell's id, because its words may be improved.
 
     A second heading in the same cell has a number behind the id.
     """
@@ -110,7 +111,7 @@ def _guesses(known: Outline) -> Iterator[tuple[str, str]]:
 
 
 def _figures(known: Outline) -> Iterator[tuple[str, str]]:
-    """Each cell with a figure: if the figure moves, its lab and its controls.
+    """Yield each cell with a figure: if the figure moves, its lab and its controls.
 
     If it stands still, the functions that draw it.
     """

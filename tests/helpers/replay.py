@@ -27,6 +27,7 @@ def begin(path: str) -> None:
             by_code[source(cell).strip()] = cell
 
     def replayed(lines: list[str]) -> list[str]:
+        """Return the code to run in place of a cell's. IPython calls this with the cell's lines."""
         cell = by_code.get("".join(lines).strip())
         if cell is None:
             return lines
@@ -38,11 +39,13 @@ def begin(path: str) -> None:
 
 
 def _has_to_run(text: str) -> bool:
+    """Whether the cell imports something, makes a lab, or waits for the reader."""
     imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body)
     return imports or "labs." in text or is_guess(text) or is_open(text)
 
 
 def _show(by_id: dict[str, Cell], cell_id: str) -> None:
+    """Show the cell's stored outputs: pictures and results, or what it printed."""
     for output in by_id[cell_id]["outputs"]:
         if "data" in output:
             data = {kind: "".join(lines) for kind, lines in output["data"].items()}

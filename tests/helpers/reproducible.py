@@ -21,10 +21,11 @@ by_jaxtyping = jaxtyping.jaxtyped
 
 
 def enforced(*given: object, **options: object) -> object:
-    """Stand for jaxtyping's decorator, and take beartype's alone wherever no shape can be named.
+    """Return a decorator in place of `jaxtyping.jaxtyped`, which checks arguments by beartype.
 
-    jaxtyping binds the arguments of each call, which makes it twenty times as slow as beartype.
-    A function whose module has not imported a type for shapes cannot name one.
+    Functions that can name no shape are checked by beartype alone, because jaxtyping binds the
+    arguments of each call, which takes twenty times as long. A function can name a shape only if
+    its module has imported one of jaxtyping's types.
     """
 
     def enforce(made: object) -> object:
@@ -39,7 +40,8 @@ def enforced(*given: object, **options: object) -> object:
 
 
 def _can_name_shapes(function: FunctionType) -> bool:
-    shape_type = type(jaxtyping.Float)
+    """Whether the function's module has imported one of jaxtyping's types, such as Float."""
+    shape_type = type(jaxtyping.Float)  # all these types are of one type
     return any(isinstance(value, shape_type) for value in function.__globals__.values())
 
 
@@ -78,6 +80,7 @@ BEGINNING = (
 
 
 def set_generators(pythons: tuple, numpys: tuple, torchs: torch.Tensor) -> None:
+    """Set the shared random generators of Python, numpy and torch to these states."""
     random.setstate(pythons)
     np.random.set_state(numpys)
     torch.set_rng_state(torchs)

@@ -27,14 +27,14 @@ def draw(n: int) -> View:
 
 
 def made(asks: type, view: Callable[..., View], **more: object) -> Lab:
-    """A lab that asks the questions of `asks`, and whose other members `more` names."""
+    """Return a lab that asks the questions of `asks`, and whose other members `more` names."""
     members = {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more}
     lab_type = type("MadeLab", (Lab,), members)
     return lab_type()
 
 
 def small(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Lab:
-    """A lab of one slider, shown by `show(n)`.
+    """Return a lab of one slider, shown by `show(n)`.
 
     `named` gives it `jobs` and `actions`, which also take n alone, or `presets`.
     """
@@ -45,11 +45,12 @@ def small(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> 
 
 
 def small_lab(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Panel:
-    """The panel of such a lab, as Jupyter shows it."""
+    """Return the panel of such a lab, as Jupyter shows it."""
     return Panel(small(show, **named))
 
 
 def _of_n(work: Callable) -> Callable:
+    """Return a lab's method that calls `work` with the lab's n alone."""
     return lambda lab, asked, found: work(asked.n)
 
 
@@ -76,7 +77,7 @@ class DrawingLab(Lab):
     asks = Guessed
 
     def guesses(self, asked: Guessed, found: object) -> Sequence[Guess]:
-        """Each mark that is set, beside its square."""
+        """Return each mark that is set, beside its square."""
         guesses = []
         for name, level, square in zip("abc", asked.guess, SQUARES, strict=True):
             if level is not None:
@@ -84,7 +85,7 @@ class DrawingLab(Lab):
         return guesses
 
     def view(self, asked: Guessed, found: object) -> View:
-        """The marks, and once they are asked for, the squares."""
+        """Return the marks, and once they are asked for, the squares."""
         guesses = self.guesses(asked, found)
         parts = [marks.drawn("guess", asked, TRACKS, through=True)]
         meaning = ""

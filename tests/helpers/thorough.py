@@ -17,7 +17,7 @@ SOME_NOTEBOOKS = [NOTEBOOKS[1], NOTEBOOKS[5]]
 
 
 def few(cases: Iterable[object], kept: Sequence[object]) -> list[object]:
-    """All cases for `pytest.mark.parametrize`, of which `make test` runs those that are kept."""
+    """Return all cases for `pytest.mark.parametrize`; `make test` runs those that are kept."""
     cases = list(cases)
     unknown = [case for case in kept if case not in cases]
     if unknown or not kept:

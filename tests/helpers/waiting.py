@@ -21,7 +21,7 @@ def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) 
 
 
 def children(ended_within_s: float = 0) -> list[psutil.Process]:
-    """The child processes of a measurement or training that still run after so many seconds."""
+    """Return the child processes of measurements or trainings that run after so many seconds."""
     started = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):  # the child may end while it is looked at

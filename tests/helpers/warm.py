@@ -86,7 +86,7 @@ def _begin() -> subprocess.Popen:
 class _Kernel(psutil.Process):
     """A forked kernel, with the methods of subprocess.Popen that LocalProvisioner calls."""
 
-    stdin = stdout = stderr = None
+    stdin = stdout = stderr = None  # Popen's attributes, of which a forked kernel has none
 
     def send_signal(self, number: int) -> None:
         """Do nothing if the kernel has ended, as Popen does."""
@@ -94,6 +94,7 @@ class _Kernel(psutil.Process):
             super().send_signal(number)
 
     def poll(self) -> int | None:
+        """Return None while the kernel runs. Its exit status is not known, so 0 stands for it."""
         return None if self.is_running() else 0
 
 
@@ -122,11 +123,12 @@ def _fork_on_demand(door: socket.socket) -> None:
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for name in IMPORTED.split():
         importlib.import_module(name)
-    gc.freeze()
+    gc.freeze()  # the collector leaves alone what is shared with the kernels
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps the kernels
     with selectors.DefaultSelector() as heard:
         heard.register(door, selectors.EVENT_READ)
         heard.register(sys.stdin, selectors.EVENT_READ)
+        # Standard input becomes readable only when it ends.
         while all(key.fileobj is door for key, _ in heard.select()):
             caller, _ = door.accept()
             with caller, caller.makefile("rw") as wire:
@@ -144,6 +146,7 @@ def _fork_on_demand(door: socket.socket) -> None:
 
 
 def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> None:
+    """Run as a kernel until it ends; in a forked process, which has to look freshly started."""
     source = os.getppid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()  # so that the processes that it starts can be ended with it

@@ -21,22 +21,24 @@ Box = tuple[str, float, float, float, float]  # the text; left, top, right, bott
 
 @cache
 def _font(bold: bool) -> ImageFont.FreeTypeFont:
+    """Return the still picture's font, in the size 100, from which other sizes follow."""
     file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(str(_FONTS / file), 100)
 
 
 @cache
 def _length(said: str, bold: bool) -> float:
+    """Return how wide the text is in the size 100."""
     return _font(bold).getlength(said)
 
 
 def boxes(svg: str) -> Iterator[Box]:
-    """Each text with the rectangle that it fills, in the picture's coordinates."""
+    """Yield each text with the rectangle that it fills, in the picture's coordinates."""
     yield from _boxes_in(ElementTree.fromstring(svg), 0, 0, 1)
 
 
 def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> Iterator[Box]:
-    """The boxes in a node, whose own coordinates are scaled and then moved by (dx, dy)."""
+    """Yield the boxes in a node, whose own coordinates are scaled and then moved by (dx, dy)."""
     moved = _MOVED.match(node.get("transform") or "")
     if moved:
         dx, dy, scale = (float(number) for number in moved.groups())
@@ -49,6 +51,7 @@ def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> 
 
 
 def _box_of(node: ElementTree.Element, said: str, dx: float, dy: float, scale: float) -> Box:
+    """Return the box of one text. A node has the y of its baseline, and letters reach below it."""
     classes = set((node.get("class") or "").split())
     size = scale * _size(classes)
     width = _length(said, bool(classes & _BOLD)) * size / 100
@@ -70,13 +73,13 @@ def _size(classes: set[str]) -> float:
 
 
 def words(lab: object) -> str:
-    """All texts of the lab's picture, in the order in which it draws them."""
+    """Return all texts of the lab's picture, in the order in which it draws them."""
     picture = ElementTree.fromstring(lab.screen.svg)
     return " ".join("".join(node.itertext()) for node in picture)
 
 
 def words_on(lab: Lab) -> set[str]:
-    """The labels of whatever a reader can press, tick, drag or unfold."""
+    """Return the labels of whatever a reader can press, tick, drag or unfold."""
     labels = {"All numbers", "Stop", *lab.presets, *lab.jobs, *lab.actions}
     for field in lab.fields.values():
         labels.add(field.label)

@@ -74,7 +74,7 @@ def come_back(page: Page) -> None:
 
 
 def started(root: Path) -> SimpleNamespace:
-    """A stand-in for a Jupyter server over that folder, with the workspace's extension loaded.
+    """Return a stand-in for a Jupyter server over that folder, with the extension loaded.
 
     It has what an extension uses of a server; `said` holds the warnings in its log.
     """
