@@ -29,6 +29,7 @@ LABS = ("float", "optimizer", "plan")
 
 
 def slider_to_picture() -> None:
+    """Print how soon each lab's picture follows its slider, and how many times as soon as usual."""
     with tempfile.TemporaryDirectory() as folder:
         lab_cells = [f"labs.{name}_lab()" for name in LABS]
         sources = [BASELINE.strip(), browser.IMPORT, *lab_cells]

@@ -19,12 +19,12 @@ from course_utils.subjects.child_processes import products
 DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)
 LONGEST_CALL_S = 0.3  # a product that takes longer is not timed in all these ways
-SWEEP_BYTES = 256 * 2**20
+SWEEP_BYTES = 256 * 2**20  # more than any GPU's cache, which writing so much empties
 Call = Callable[[], object]
 
 
 def samples(call: Call, device: str, count: int) -> list[float]:
-    """Seconds of so many calls, each with a cold cache.
+    """Return seconds of so many calls, each with a cold cache.
 
     This shares no code with our timer, because our timer is checked against it.
     """
@@ -46,12 +46,13 @@ def samples(call: Call, device: str, count: int) -> list[float]:
 
 
 def methods(device: str) -> dict[str, Callable[[Call], float]]:
-    """The ways of timing by name: ours, Triton's if it is installed, and a plain loop."""
+    """Return the ways of timing by name: ours, Triton's if it is installed, and a plain loop."""
 
     def ours(call: Call) -> float:
         return measure.time_call(call, device=device, at_most_s=0.5).seconds
 
     def by_events(call: Call) -> float:
+        # The first five of the samples are for warming up.
         warmed_up = samples(call, device, 35)[5:]
         return statistics.median(warmed_up)
 
@@ -60,13 +61,17 @@ def methods(device: str) -> dict[str, Callable[[Call], float]]:
         with suppress(ImportError):
             from triton.testing import do_bench
 
+            # do_bench returns milliseconds.
             found["do_bench"] = lambda call: do_bench(call, return_mode="median") / 1000
     found["events"] = by_events
     return found
 
 
 def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = 5) -> Table:
-    """Square products: each method's median rate and spread (max / min - 1), and ours / best."""
+    """Return a table of square products, timed by each method `repeats` times.
+
+    It has each method's median rate and spread (max / min - 1), and the rate of ours / the best.
+    """
     ways = methods(device)
     head = ["n × n × n", "dtype"]
     for way in ways:
@@ -89,7 +94,10 @@ def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: in
 
 
 def matmul_to_time(n: int, dtype: str, device: str) -> Call:
-    """The product of n × n matrices; ValueError if it takes too long to be timed so often."""
+    """Return the product of n × n matrices.
+
+    Raise a ValueError if it takes too long to be timed so often.
+    """
     call = products.matmul_call(n, n, n, dtype, device)
     once_s = min(samples(call, device, 2))
     if once_s > LONGEST_CALL_S:
@@ -98,7 +106,10 @@ def matmul_to_time(n: int, dtype: str, device: str) -> Call:
 
 
 def compared(rounds: Sequence[Sequence[float]], flops: int) -> list[str]:
-    """The cells of a row: each method's rate and spread, and ours, the first, beside the best."""
+    """Return the cells of a row: each method's rate and spread, and ours / the best.
+
+    Each round has the seconds by each method; the first method is ours.
+    """
     cells = []
     medians_s = []
     by_method = zip(*rounds, strict=True)

@@ -17,7 +17,7 @@ HOSTILE = "127.0.0.2"  # an address that no phone has; on Linux all of 127.0.0.0
 
 
 async def batches(room: Running, key: str) -> tuple[list[float], float]:
-    """Seconds from each batch's last reply until the wall counts it, and for all batches."""
+    """Return seconds from each batch's last reply until the wall counts it, and for all batches."""
     # Each phone has an address of its own, because many requests from one address have to wait.
     phones = [Phone(room.phones, home=f"127.1.{n // 200}.{n % 200 + 1}") for n in range(PHONES)]
     lags_s = []
@@ -32,6 +32,7 @@ async def batches(room: Running, key: str) -> tuple[list[float], float]:
 
 
 async def counted(room: Running, key: str) -> int:
+    """Return how many guesses the wall counts."""
     state = await request(f"{room.wall}state?key={key}")
     return state.said["count"]
 
@@ -46,6 +47,7 @@ async def flood(url: str) -> None:
 
 
 def report() -> None:
+    """Print how soon the wall counts, without a flood of requests and beside one."""
     for floods in (0, 1):
         with tempfile.TemporaryDirectory() as folder, running_room(Path(folder)) as room:
             command = [sys.executable, "-m", __name__, room.phones]

@@ -106,16 +106,21 @@ class Number:
 
 
 def _rounded(value: float, digits: int) -> float:
+    """Return the value, rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
 
 
 def numbers(text: str) -> Iterator[tuple[int, Number]]:
-    """Every number of a text, and where it begins."""
+    """Yield every number of a text, and where it begins."""
     for found in NUMBER.finditer(text):
         yield found.start(), _number(found)
 
 
 def _number(found: re.Match) -> Number:
+    """Return the Number of a match of NUMBER.
+
+    With a word or prefix behind it, it may mean two values: "3 million" is 3 and 3,000,000.
+    """
     written_digits = re.sub("[,_]", "", found["digits"])
     value = float(written_digits + (found["e"] or "")) * 10.0 ** float(found["ten"] or 0)
     if found["power"] and value <= 10:
@@ -152,11 +157,12 @@ class Source:
     numbers: tuple[Number, ...]
 
     def says(self, number: Number) -> bool:
+        """Whether the source has or shows the number, perhaps in more digits."""
         return any(number.is_said_by(other) for other in self.numbers)
 
 
 def claims(path: Path, notebook: nbformat.NotebookNode | None = None) -> list[Claim]:
-    """Every number in the prose of a notebook or a page."""
+    """Return every number in the prose of a notebook or a page."""
     if path.suffix == ".ipynb":
         passages = _passages_of_notebook(notebook or read(path))
     else:
@@ -183,12 +189,18 @@ class Passage:
 
 
 def _passages_of_notebook(notebook: nbformat.NotebookNode) -> Iterator[Passage]:
+    """Yield each cell of text as a passage, beside the sources of the whole notebook.
+
+    Sources of the same section are near. To the first and the last cell, and to those that sum up,
+    all are near.
+    """
     sources = _sources(notebook)
     section = 0
     last = len(notebook.cells) - 1
     for at, cell in enumerate(notebook.cells):
         if cell.cell_type != "markdown":
             continue
+        # A cell may end one section and begin the next, so it belongs to both.
         before = section
         section += _begins_section(cell)
         sums_up = "## Explore" in cell.source or "## Takeaways" in cell.source
@@ -199,6 +211,7 @@ def _passages_of_notebook(notebook: nbformat.NotebookNode) -> Iterator[Passage]:
 
 
 def _passages_of_page(path: Path) -> Iterator[Passage]:
+    """Yield each part of a page, from one heading to the next, as a passage."""
     text = path.read_text(encoding="utf-8")
     for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
         first_line, _, _ = part.partition("\n")
@@ -212,15 +225,18 @@ def _passages_of_page(path: Path) -> Iterator[Passage]:
 
 
 def _begins_section(cell: nbformat.NotebookNode) -> bool:
+    """Whether the cell has a heading of the second level in it."""
     return cell.cell_type == "markdown" and bool(re.search("^## ", cell.source, re.MULTILINE))
 
 
 def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
+    """Return a source for each cell; cells of text have only the numbers of their solution."""
     section = 0
     found = []
     for at, cell in enumerate(notebook.cells):
         section += _begins_section(cell)
         text = _code_and_outputs(cell) if cell.cell_type == "code" else solution_in(cell.source)
+        # NUMBER does not match binary numbers, such as 0b0110.
         in_decimals = re.sub(r"0b[01_]+", lambda bits: str(int(bits[0], 2)), text)
         its_numbers = tuple(number for _, number in numbers(in_decimals))
         found.append(Source(f"cell {cell.id}", at, section, its_numbers))
@@ -228,7 +244,7 @@ def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
 
 
 def _code_and_outputs(cell: nbformat.NotebookNode) -> str:
-    """Its code, and unless they differ from run to run, the texts of its outputs."""
+    """Return the cell's code and, unless they differ from run to run, its outputs' texts."""
     texts = [cell.source]
     if "nbval-ignore-output" not in cell.metadata.get("tags", ()):
         for output in cell.outputs:
@@ -242,7 +258,8 @@ def _sources_of(path: Path) -> list[Source]:
 
 
 def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
-    """Every number that claims something: where it begins, itself, its sentence, its paragraph."""
+    """Yield every number that claims something: its place, itself, its sentence, its paragraph."""
+    # Blanks stand in place of what claims nothing, so that all places stay the same.
     plain = NO_CLAIM.sub(lambda apart: re.sub(r"[^\n]", " ", apart[0]), text).replace("[", " ")
     for begin, end in _stretches(text, 0, len(text), after=r"\n\s*\n|\n(?=- |\| |\d\. )"):
         paragraph = text[begin:end]
@@ -255,13 +272,16 @@ def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
 
 
 def _stretches(text: str, begin: int, end: int, after: str) -> list[tuple[int, int]]:
-    """Where text[begin:end] is divided, after each match of that pattern: begins and ends."""
+    """Divide text[begin:end] after each match of the pattern; return each part's begin and end."""
     ends = [begin + found.end() for found in re.finditer(after, text[begin:end])]
     return list(pairwise([begin, *ends, end]))
 
 
 def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Beside) -> str | None:
-    """What holds the number: the nearest cell, then another notebook, a link, or a reason."""
+    """Return what holds the number: the nearest cell, another notebook, a link, or a reason.
+
+    The first of these that there is counts; None if there is none.
+    """
     return (
         _held_beside(number, beside)
         or _held_elsewhere(path, number, paragraph)
@@ -271,6 +291,7 @@ def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Bes
 
 
 def _held_beside(number: Number, beside: Beside) -> str | None:
+    """Return the nearest source that has the number; None if there is none."""
     for source, is_near in beside:
         if (is_near or number.is_distinctive) and source.says(number):
             return source.name
@@ -278,7 +299,10 @@ def _held_beside(number: Number, beside: Beside) -> str | None:
 
 
 def _held_elsewhere(path: Path, number: Number, paragraph: str) -> str | None:
-    """The cell of another notebook, if the paragraph names that notebook."""
+    """Return the cell of another notebook that has the number, if the paragraph names the notebook.
+
+    The paragraph may name several, as in "notebooks 2, 3 and 5".
+    """
     before = r"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*"
     for other in NOTEBOOKS:
         number_of_other = int(other.stem[:2])
@@ -291,11 +315,13 @@ def _held_elsewhere(path: Path, number: Number, paragraph: str) -> str | None:
 
 
 def _held_by_link(paragraph: str) -> str | None:
+    """Return the paragraph's first link to the web, as a citation; None if it has none."""
     link = LINK.search(paragraph)
     return link[1] if link else None
 
 
 def _held_by_reason(path: Path, sentence: str) -> str | None:
+    """Return the name of the reason whose words the sentence has; None if there is none."""
     for name, reason in reasons().items():
         if any(words in sentence for words in reason.get(path.stem, ())):
             return f"reason: {name}"
@@ -309,7 +335,7 @@ def reasons() -> dict[str, dict]:
 
 
 def written(found: Sequence[Claim]) -> str:
-    """The claims as they are written down: a line each, below their cell or heading."""
+    """Return the claims as they are written down: a line each, below their cell or heading."""
     lines = []
     for place, there in groupby(found, key=lambda claim: claim.place):
         lines.append(place)
@@ -319,11 +345,15 @@ def written(found: Sequence[Claim]) -> str:
 
 
 def file_of(path: Path) -> Path:
-    """The file in which a text's claims are written down."""
+    """Return the file in which a text's claims are written down."""
     return FOLDER / f"{path.stem}.txt"
 
 
 def main() -> int:
+    """Write what holds each number, and print the numbers that nothing holds.
+
+    The status is 1 if there is one.
+    """
     loose = 0
     for path in TEXTS:
         found = claims(path)

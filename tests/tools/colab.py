@@ -44,6 +44,7 @@ ONE_CLICK = {
     "Codespaces": "https://codespaces.new/{}",
     "Binder": "https://mybinder.org/v2/gh/{}/HEAD?urlpath=lab/tree/notebooks/{}",
 }
+# What stands in the README between two comments of HTML.
 LINKS = re.compile(r"(?<=<!-- one click -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -60,7 +61,10 @@ def made(notebook: nbformat.NotebookNode, repository: str, tag: str) -> nbformat
 
 
 def with_links(readme: str, repository: str) -> str:
-    """The README with links that open the course with one click; without an address it has none."""
+    """Return the README with links that open the course with one click.
+
+    Without a repository, the README has no such links.
+    """
     line = ""
     if repository:
         links = []
@@ -71,24 +75,28 @@ def with_links(readme: str, repository: str) -> str:
 
 
 def git(*asked: str) -> str:
-    """What git prints; nothing if it fails."""
+    """Return what git prints; nothing if it fails."""
     run = subprocess.run(["git", *asked], cwd=ROOT, capture_output=True, text=True, check=False)
     return run.stdout.strip()
 
 
 def repository_here() -> str:
-    """The owner and name on GitHub of this clone's origin; nothing if it lies elsewhere."""
+    """Return the owner and name on GitHub of this clone's origin; nothing if it lies elsewhere."""
     found = ON_GITHUB.search(git("remote", "get-url", "origin"))
     return found[1] if found else ""
 
 
 def tag_or_branch_here() -> str:
+    """Return the first tag of this commit, or else the branch; "" if git has neither."""
     first_tag, _, _ = git("tag", "--points-at", "HEAD").partition("\n")
     return first_tag or git("branch", "--show-current")
 
 
 def main(repository: str, tag: str, links: str = "") -> int:
-    """Write the copies, and the README's links if they are asked for."""
+    """Write the copies and, if `links` is not empty, the README's links; return the status.
+
+    An empty repository or tag stands for that of this clone.
+    """
     repository = repository or repository_here()
     tag = tag or tag_or_branch_here()
     if not re.fullmatch(r"[\w.-]+/[\w.-]+ \w[\w./-]*", f"{repository} {tag}"):

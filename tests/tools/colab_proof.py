@@ -39,6 +39,7 @@ from tests.tools.shown_here import words_on
 TOOLS = Path(__file__).parent
 LIST = TOOLS / "colab.txt"
 COURSE = {"repository": "course/course", "tag": "proof"}
+# Colab has imported google.colab in its kernels.
 KERNEL = """
 import google.colab
 from ipykernel.kernelapp import launch_new_instance
@@ -57,10 +58,10 @@ Widgets = Mapping[str, Widget]
 
 
 def python() -> Path:
-    """The Python of an environment with the packages that Colab has."""
+    """Return the Python of an environment with the packages that Colab has."""
     made_by = sys.executable
     for suite in elsewhere.pythons():
-        if " 3.13." in suite.name:
+        if " 3.13." in suite.name:  # Colab's version, if this machine has it
             made_by = suite.python
     listed = ["--no-deps", "--requirement", str(LIST)]
     torch = ["--constraint", str(LIST), "torch"]
@@ -73,6 +74,7 @@ def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
 
     What the kernel before it has added to the environment is uninstalled first.
     """
+    # What the course adds to Colab is what it needs and the list does not have.
     listed = LIST.read_text(encoding="utf-8").lower()
     needed = [pin.partition("==")[0] for pin in NEEDED]
     added = [name for name in needed if f"\n{name.lower()}==" not in listed]
@@ -93,7 +95,7 @@ def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
 
 
 def installed(python: Path) -> dict[str, str]:
-    """The packages of that environment, and their versions."""
+    """Return the packages of that environment, and their versions."""
     run = subprocess.run([python, "-c", INSTALLED], capture_output=True, check=True)
     return json.loads(run.stdout)
 
@@ -122,7 +124,7 @@ def bad_in(path: Path, python: Path, address: Path) -> int:
 
 
 def moved(widget: Widget) -> dict[str, object]:
-    """The state that a page sends when a reader moves a control to its end; else nothing."""
+    """Return the state that a page sends when a reader moves a control to its end; else nothing."""
     labels = widget.get("_options_labels")
     if labels:
         is_first = widget["index"] == 0
@@ -157,7 +159,7 @@ def wrong_in(page: FrontEnd, lab: str) -> Iterator[str]:
 
 
 def wrong_when_moved(page: FrontEnd, widgets: Widgets, screen: Widget) -> Iterator[str]:
-    """Move each control to its end; errors, and whether the picture never changes."""
+    """Move each control to its end; yield errors, and a sentence if the picture never changes."""
     pictures = {screen["svg"]}
     for id_, widget in widgets.items():
         state = moved(widget)
@@ -176,7 +178,10 @@ def has_reported(screen: Widget) -> bool:
 
 
 def forgotten(path: Path) -> list[str]:
-    """What the course no longer knows of a copy in which Colab has kept only its own metadata."""
+    """Return what the course cannot find in a copy in which Colab has kept only its own metadata.
+
+    It should still find guesses, turns and figures, title and chapter, and which notebook it is.
+    """
     copy = colab.made(read(path), **COURSE)
     bare = deepcopy(copy)
     bare.metadata = nbformat.from_dict(colab.METADATA)
@@ -198,7 +203,10 @@ def forgotten(path: Path) -> list[str]:
 
 
 def kept(page: FrontEnd) -> set[str]:
-    """Solve the first turn that the accountant keeps, and list the reader's files on the drive."""
+    """Solve a turn that the accountant keeps; return the names of the reader's files on the drive.
+
+    The set is empty if the kernel does not work on the drive.
+    """
     turn = next(exercise for exercise in exercises() if exercise.check.endswith(".kept"))
     solved = (turn.imports, turn.solution, turn.check)
     for code in ("colab.keep_on_drive()", *solved, "colab.download()"):

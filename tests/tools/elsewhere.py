@@ -58,10 +58,12 @@ for kept in "$PREFIX" "$BASE"; do
     mount --bind "$PLACE/kept$kept" "$kept"
 done
 """
+# How root becomes the user, and runs the command that follows the script.
 BECOME = f"""
 cd "$COURSE"
 exec setpriv --reuid={USER} --regid="$(id -g {USER})" --clear-groups --no-new-privs "$@"
 """
+# Mounts a disk of 64 kB at a folder, and fills it.
 FULL = (
     "mount -t tmpfs -o size=64k,mode=1777 none {0}; "
     "head -c 1M /dev/zero > {0}/ballast 2>/dev/null || true"
@@ -120,7 +122,10 @@ PLACES = (
 
 
 def processor(most: str, torchs: str, onednns: str, mkls: str, seed: str) -> Suite:
-    """A processor with no more than these instructions, by the names that torch's libraries use."""
+    """Return a suite as if the processor had no more than these instructions.
+
+    `torchs`, `onednns` and `mkls` are what torch's libraries call them.
+    """
     environment = {
         "ATEN_CPU_CAPABILITY": torchs,
         "ONEDNN_MAX_CPU_ISA": onednns,
@@ -137,7 +142,7 @@ PROCESSORS = (
 
 
 def pythons() -> Iterator[Suite]:
-    """Each supported version that runs here, on the path or where pyenv installs it."""
+    """Yield a suite for each supported Python that runs here, on the path or installed by pyenv."""
     for minor in range(11, 15):
         name = f"python3.{minor}"
         candidates = sorted(Path.home().glob(f".pyenv/versions/*/bin/{name}"))
@@ -153,14 +158,14 @@ def pythons() -> Iterator[Suite]:
 
 
 def version_of(python: Path) -> str:
-    """Its version; empty if it does not run, or cannot make an environment."""
+    """Return the version of a Python; "" if it does not run, or cannot make an environment."""
     asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
     run = subprocess.run(asked, capture_output=True, text=True, check=False)
     return "" if run.returncode else run.stdout.strip()
 
 
 def failure_of(command: Sequence[str], course: Path, environment: Mapping[str, str]) -> str:
-    """Run the command in the course's folder; what it printed if it failed, else nothing."""
+    """Run the command in the course's folder; return what it printed if it failed, else ""."""
     run = subprocess.run(
         command,
         cwd=course,
@@ -175,7 +180,7 @@ def failure_of(command: Sequence[str], course: Path, environment: Mapping[str, s
 
 
 def run_suite(suite: Suite) -> str:
-    """What failed, or nothing if all tests pass."""
+    """Run the suite; return what failed, or "" if all tests pass."""
     environment = {}
     for name, value in os.environ.items():
         if not name.startswith(("MAKE", "MFLAGS")):  # those are of the make that runs this
@@ -190,7 +195,7 @@ def run_suite(suite: Suite) -> str:
 
 
 def visit(place: Place) -> str:
-    """What failed in that place, or nothing if the course works there."""
+    """Run the course in that place; return what failed, or "" if the course works there."""
     # The folder is not in /tmp, because one of the places mounts a /tmp of its own.
     with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder:
         home = Path(folder, "home")
@@ -241,7 +246,7 @@ def copy(course: Path) -> None:
 
 
 def add_locale(folder: Path, name: str) -> None:
-    """Make that locale, because few machines have it."""
+    """Make the locale, such as "de_DE.UTF-8", because few machines have it."""
     folder.mkdir()
     language, _, encoding = name.partition(".")
     if language != "C":
@@ -287,7 +292,7 @@ def reply_of_a_kernel(server: str, token: str, code: str) -> dict[str, object]:
 
 
 def chosen_by(words: list[str]) -> list[Place | Suite]:
-    """The places whose names hold one of these words; without a word, those that are quick."""
+    """Return the places whose names hold one of these words; by default, those that are quick."""
     if not words:
         return list(PLACES)
     places = [*PLACES, *PROCESSORS, *pythons()]

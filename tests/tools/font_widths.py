@@ -14,7 +14,7 @@ BEYOND_LATIN = "λβμεσαΦΔ√−–—“”‘’…·×÷≈≤≥∞→
 
 
 def widths() -> dict[str, dict[str, int]]:
-    """Each character's width in thousandths of the font's size, regular and bold."""
+    """Return each character's width in thousandths of the font's size, regular and bold."""
     latin = [chr(code) for code in (*range(32, 127), *range(0xA1, 0x100))]
     characters = sorted({*latin, *BEYOND_LATIN})
     found = {}
@@ -25,7 +25,7 @@ def widths() -> dict[str, dict[str, int]]:
 
 
 def text() -> str:
-    """The file's text, with one line for each weight."""
+    """Return the file's text, with one line for each weight."""
     lines = []
     for name, table in widths().items():
         lines.append(f" {json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}")

@@ -16,12 +16,12 @@ from nbformat.v4 import output_from_msg
 from tests.helpers.notebooks import code
 from tests.tools.shown_here import Outcome, stored_text
 
-LONGEST_S = 300.0  # wait for the next message of a cell or a click
+LONGEST_S = 300.0  # the longest wait for the next message of a cell or a click
 
 
 @dataclass
 class FrontEnd:
-    """A page with a kernel; it knows the states of the widgets as the kernel has told them."""
+    """A page with a kernel. `widgets` has the state of each widget, as the kernel has sent it."""
 
     client: BlockingKernelClient
     widgets: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -39,6 +39,7 @@ class FrontEnd:
         return self._asked("comm_msg", {"comm_id": widget, "data": data})
 
     def _asked(self, kind: str, content: dict[str, object], **more: object) -> list[NotebookNode]:
+        """Send a request, note the widgets' new states, and return the outputs that come."""
         outputs = []
         request = self.client.session.msg(kind, content, **more)
         self.client.shell_channel.send(request)
@@ -51,22 +52,23 @@ class FrontEnd:
         return outputs
 
     def _replies_to(self, request_id: str) -> Iterator[dict]:
-        """The kernel's messages that belong to the request, until the kernel is idle again."""
+        """Yield the kernel's messages that belong to the request, until it is idle again."""
         while True:
             message = self.client.get_iopub_msg(timeout=LONGEST_S)
-            if message["parent_header"].get("msg_id") != request_id:
+            if message["parent_header"].get("msg_id") != request_id:  # a thread's, for example
                 continue
             if message["content"].get("execution_state") == "idle":
                 return
             yield message
 
     def _note(self, content: dict) -> None:
+        """Note the state that a message has of a widget, or the part of it that has changed."""
         if "state" in content["data"]:
             state = self.widgets.setdefault(content["comm_id"], {})
             state.update(content["data"]["state"])
 
     def inside(self, widget: str) -> Iterator[str]:
-        """The widget, and all widgets in it, however deep."""
+        """Yield the widget, and all widgets in it, however deep."""
         yield widget
         for child in self.widgets[widget].get("children", ()):
             yield from self.inside(child.removeprefix("IPY_MODEL_"))

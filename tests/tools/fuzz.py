@@ -57,7 +57,7 @@ def wired() -> Iterator[None]:
 
 
 def page(panel: Panel, name: str, part: int, said: object) -> None:
-    """What the page sends when the reader moves that part of a control."""
+    """Send what a page sends when the reader moves that part of the control `name` to `said`."""
     widget = panel._widgets[name][part]
     if isinstance(said, dict) and said:  # one of several sizes belongs to this part
         said = list(said.values())[part % len(said)]
@@ -74,11 +74,12 @@ def page(panel: Panel, name: str, part: int, said: object) -> None:
 
 
 def message(panel: Panel, content: object) -> None:
-    """What the picture sends when it is clicked."""
+    """Send what the picture sends when it is clicked."""
     _arrive(panel.screen, method="custom", content=content)
 
 
 def _arrive(widget: widgets.Widget, **data: object) -> None:
+    """Give the widget a message, as if a page had sent it."""
     if widget.comm is not None:  # a widget that is closed receives nothing
         widget.comm.handle_msg({"content": {"data": data}, "buffers": []})
 
@@ -104,7 +105,8 @@ def still(panel: Panel) -> None:
 def end(panel: Panel, preset: str) -> None:
     """Stop what runs, and check that the panel is alive.
 
-    After a preset it shows what its controls say, and once it is closed no process is left.
+    After the preset it has to show what its controls are set to; once it is closed, no process may
+    be left.
     """
     panel.stop()
     with suppress(ValueError):  # the panel itself shows what a job raises
@@ -139,7 +141,10 @@ NAMES = {
 def drawn_moves(
     names: dict[str, object], lab: str, draw: random.Random, count: int
 ) -> Iterator[str]:
-    """So many lines of Python, each drawn in view of the panel, and a last one that ends it."""
+    """Yield `count` lines of Python, each drawn in view of the panel, and a last one that ends it.
+
+    `names` are the variables of these lines. One is the panel, which a line may replace.
+    """
     for _ in range(count):
         yield _drawn_move(names["panel"], lab, draw)
     preset = draw.choice(list(names["panel"].session.lab.presets))
@@ -288,12 +293,14 @@ def look(panel: Panel) -> None:
 
 
 def assert_sentence(words: str) -> None:
+    """Check that the words are a sentence, and not the one on a fault of the lab itself."""
     assert "not your doing" not in words, words
     is_sentence = len(words) < 1000 and words.rstrip()[-1] in ".?!)”…"
     assert is_sentence, f"no sentence: “{words[:200]}”"
 
 
 def assert_only_a_picture(svg: str) -> None:
+    """Check that the picture has only shapes and texts, and no attribute that runs or loads."""
     for part in ElementTree.fromstring(svg).iter():
         _, _, tag = part.tag.rpartition("}")
         assert tag in OF_A_PICTURE, f"{part.tag} in the picture"
@@ -308,7 +315,10 @@ def assert_only_a_picture(svg: str) -> None:
 def fuzz(
     names: Sequence[str], tries: int, seed: int, *, moves_each: int = MOVES
 ) -> tuple[str, Sequence[str], BaseException] | None:
-    """Move panel after panel until one fails: the lab, as few moves as will do, and the failure."""
+    """Move panel after panel until one fails.
+
+    Return the lab, as few of the moves as make it fail, and the failure; None if no panel fails.
+    """
     for number in range(math.ceil(tries / moves_each)):
         lab = names[number % len(names)]
         draw = random.Random(f"{seed} {number}")
@@ -329,7 +339,7 @@ def fewest(moves: Sequence[str], lab: str, kind: type[BaseException]) -> Sequenc
 
 
 def told(lab: str, moves: Sequence[str], error: BaseException) -> str:
-    """What failed, and the lines that lead to it."""
+    """Return a text on what failed, with the lines that lead to it, to be pasted into a cell."""
     cell = [f"panel = labs.{lab}()", *(move[:300] for move in moves)]
     return "\n    ".join([f"{lab}: {type(error).__name__}: {str(error)[:500]}", *cell])
 

@@ -102,13 +102,17 @@ class Hand:
         if not move():
             self._press()
 
+    # Each kind of move returns whether it was made, and notes in `done` what it does.
+
     def _press(self) -> bool:
+        """Click a button or a checkbox."""
         control = self._one_of(CONTROLS)
         label = control.evaluate("(control) => control.textContent.trim() || control.type")
         self.done.append(f"click {label!r}")
         return self._click(control)
 
     def _type(self) -> bool:
+        """Type into a field an answer to its question, or to any if its label does not tell it."""
         field = self._one_of(FIELDS)
         if field is None:
             return False
@@ -132,6 +136,7 @@ class Hand:
         return True
 
     def _drag(self) -> bool:
+        """Drag a slider's handle to one to four places up to 200 px away, and let go."""
         handle = self._one_of(".noUi-handle:visible")
         if handle is None:
             return False
@@ -149,6 +154,7 @@ class Hand:
         return True
 
     def _click_picture(self) -> bool:
+        """Click a part of the picture that can be clicked."""
         part = self._one_of("[data-key]")
         if part is None:
             return False
@@ -156,6 +162,7 @@ class Hand:
         return self._click(part)
 
     def _key(self) -> bool:
+        """Press one to five keys, from a control or a part of the picture on."""
         keys = self.draw.choices(KEYS, k=self.draw.randrange(1, 6))
         self.done.append(f"press {keys}")
         self._one_of(f"{CONTROLS}, .noUi-handle:visible, [data-key][tabindex='0']").focus()
@@ -174,6 +181,7 @@ class Hand:
         return True
 
     def _one_of(self, kind: str) -> Locator | None:
+        """Draw one of the lab's parts that this selector finds; None if it finds none."""
         parts = self.lab.locator(kind)
         count = parts.count()
         if not count:
@@ -214,6 +222,7 @@ class WatchedPage:
         self.files = self._files()
 
     def _note_dialog(self, dialog: Dialog) -> None:
+        """Note a dialog as an error, but for the browser's own about leaving the page."""
         if dialog.type != "beforeunload":
             self._note_error(dialog.message)
 
@@ -222,6 +231,7 @@ class WatchedPage:
             self._note_error(message.text)
 
     def _note_error(self, words: str) -> None:
+        """Note the words, unless they are only about the network."""
         if not words.startswith(("Failed to load resource", "WebSocket connection")):
             self.errors.append(f"in the console, or in a dialog: {words}")
 
@@ -229,7 +239,7 @@ class WatchedPage:
         return self.page.locator(".jp-Cell").count()
 
     def _files(self) -> set[str]:
-        """The files beside the notebook, and FILE in the folder above, if an answer wrote it."""
+        """Return the files beside the notebook, and FILE in the folder above if it is there."""
         return {path.name for path in (*self.folder.iterdir(), *self.folder.parent.glob(FILE))}
 
     def look(self, lab: Locator) -> None:
@@ -281,7 +291,10 @@ class WatchedPage:
 
 
 def fuzz(names: Sequence[str], tries: int, seed: int) -> str:
-    """Visit lab after lab until something fails; what failed and what was done, or nothing."""
+    """Visit lab after lab until something fails; return what failed and what was done, or "".
+
+    An error that only the server's log has counts, too.
+    """
     names = [name.removesuffix("_lab") for name in names]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "labs"

@@ -18,6 +18,7 @@ GLOSSARY = ROOT / "notebooks" / "GLOSSARY.md"
 ENTRY = re.compile(
     r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE
 )
+# "*Also: accumulated, micro-batch." at an entry's end: other names of the same thing.
 ALSO = re.compile(r"\*Also: ([^.*]+)\.")
 LINK = re.compile(r"\[([^\]]+)\]\(GLOSSARY\.md#([\w-]+)\)")
 # What is no running text.
@@ -58,6 +59,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
+    """Return the glossary's entries, in its order."""
     found = []
     for entry in ENTRY.finditer(GLOSSARY.read_text(encoding="utf-8")):
         names = [entry["name"]]
@@ -70,7 +72,7 @@ def entries() -> list[Entry]:
 
 
 def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
-    """The first use of each word: the cell's number, where it begins and ends, and its anchor.
+    """Yield the first use of each word: the cell's number, its begin and end, and its anchor.
 
     The cells have no links to the glossary.
     """
@@ -81,8 +83,10 @@ def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
     words = re.compile(rf"(?<![\w/.-])(?:{either})(?![\w/-])")
     done = set()
     for number, cell in enumerate(cells):
+        # What is no running text becomes as many characters of no word, so that places stay.
         running = APART.sub(lambda part: "\0" * len(part[0]), cell)
         for use in words.finditer(running):
+            # Each spelling is a group of the pattern, and groups count from 1.
             _, anchor = spellings[use.lastindex - 1]
             if anchor not in done:
                 done.add(anchor)
@@ -90,19 +94,20 @@ def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
 
 
 def hosted_anchor(heading: str) -> str:
-    """The anchor that pages of code hosting make of a heading."""
+    """Return the anchor that pages of code hosting make of a heading."""
     without_punctuation = re.sub(r"[^\w\- ]", "", heading.lower())
     return without_punctuation.replace(" ", "-")
 
 
 def unlinked(text: str) -> str:
-    """The same words without links to the glossary."""
+    """Return the same words without links to the glossary."""
     return LINK.sub(r"\1", text)
 
 
 def linked(cells: list[str]) -> list[str]:
-    """The prose of one notebook, cell by cell, with exactly the links that belong there."""
+    """Return the prose of one notebook, cell by cell, with exactly the links that belong there."""
     texts = [unlinked(cell) for cell in cells]
+    # Backwards, because a link moves all that follows it.
     for number, begin, end, anchor in reversed(list(first_uses(texts))):
         text = texts[number]
         word_with_link = f"[{text[begin:end]}](GLOSSARY.md#{anchor})"

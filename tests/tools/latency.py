@@ -152,6 +152,7 @@ class Slider:
         return seconds
 
     def _key(self) -> str:
+        """Return the arrow key that moves the handle on."""
         if self.is_mark:
             return "ArrowUp" if self.forwards else "ArrowDown"
         return "ArrowRight" if self.forwards else "ArrowLeft"
@@ -163,7 +164,7 @@ class Slider:
         """
         page = self.page
         x, y = self.handle.evaluate(MIDDLE)
-        reach = 40 if self.forwards else -40
+        reach = 40 if self.forwards else -40  # px; it first goes to where there is more space
         page.mouse.move(x, y)
         page.mouse.down()
         page.wait_for_timeout(200)
@@ -173,6 +174,7 @@ class Slider:
             share = step / DRAG_STEPS  # of the second
             page.mouse.move(x + reach * sin(2 * pi * share), y)
             page.wait_for_timeout(max(0, 1000 * (begun + share - time.monotonic())))
+        # A last step, after which the last picture comes.
         page.mouse.move(x + reach * sin(2 * pi * 0.04), y)
         page.mouse.up()
         page.wait_for_timeout(800)
@@ -187,6 +189,7 @@ HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last aft
 
 
 def row(name: str, timed: Latency) -> str:
+    """Return a lab's line of the table below HEAD."""
     median = seconds_text(timed.median_s)
     worst = seconds_text(max(timed.answers_s))
     behind = seconds_text(timed.behind_s)
@@ -216,12 +219,13 @@ def latency(lab: Locator, movements: int) -> Latency | None:
 
 
 def press(show: Locator) -> None:
+    """Press the button Show, and wait until the picture is at rest."""
     show.click()
     show.page.wait_for_timeout(SETTLED_MS)
 
 
 def moved(sliders: Sequence[Slider], movements: int) -> tuple[list[float], list[tuple[int, float]]]:
-    """How soon each movement was answered, and how each drag went."""
+    """Return how soon each movement was answered, and how each drag went."""
     sliders = [slider for slider in sliders if moves_the_picture(slider)]
     drags = [slider.drag() for slider in sliders if not slider.is_mark]
     answers_s = []
@@ -234,7 +238,7 @@ def moved(sliders: Sequence[Slider], movements: int) -> tuple[list[float], list[
 
 
 def moves_the_picture(slider: Slider) -> bool:
-    """Whether it does so within four steps.
+    """Whether the slider moves the picture within four steps.
 
     The first steps of a size can all round to 1. Some sliders only choose what the next job does.
     """
@@ -242,6 +246,7 @@ def moves_the_picture(slider: Slider) -> bool:
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
+    """Return the lab's visible sliders, and the marks in its picture that can be moved."""
     free = lab.locator(
         ":is(.noUi-handle, [type=range], [data-mark]:not([aria-disabled=true])):visible"
     )
@@ -261,7 +266,7 @@ def report(name: str, lab: Locator, rounds: Rounds, more: str = "") -> Latency |
 
 
 def summary(found: Sequence[Latency | None]) -> str:
-    """The range of all medians, and of the slowest answers."""
+    """Return the range of all medians, and of the slowest answers."""
     timed = [lab for lab in found if lab]
     if not timed:
         return "Nothing was timed."
@@ -340,6 +345,7 @@ def _page(chromium: Browser, address: str, number: int, rounds: Rounds) -> Laten
 
 
 def main() -> None:
+    """Time labs and figures as the command's options name them, and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.latency", description=__doc__)
     parser.add_argument("--lab", choices=labs.__all__)
     parser.add_argument("--on", choices=("notebooks", "pages"), help="one of the two alone")

@@ -24,6 +24,7 @@ Lines = dict[tuple[str, str], Counter[str]]
 
 
 def main() -> int:
+    """Print both tables: the lines of each part, and those that each notebook loads."""
     print("\n".join(house(lines_by_part(ROOT))))
     print()
     print("\n".join(loads()))
@@ -31,7 +32,7 @@ def main() -> int:
 
 
 def lines_by_part(root: Path) -> Lines:
-    """Lines of code by language, for each room and each part in it."""
+    """Return lines of code by language, for each room and each part in it."""
     found: Lines = {}
     paths = [*(root / "course_utils").rglob("*"), *(root / "tests").rglob("*")]
     for path in sorted(paths):
@@ -42,7 +43,7 @@ def lines_by_part(root: Path) -> Lines:
 
 
 def place(path: Path) -> tuple[str, str]:
-    """The room and the part to which a file belongs; tests and tools are rooms of their own.
+    """Return the room and the part to which a file belongs; tests and tools are rooms of their own.
 
     >>> place(Path("course_utils/core/say/guesses.py"))
     ('core', 'say')
@@ -61,7 +62,7 @@ def place(path: Path) -> tuple[str, str]:
 
 
 def house(lines: Lines) -> Iterator[str]:
-    """A line for each room, and below it a line for each of its parts."""
+    """Yield a line for each room, and below it a line for each of its parts."""
     yield _row("lines of code", dict(zip(COLUMNS, COLUMNS, strict=True)))
     for room in sorted({room for room, _ in lines}, key=ORDER.index):
         parts = {part: counted for (of, part), counted in lines.items() if of == room}
@@ -73,6 +74,7 @@ def house(lines: Lines) -> Iterator[str]:
 
 
 def _row(name: str, counted: dict[str, object]) -> str:
+    """Return a line of the table: the name, and a number or a text for each language."""
     line = f"{name:28}"
     for column in COLUMNS:
         value = counted.get(column) or ""  # nothing for a language that it does not use
@@ -82,7 +84,7 @@ def _row(name: str, counted: dict[str, object]) -> str:
 
 
 def loads() -> Iterator[str]:
-    """A line for each notebook: how many lines of code its imports load.
+    """Yield a line for each notebook: how many lines of code its imports load.
 
     The second number leaves out what all notebooks load.
     """
@@ -96,6 +98,7 @@ def loads() -> Iterator[str]:
 
 
 def _lines_of(modules: set[Path]) -> int:
+    """Count the lines of code of these modules together."""
     return sum(code_lines(path) for path in modules)
 
 

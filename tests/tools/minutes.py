@@ -24,6 +24,7 @@ from course_utils.stage.present import cuts
 from tests import NOTEBOOKS
 from tests.helpers.notebooks import read, rewrite
 
+# What is not read as words: links' addresses, HTML's tags, and Markdown's signs.
 MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
 
@@ -55,14 +56,14 @@ class Count:
 
 
 def main_path(path: Path) -> list[NotebookNode]:
-    """The cells before *Beyond*."""
+    """Return the cells before *Beyond*."""
     notebook = read(path)
     parts = outline(notebook).parts
     return [cell for cell, part in zip(notebook.cells, parts, strict=True) if not part.is_beyond]
 
 
 def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) -> Count:
-    """What these cells ask of their reader."""
+    """Return what these cells ask of their reader."""
     known = outline({"cells": cells})
     turns = {turn.cells[0]: turn for turn in known.turns}
     words = 0
@@ -83,6 +84,7 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
             guesses += 1
         elif part.figure and not part.figure.is_whole:
             guesses += part.figure.asks
+            # Two minutes either way: a guess in the figure counts one and a half by itself.
             figures_min += 0.5 if part.figure.asks else 2
         else:
             lines += sum(bool(line.strip()) for line in part.text.splitlines())
@@ -101,11 +103,12 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
 
 
 def _words(text: str) -> int:
+    """Count the words of a text in Markdown; one without a letter or digit is none."""
     return len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", text)))
 
 
 def beyond(path: Path) -> Iterator[Count]:
-    """The parts of *Beyond*, each with the minutes that it states."""
+    """Yield the parts of *Beyond*, each with the minutes that it states."""
     notebook = read(path)
     sections_ = outline(notebook).sections
     parts = [section for section in sections_ if section.is_beyond and section.title != BEYOND]
@@ -116,12 +119,12 @@ def beyond(path: Path) -> Iterator[Count]:
 
 
 def code_cells(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
-    """The cells that a kernel runs."""
+    """Return the cells that a kernel runs."""
     return [cell for cell in cells if cell.cell_type == "code"]
 
 
 def sections(path: Path) -> list[Count]:
-    """The sections of the main path, the opening first."""
+    """Return the sections of the main path, the opening first."""
     cells = [from_dict(cell) for cell in parted(main_path(path))]
     begins = [index for index, cell in enumerate(cells) if cell.source.startswith("## ")]
     found = []
@@ -132,13 +135,16 @@ def sections(path: Path) -> list[Count]:
 
 
 def count_of_cut(path: Path, lecture: str) -> Count:
-    """What a lecture of so many minutes asks of its audience, who do not read folded cells."""
+    """Return what a lecture asks of its audience, who do not read folded cells.
+
+    `lecture` has the minutes of the lecture, as in cuts.toml.
+    """
     cells = cuts.cut(read(path), cuts.plan(path, lecture))["cells"]
     return count(path.stem, [from_dict(cell) for cell in cells if not cuts.is_folded(cell)])
 
 
 def line(path: Path) -> str:
-    """The line in INSTRUCTORS on the minutes of that notebook's sections, and of its cuts."""
+    """Return the line in INSTRUCTORS on the minutes of the notebook's sections and cuts."""
     opening, *others = sections(path)
     of_sections = [f"the opening {round(opening.exact)}"]
     for section in others:
@@ -171,6 +177,7 @@ def say_in_its_metadata(path: Path) -> bool:
 
 
 def main() -> None:
+    """Bring INSTRUCTORS and the notebooks' metadata up to date, and print the table."""
     write_into(NOTEBOOKS[0].with_name("INSTRUCTORS.md"))
     for path in NOTEBOOKS:
         say_in_its_metadata(path)
@@ -183,6 +190,7 @@ def main() -> None:
 
 
 def row(part: Count, name: str) -> str:
+    """Return the line of the table on a notebook or on a part of *Beyond*."""
     turns = " + ".join(str(turn_min) for turn_min in part.turns)
     read = f"{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>16}{part.labs:5}"
     stated = "" if part.stated is None else part.stated

@@ -25,7 +25,7 @@ PARTS = {  # by name, the seconds that it may take, and the arguments for Python
 
 
 def differing() -> list[str]:
-    """The course's packages that are missing here, or have another version than the pinned one."""
+    """Return the course's packages that are missing here, or not in the pinned version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = []
     for pin in project["dependencies"]:

@@ -31,7 +31,7 @@ class Picture:
     preset: str = ""
 
     def session(self) -> Session:
-        """The lab in that state."""
+        """Return the lab in that state."""
         session = Session(labs.lab_named(self.lab))
         if self.preset:
             session.preset(self.preset)
@@ -39,13 +39,13 @@ class Picture:
         return session
 
     def digest(self) -> str:
-        """The digest of all that the picture depends on: its drawing, and the style sheet."""
+        """Return a digest of all that the picture depends on: its drawing and the style sheet."""
         drawing = self.session().shown["svg"] + still.STILL_CSS
         digest = hashlib.sha256(drawing.encode()).digest()
         return base64.urlsafe_b64encode(digest).decode()
 
     def png(self) -> bytes:
-        """The picture as a PNG that also holds its description and its digest."""
+        """Return the picture as a PNG that also holds its description and its digest."""
         shown = self.session().shown
         words = f"{self.lab.capitalize()} lab. {shown['meaning']}"
         drawn = still.still_png(shown["svg"], words, width_px=WIDTH_PX)

@@ -15,6 +15,7 @@ NAMES_ALONE = ("labs", "terms")  # the kinds whose things have a name and nothin
 
 
 def main() -> int:
+    """Write the list anew, below the text at its head; return the exit status."""
     head = LIST.read_text(encoding="utf-8").partition("\n[")[0].rstrip()
     promised = listed()
     now = there()
@@ -39,7 +40,7 @@ def _together(promised: Things, now: Things) -> Things:
 
 
 def _of_a_notebook(notebook: str, things: Things) -> list[str]:
-    """The notebook's tables in TOML."""
+    """Return the notebook's tables in TOML."""
     head = [f"[{notebook}]"]
     for kind in NAMES_ALONE:
         if things.get(kind):
@@ -53,11 +54,13 @@ def _of_a_notebook(notebook: str, things: Things) -> list[str]:
 
 
 def _table(head: str, items: dict[str, str]) -> str:
+    """Return a table in TOML, with a line for each item."""
     lines = [f"{key} = {_quoted(words)}" for key, words in items.items()]
     return "\n".join([head, *lines])
 
 
 def _quoted(text: str) -> str:
+    """Return the text as a string of TOML, which JSON's strings are, too."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -17,13 +17,14 @@ from course_utils.subjects.machines import recording as recording_files
 from course_utils.subjects.machines.recording import SetApart, Source
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
+# Their names of formats, and ours. "f32" is not here: each GPU's entry says which format that is.
 CALLED_HERE = {"bf16": "bf16", "fp8 E4M3": "fp8", "fp32": "fp32", "fp16 (tensor cores)": "fp16"}
 # A product is in doubt if it takes less than this share of the time of one with a shorter D.
 LEAST_SHARE = 0.9
 
 
 def built() -> dict[str, str]:
-    """Each recording's text by the name of its file."""
+    """Return each recording's text by the name of its file."""
     texts = {}
     for published in json.loads(PUBLISHED.read_text(encoding="utf-8"))["gpus"]:
         recording = recording_of(published)
@@ -32,7 +33,7 @@ def built() -> dict[str, str]:
 
 
 def recording_of(published: dict) -> Recording:
-    """What others published, in our format; what is in doubt is set apart."""
+    """Return what others published, in our format; what is in doubt is set apart."""
     used: dict[str, dict[MatmulSize, Number]] = {}
     set_apart: list[SetApart] = []
     doubts = published.get("in doubt", {})
@@ -59,7 +60,7 @@ def recording_of(published: dict) -> Recording:
 
 
 def _machine(published: dict, used: dict[str, dict[MatmulSize, Number]]) -> Machine:
-    """The machine by its data sheet, with the best rates that are not in doubt."""
+    """Return the machine by its data sheet, with the best rates that are not in doubt."""
     best = {}
     for dtype, seconds_by_size in used.items():
         best[dtype] = max(_rate(size, seconds) for size, seconds in seconds_by_size.items())
@@ -71,6 +72,7 @@ def _machine(published: dict, used: dict[str, dict[MatmulSize, Number]]) -> Mach
 
 
 def _source(published: dict) -> Source:
+    """Return who published what, where, by which licence and method, and what they do not say."""
     by, where, licence, method = (published[key] for key in ("by", "source", "licence", "method"))
     not_said = "software versions; when it was measured"
     if published.get("not said"):
@@ -79,7 +81,7 @@ def _source(published: dict) -> Source:
 
 
 def _seconds_by_size(rows: list[list], unit: str) -> dict[MatmulSize, Number]:
-    """The rows of a table: B, D and K, and behind them the seconds, or a rate."""
+    """Return the seconds of each product. A row has B, D and K, and the seconds or a rate."""
     seconds = {}
     for *size, value in rows:
         if unit == "seconds":
@@ -91,11 +93,12 @@ def _seconds_by_size(rows: list[list], unit: str) -> dict[MatmulSize, Number]:
 
 
 def _rate(size: MatmulSize, seconds: Number) -> Number:
+    """Return the product's FLOP/s."""
     return 2 * math.prod(size) / seconds
 
 
 def _faster_with_more_to_do(seconds: dict[MatmulSize, Number]) -> dict[MatmulSize, Number]:
-    """The products that clearly take less time than one of the same B and K with a shorter D."""
+    """Return the products that clearly take less time than another of same B and K, shorter D."""
     faster = {}
     for size, own_s in seconds.items():
         b, d, k = size
@@ -106,6 +109,7 @@ def _faster_with_more_to_do(seconds: dict[MatmulSize, Number]) -> dict[MatmulSiz
 
 
 def _software(machine: dict | None) -> str:
+    """Return the versions that they state, such as "CUDA …, cuDNN …", or "not said"."""
     if not machine:
         return "not said"
     names = {

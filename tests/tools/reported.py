@@ -59,6 +59,7 @@ class Row:
 
     @property
     def ratio(self) -> Number:
+        """Reported / predicted."""
         return self.reported / self.predicted
 
     @property
@@ -76,16 +77,18 @@ class Row:
 
 
 def rows(runs: Iterable[PublishedRun]) -> list[Row]:
-    """All reported numbers that have a prediction, the largest disagreement first."""
+    """Return all reported numbers that have a prediction, the largest disagreement first."""
     found = [row for run in runs for row in _rows_of(run)]
 
     def largest_first(row: Row) -> tuple[float, str, str]:
+        # Rounded, so that equal ratios are in the same order on every machine.
         return -round(math.log(row.apart), 9), row.run.name, row.what
 
     return sorted(found, key=largest_first)
 
 
 def _rows_of(run: PublishedRun) -> Iterator[Row]:
+    """Yield a row for each of the run's reported numbers that can be predicted."""
     said = run.reported
     if "parameters" in said:
         yield Row(run, "parameters", run.shape.parameters, said["parameters"])
@@ -114,7 +117,7 @@ def fits(run: PublishedRun) -> bool:
 
 
 def lines(runs: Iterable[PublishedRun]) -> list[str]:
-    """A line for each reported number, with the cause of a disagreement, and one for what fits."""
+    """Return a line for each reported number, with a disagreement's cause, and one on fitting."""
     runs = list(runs)
     found = [HEAD]
     for row in rows(runs):
@@ -131,7 +134,7 @@ def lines(runs: Iterable[PublishedRun]) -> list[str]:
 
 
 def faults_of(data: Mapping) -> Iterator[str]:
-    """A sentence on everything that is missing or wrong in a file of runs."""
+    """Yield a sentence on everything that is missing or wrong in a file of runs."""
     absent = {"models", "sources", "runs"} - set(data)
     if absent:
         yield (
@@ -155,6 +158,7 @@ def faults_of(data: Mapping) -> Iterator[str]:
 
 
 def _of_run(data: Mapping, run: Mapping) -> Iterator[str]:
+    """Yield a sentence on everything that is missing or wrong in one run of the file `data`."""
     missing = NEEDED - set(run)
     if missing:
         yield f"{_sorted(missing)} missing. Write null where the source does not say it."
@@ -173,7 +177,7 @@ def _of_run(data: Mapping, run: Mapping) -> Iterator[str]:
 
 
 def _allowed(data: Mapping, said: Mapping) -> dict[str, set[object]]:
-    """The values that a field of a run may have."""
+    """Return the values that each field of a run may have. `said` is what the run reports."""
     allowed = {
         "model": {*predict.MODELS, *data["models"]},
         "machine": set(MACHINES),
@@ -184,7 +188,7 @@ def _allowed(data: Mapping, said: Mapping) -> dict[str, set[object]]:
         "memory_kind": {"allocated", "reserved"},
         "stage": {0, 1, 2, 3, None},
     }
-    if "mfu_percent" not in said:
+    if "mfu_percent" not in said:  # without an MFU, a run need not say how FLOPs were counted
         allowed["counts"].add(None)
     return allowed
 

@@ -19,11 +19,12 @@ AGAIN = "Record again with this version."
 
 
 def problems_of(recording: Recording, path: Path) -> list[str]:
-    """A sentence on everything that speaks against adding it; without one it may be added."""
+    """Return a sentence on everything that speaks against adding the recording."""
     return [*_machine(recording), *_rates(recording), *_twins(path, recording)]
 
 
 def _machine(recording: Recording) -> Iterator[str]:
+    """Yield a sentence on each difference between the recorded machine and its data sheet here."""
     machine = recording.machine
     sheet = MACHINES.get(machine.name)
     if machine.has_data_sheet != bool(sheet):
@@ -41,13 +42,14 @@ def _machine(recording: Recording) -> Iterator[str]:
 
 
 def _limits(recording: Recording) -> tuple[Number, str]:
-    """How many times the machine's peak a rate may be, and what that limit is called."""
+    """Return how many times the machine's peak a rate may be, and what that limit is called."""
     if recording.machine.has_data_sheet:
         return 1, "the dense peak"
     return OVER_A_MEASURED_PEAK, f"{OVER_A_MEASURED_PEAK} times the largest rate that was measured"
 
 
 def _rates(recording: Recording) -> Iterator[str]:
+    """Yield a sentence on each rate that is too high or cannot be judged."""
     factor, peak = _limits(recording)
     limits = {dtype: factor * rate for dtype, rate in recording.machine.peak_flop_per_sec.items()}
     for dtype in recording.seconds_by_size:
@@ -63,7 +65,7 @@ def _rates(recording: Recording) -> Iterator[str]:
 
 
 def _recorded_rates(recording: Recording) -> Iterator[tuple[str, str, Number]]:
-    """What was done, its dtype, and its FLOP/s."""
+    """Yield what was done, its dtype, and its FLOP/s."""
     for workload in recording.workloads:
         if workload.flops:
             yield f"workloads: {workload.name}", workload.dtype, workload.flop_per_sec
@@ -74,6 +76,7 @@ def _recorded_rates(recording: Recording) -> Iterator[tuple[str, str, Number]]:
 
 
 def _twins(path: Path, recording: Recording) -> Iterator[str]:
+    """Yield a sentence if another file of the course has a recording of this machine already."""
     other = recording_files.FOLDER / recording.file_name
     if other.exists() and other.resolve() != path.resolve():
         yield (

@@ -26,8 +26,8 @@ from unittest.mock import MagicMock
 
 from tests import NOTEBOOKS, ROOT
 
-SLOW_S = 5.0
-LONGEST_S = 180  # of a notebook
+SLOW_S = 5.0  # a cell that takes longer is printed
+LONGEST_S = 180  # the longest that a notebook may take
 LEFT_OUT = "(a lab, left out)"
 
 
@@ -51,7 +51,10 @@ class Outcome:
 
 
 def executed(source: str, names: dict[str, object]) -> str:
-    """What the cell prints, and the value of its last expression, as a notebook would show both."""
+    """Run a cell; return what it prints and the value of its last expression, as a text.
+
+    `names` are the variables. As in a notebook, a semicolon at the end hides the value.
+    """
     cell = ast.parse(source)
     last = None
     if cell.body and isinstance(cell.body[-1], ast.Expr):
@@ -68,7 +71,7 @@ def executed(source: str, names: dict[str, object]) -> str:
 
 
 def _text(value: object) -> str:
-    """The value's plain text, as IPython would show it, or its repr where IPython is missing."""
+    """Return the value's text as IPython would show it, or its repr where IPython is missing."""
     if isinstance(value, MagicMock):
         return LEFT_OUT
     try:
@@ -82,7 +85,7 @@ def _text(value: object) -> str:
 
 
 def stored_text(cell: dict) -> str:
-    """The stored outputs of a cell as text: streams and plain text, in order."""
+    """Return the stored outputs of a cell as text: streams and plain text, in order."""
     found = ""
     for output in cell["outputs"]:
         lines = output.get("text") or output.get("data", {}).get("text/plain", "")
@@ -115,7 +118,7 @@ def outcomes(path: Path) -> Iterator[Outcome]:
 
 
 def words_on(outcome: Outcome) -> str:
-    """What there is to say of a cell: nothing if it is quick and shows what is stored."""
+    """Return lines on a cell: "" if it is quick and shows what is stored."""
     is_slow = outcome.seconds > SLOW_S
     took = f" took {outcome.seconds:.1f} s" if is_slow else ""
     if outcome.failure:

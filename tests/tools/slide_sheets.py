@@ -40,14 +40,14 @@ def open_deck(page: Page, deck: Path, size: tuple[int, int] = SIZES[0]) -> int:
 
 
 def shots(page: Page, count: int) -> Iterator[Image.Image]:
-    """The slides one after the other, as a presenter turns them."""
+    """Yield the slides one after the other, as a presenter turns them."""
     for _ in range(count):
         yield Image.open(BytesIO(page.screenshot()))
         page.keyboard.press("ArrowRight")
 
 
 def sheets(images: list[Image.Image]) -> Iterator[Image.Image]:
-    """The images on as few sheets as hold them."""
+    """Yield the images on as few sheets as hold them."""
     width = TILE[0] + 8
     height = TILE[1] + 8
     for begin in range(0, len(images), COLUMNS * ROWS):

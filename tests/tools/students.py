@@ -84,14 +84,16 @@ class Student:
 
     @property
     def _server(self) -> str:
+        """The address of the student's server."""
         return f"{self.address}/user/{self.name}"
 
     def _token(self, path: str) -> str:
+        """Return the token against forged requests, from the cookie for this path."""
         return self.session.cookies.get("_xsrf", path=path)
 
 
 def memory_bytes(homes: Path) -> dict[str, list[int]]:
-    """The memory of each student's server and kernel.
+    """Return the memory of each student's server and kernel.
 
     On Linux it is the proportional set size: what the process has alone, and its share of what
     several processes have together. Elsewhere it is only what the process has alone.
@@ -106,6 +108,7 @@ def memory_bytes(homes: Path) -> dict[str, list[int]]:
 
 
 def _kind_of(process: psutil.Process) -> str:
+    """Return "kernel", "server" or, for a process that a kernel has started, "worker"."""
     command = " ".join(process.cmdline())
     if "ipykernel" in command:
         return "kernel"
@@ -115,11 +118,12 @@ def _kind_of(process: psutil.Process) -> str:
 
 
 def together(taken: dict[str, list[int]]) -> int:
+    """Return the bytes of all processes together."""
     return sum(sum(nbytes) for nbytes in taken.values())
 
 
 def told(when: str, taken: dict[str, list[int]]) -> str:
-    """A line on the memory at that moment."""
+    """Return a line on the memory at that moment."""
     parts = []
     for kind in ("server", "kernel"):
         if taken[kind]:
@@ -128,7 +132,7 @@ def told(when: str, taken: dict[str, list[int]]) -> str:
 
 
 def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
-    """The most bytes of all students together, and of one kernel, until the work is done."""
+    """Return the most bytes of all students together, and of one kernel, until the work is done."""
     most = 0
     largest_kernel = 0
     is_done = False
@@ -156,6 +160,7 @@ def run_all(students: list[Student], homes: Path) -> None:
 
 
 def main(number: str = "20", *names: str) -> int:
+    """Let so many students run these notebooks, in turn, or all; return the exit status."""
     notebooks = copies.chosen(names)
     password = secrets.token_hex(8)
     begun = time.monotonic()

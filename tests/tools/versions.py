@@ -34,7 +34,7 @@ ALONE = {
 
 
 def lines_on(outcome: Outcome) -> Iterator[str]:
-    """Lines on a cell that fails or shows something else than is stored.
+    """Yield lines on a cell that fails or shows something else than is stored.
 
     They also name the texts that take a number from it.
     """
@@ -44,7 +44,7 @@ def lines_on(outcome: Outcome) -> Iterator[str]:
 
 
 def taken_from(cell_id: str) -> Iterator[str]:
-    """Every number in the prose that this cell holds, by what `make claims` wrote down."""
+    """Yield every number in the prose that this cell holds, by what `make claims` wrote down."""
     for path in sorted((ROOT / "tests" / "claims").glob("*.txt")):
         place = ""
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -55,7 +55,7 @@ def taken_from(cell_id: str) -> Iterator[str]:
 
 
 def newest() -> str:
-    """The newest version of torch that pip finds."""
+    """Return the newest version of torch that pip finds."""
     asked = [sys.executable, "-m", "pip", "index", "versions", "torch"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     _, _, from_version_on = said.partition("(")  # its first line is like: torch (2.13.0)
@@ -64,7 +64,10 @@ def newest() -> str:
 
 
 def environment(name: str, *lists: list[str], made_by: str = sys.executable) -> Path:
-    """The Python of the environment of that name; pip installs what each list of arguments says."""
+    """Make the environment of that name, or bring it up to date, and return its Python.
+
+    `lists` are the arguments of one `pip install` each.
+    """
     folder = ROOT / ".versions" / name
     python = folder / "bin" / "python"
     if not python.exists():
@@ -77,7 +80,7 @@ def environment(name: str, *lists: list[str], made_by: str = sys.executable) -> 
 
 
 def install(version: str) -> Path:
-    """The Python of an environment with this torch, and with all else as it is pinned."""
+    """Return the Python of an environment with this torch, and with all else as it is pinned."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     others = [name for name in project["dependencies"] if not name.startswith("torch==")]
     pinned = ["--constraint", "constraints.txt", *others]

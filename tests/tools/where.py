@@ -15,7 +15,7 @@ from tests.helpers.notebooks import read
 
 
 def uses(path: Path) -> Iterator[tuple[str, str, set[str]]]:
-    """Each code cell's id, the heading above it, and the names that it uses.
+    """Yield each code cell's id, the heading above it, and the names that it uses.
 
     A name is there as it is written, and with the module that it was imported from.
     """
@@ -39,7 +39,10 @@ def uses(path: Path) -> Iterator[tuple[str, str, set[str]]]:
 
 
 def imported(tree: ast.AST) -> dict[str, str]:
-    """The names that `from ... import` gives, each with its module and its own name there."""
+    """Return the names that the module's `from … import` statements give.
+
+    The value of each is its module, with the name that it has there.
+    """
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -55,6 +58,7 @@ def main(asked: str = "") -> int:
     for path in NOTEBOOKS:
         for id_, heading, names in uses(path):
             known |= names
+            # With dots around both, "waterfall" is found in "figures.waterfall", and not "water".
             if any(f".{asked}." in f".{name}." for name in names):
                 is_found = True
                 print(path.stem, id_, heading, sep="  ")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests import ROOT
 
+# The table of pyproject.toml with the files that the stage gives to Jupyter.
 SHARED = re.compile(
     r"^\[tool\.hatch\.build\.targets\.wheel\.shared-data\]\n(?:.+\n)+", re.MULTILINE
 )
@@ -40,12 +41,12 @@ def wheel(folder: Path) -> Path:
     (source / "pyproject.toml").write_text(project, encoding="utf-8")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
     subprocess.run(build, cwd=source, check=True, stdout=subprocess.DEVNULL)
-    (built,) = folder.glob("*.whl")
+    (built,) = folder.glob("*.whl")  # the only one there
     return built
 
 
 def environment(folder: Path, built: Path) -> Path:
-    """The Python of an environment that has this wheel and the packages that are installed here."""
+    """Return the Python of a new environment, with this wheel and the packages installed here."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     (packages,) = folder.glob("lib/python*/site-packages")
