@@ -62,7 +62,7 @@ def _remember(
 
 
 def _source(result: object) -> str:
-    """The text of the cell that has run; empty if IPython has none."""
+    """Return the text of the cell that has run; empty if IPython has none."""
     return result.info.raw_cell or ""
 
 
@@ -88,7 +88,7 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
 
 
 def _cell_id(shell: object, result: object) -> str | None:
-    """The id of the cell that has run; None if the front end sends none.
+    """Return the id of the cell that has run; None if the front end sends none.
 
     JupyterLab sends the id with the cell, and Colab in the metadata of its request.
     """
@@ -100,7 +100,7 @@ def _cell_id(shell: object, result: object) -> str | None:
 
 
 def _notebook(shell: object) -> str:
-    """The notebook's name, from the `check` that it imports; empty if it imports none of ours."""
+    """Return the notebook's name, by the `check` that it imports; empty if that is none of ours."""
     check = shell.user_ns.get("check")
     module = getattr(check, "__name__", "")  # such as course_utils.chapters.floats.check
     if module.startswith("course_utils.chapters.") and module.endswith(".check"):

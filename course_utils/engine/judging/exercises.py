@@ -18,21 +18,21 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import CodeType
 
 from course_utils.core.say import Number
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
-from course_utils.engine.judging.faults import Outcome, Wording, fault_of_error, fault_of_result
 from course_utils.engine.judging.limits import Clock, TooLongError
-from course_utils.engine.judging.parts import PartsOf
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, NotYetError, Verdict
 
 Answers = Iterator[tuple[object, str]]  # an answer, and the sentence on it
 Check = Callable[[object], Verdict]  # takes the reader's answer
 # A case has the arguments of one call of the reader's function.
 Cases = Iterable[tuple] | Callable[[], Iterable[tuple]]
+PartsOf = Callable[..., Mapping[str, Number]]  # takes a case; the sizes of a sum's parts, by name
+Outcome = tuple[tuple, object, BaseException | None]  # the case, the result, the error or None
 
 
 class NotAttemptedError(Exception):
@@ -67,6 +67,7 @@ def value(
 
     def exercise(answers: Callable[[], Answers]) -> Check:
         def judge(answer: object) -> str:
+            """Return why the answer is right; NotYetError if it is not."""
             answer = read(answer)
             expected, why_right = next(answers())
             if agree(answer, expected, tolerance):
@@ -145,6 +146,7 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
     wording = Wording(case_words, asked["parts"], asked["unit"])
 
     def judge(answer: object) -> str:
+        """Return why the answer is right; NotYetError if it is not."""
         all_cases = cases() if callable(cases) else cases
         why_right = _try_cases(
             answer, answers, all_cases, asked["tolerance"], asked["read"], wording
@@ -160,6 +162,15 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
         return right
 
     return _check(answers, judge, lambda: our_function, asked["hints"])
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a verdict describes a wrong answer: `function`'s options of the same names."""
+
+    case_words: Callable[..., str]  # takes the arguments of a case
+    parts: PartsOf | None
+    unit: str
 
 
 def _case_words(
@@ -188,10 +199,13 @@ def _try_cases(
     outcomes = []
     for case in cases:
         result, error = call(_callable(answer), *case)
-        result = read(result, *case)
+        result = read(result, *case)  # None is passed on, too, if there was an error
         expected, why_right = next(answers(*case))
         outcomes.append((case, result, error))
         if error or not agree(result, expected, tolerance):
+            # Only a notebook with a wrong answer has to load the words on it.
+            from course_utils.engine.judging.faults import fault_of_error, fault_of_result
+
             advice = _advice(answers, outcomes, tolerance)
             if error:
                 fault = fault_of_error(answer, case, error)

@@ -1,22 +1,11 @@
 """What is wrong with a call of the reader's function: an error, or another result than expected."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
 from course_utils.engine.judging import sentences
-from course_utils.engine.judging.parts import NO_PART, PartsOf, in_parts
-
-Outcome = tuple[tuple, object, BaseException | None]  # the case, the result, the error or None
-
-
-@dataclass(frozen=True)
-class Wording:
-    """How a verdict describes a wrong answer: `function`'s options of the same names."""
-
-    case_words: Callable[..., str]  # takes the arguments of a case
-    parts: PartsOf | None
-    unit: str
+from course_utils.engine.judging.exercises import Outcome, Wording
+from course_utils.engine.judging.parts import NO_PART, in_parts
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ exactly what the answer gave, in this case and in the cases before it. (In those
 right, so there the slip must not change the sum.)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import is_number, near, plain
+from course_utils.engine.judging.exercises import PartsOf
 from course_utils.engine.judging.sentences import number_in_full
 
 Parts = Mapping[str, Number]  # the sizes, by the names of the parts
-PartsOf = Callable[..., Parts]  # takes the arguments of a case
 SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits
 LEFT_OUT = "left out"
 TWICE = "counted twice"
