@@ -156,6 +156,7 @@ class Comparison(InRows):
         return " ".join(sentences)
 
     def _picture(self) -> str:
+        """Return the picture of the guesses; an empty text if there are none."""
         guesses = self.guesses
         if not guesses:
             return ""
@@ -168,6 +169,7 @@ class Comparison(InRows):
         return picture.of_numbers(several)
 
     def _rows(self) -> list[list[str]]:
+        """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
         first, second = self.heads
         head = [self.unit, first, second, f"{second} / {first}"]
@@ -230,6 +232,7 @@ class Choice(InRows):
         return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
 
     def _picture(self) -> str:
+        """Return the picture of the options; an empty text if none was chosen."""
         if not self.guesses:
             return ""
         (guess,) = self.guesses

@@ -63,7 +63,7 @@ class Axis:
     """Where numbers lie between the left and the right end of the picture, in percent.
 
     For a share, the axis is linear from `lowest` 0 to `highest`, the whole. For all else it is
-    logarithmic, and `lowest` and `highest` are powers of ten. Numbers that have no place on the
+    logarithmic, and `lowest` and `highest` are exponents of ten. Numbers that have no place on the
     axis are shown at the ends of the picture.
     """
 
@@ -107,7 +107,9 @@ class Axis:
 
 def _axis_of(several: Sequence[Shown]) -> Axis:
     """Return the axis that has a place for all numbers of these guesses."""
-    numbers = [x for shown in several for x in shown.numbers.values() if x == x]  # without NaN
+    numbers = []
+    for shown in several:
+        numbers += [x for x in shown.numbers.values() if x == x]  # without NaN
     return _axis_for(numbers, several[0].guess.unit)
 
 

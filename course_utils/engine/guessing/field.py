@@ -69,6 +69,7 @@ class Field(anywidget.AnyWidget):
             self.failure = f"The field itself failed: {type(error).__name__}: {error}"
 
     def _obey(self, content: object) -> None:
+        """Do what a message from the page asks for; a message of another form is ignored."""
         if not isinstance(content, Mapping):
             return
         said = content.get("say")

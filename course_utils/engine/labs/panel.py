@@ -98,7 +98,7 @@ class Panel(widgets.VBox):
         Panel._latest[key] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """The rows of controls, and then one row with the presets and the buttons."""
+        """Return the rows of controls, and then one row with the presets and the buttons."""
         lab = self.session.lab
         if self._only:
             rows = [[name for name in self._only if name in lab.fields]]
@@ -125,7 +125,7 @@ class Panel(widgets.VBox):
     def _buttons(
         self, labels: Mapping[str, object], press: Callable[[str], None]
     ) -> list[widgets.Button]:
-        """A button for each label that the panel is to have; a click passes it to `press`."""
+        """Return a button for each label that the panel has; a click passes it to `press`."""
         shown = [label for label in labels if label in self._only or not self._only]
         return [_button(label, partial(press, label)) for label in shown]
 
@@ -209,7 +209,7 @@ class Panel(widgets.VBox):
             self._revealed.add(guess.asked)
 
     def _moved(self, name: str, place: int, change: Mapping[str, object]) -> None:
-        """The widget of part number `place` of a control has a new value: make that move."""
+        """Make the reader's move of part number `place` of a control, whose widget has changed."""
         with self._lock:
             if not self._showing:  # else `_show_controls` has set the value
                 self._do(self.session.move, name, place, controls.value_of(change["owner"]))
@@ -333,7 +333,7 @@ class Panel(widgets.VBox):
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
-    """ValueError, with all names of the lab's controls, if one of `only` is not among them."""
+    """Raise a ValueError, with the names of all controls, if the lab lacks one of `only`."""
     known = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
     for name in only:
         if name not in known:

@@ -32,12 +32,7 @@ class Block(nn.Module):
         options = {"dtype": dtype, "generator": generator}
         has_norm_bias = shape.norm_vectors == 2  # a weight and a bias
         layer_norm = partial(
-            normalisation,
-            shape.width,
-            shape.rms_norm,
-            has_norm_bias,
-            dtype,
-            fused=fused_norm,
+            normalisation, shape.width, shape.rms_norm, has_norm_bias, dtype, fused=fused_norm
         )
         head_norm = nn.Identity  # returns the queries and keys as they are
         if shape.head_norms:

@@ -79,14 +79,15 @@ class PublishedRun:
         attention = 3 * forward["attention"] // self.sequence
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
         six_p = predict.training_flops(self.shape.parameters, 1)
-        # The last of COUNTS, "its own rate", counts no FLOPs.
-        return {
-            "all pairs": products + attention,
-            "causal": products + attention / 2,
-            "6P": six_p,
-            "6P + all pairs": six_p + attention,
-            "6P + causal": six_p + attention / 2,
-        }
+        *conventions, _its_own_rate = COUNTS  # the last one counts no FLOPs
+        flops = [
+            products + attention,
+            products + attention / 2,
+            six_p,
+            six_p + attention,
+            six_p + attention / 2,
+        ]
+        return dict(zip(conventions, flops, strict=True))
 
     @property
     def tokens_per_sec(self) -> Number | None:
