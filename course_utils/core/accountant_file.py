@@ -1,9 +1,9 @@
 """The text of an `accountant.py`: which terms the reader has written, and how one more is put in.
 
-The file is a whole program at any time. A term that the reader has not written yet is a stub, which
-calls the course's term; the stub's last line ends in MARK. As long as there are stubs, the file has
-the statements of WHILE_MISSING. They go with the last stub, and then the file stands alone. Nothing
-here runs the file, since the workspace's server reads it, too.
+The file is a complete program at any time. A term that the reader has not written yet is a stub,
+which calls the course's term; a line of the stub ends in MARK. As long as there are stubs, the file
+has the statements of WHILE_MISSING. They are removed with the last stub, and then the file needs
+nothing but Python. This module never runs the file, because the workspace's server uses it, too.
 """
 
 import ast
@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 NAME = "accountant.py"
-OURS = Path(__file__).with_name(NAME)
+OURS = Path(__file__).with_name(NAME)  # the course's file, with all terms written
 TERMS = (  # in the order of the notebooks
     "tensor_bytes",
     "storage_bytes",
@@ -27,11 +27,12 @@ TERMS = (  # in the order of the notebooks
     "interval",
     "lost_share",
 )
-# Readers' files have this text, so it must never change. In a file from before there were
-# stubs, it ends the first line of a term that the course has written.
+# Readers' files have this text, so it must never change. Files that are older than the stubs have
+# the course's terms themselves, each with this text at the end of its first line.
 MARK = "# the course's, until yours is right"
-SAY = "\n    say_what_is_missing()"  # follows `main()`, the end of a file, while there are stubs
-MOST_COLUMNS = 100
+# While there are stubs, this call follows `main()` at the end of a file.
+SAY = "\n    say_what_is_missing()"
+MOST_COLUMNS = 100  # of a line in a stub
 WHILE_MISSING = '''
 
 # Until you have written all thirteen terms, the course stands in for those that are missing, if it
@@ -91,20 +92,20 @@ def say_what_is_missing():
 
 
 def ours() -> str:
-    """The course's version as a workspace gets it, with a stub in place of each term."""
+    """Return the file as a workspace gets it at first, with a stub in place of each term."""
     begun = {}
     for name, text in statements(OURS.read_text(encoding="utf-8")).items():
         if name == TERMS[0]:
             begun |= statements(WHILE_MISSING.rstrip("\n"))
-            del begun[""]
+            del begun[""]  # the text after its last statement, which is empty
         begun[name] = _stub(text) if name in TERMS else text
-    last = [name for name in begun if name][-1]
-    begun[last] += SAY
+    last_statement = [name for name in begun if name][-1]  # the one that calls `main()`
+    begun[last_statement] += SAY
     return together(begun)
 
 
 def _stub(term: str) -> str:
-    """The term's text up to its docstring, and a call of the course's term."""
+    """Return the term's text up to its docstring, and a call of the course's term."""
     (function,) = ast.parse(term).body
     docstring = function.body[0]
     head = term.split("\n")[: docstring.end_lineno]
@@ -117,9 +118,9 @@ def _stub(term: str) -> str:
 
 
 def together(written: dict[str, str]) -> str:
-    """The text of a file that has these statements: see `statements`.
+    """Return the text of a file from what `statements` has returned, perhaps with some changed.
 
-    Without a stub, it is also without the statements that a file has while terms are missing.
+    If no stub is among them, the statements of WHILE_MISSING are left out.
     """
     if any(MARK in written.get(name, "") for name in TERMS):
         return "\n".join(written.values())
@@ -129,9 +130,10 @@ def together(written: dict[str, str]) -> str:
 
 
 def program_text(path: Path) -> str:
-    """The text of the file. ValueError, with the reason, if it cannot be read or is no Python."""
+    """Return the text of the file; ValueError if it cannot be read or is no Python."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        # utf-8-sig also reads a file that an editor has begun with a byte order mark.
+        text = path.read_text(encoding="utf-8-sig")
         statements(text)  # raises an error if the text is no Python
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
@@ -142,11 +144,11 @@ def program_text(path: Path) -> str:
 
 
 def statements(text: str) -> dict[str, str]:
-    """Each statement's text, with the blank lines and comments above it, by what it defines.
+    """Return each statement's text, with the blank lines and comments above it, by a name.
 
-    An assignment is known by its left side, and a statement that defines nothing by its own text.
-    A name that is defined twice has " again" behind it the second time. The text behind the last
-    statement is under "".
+    The name is that of the function or class, the left side of an assignment, or the statement's
+    own text if it defines nothing. A name that is there already has " again" behind it. The text
+    after the last statement is under "".
     """
     lines = text.split("\n")
     found = {}
@@ -154,10 +156,10 @@ def statements(text: str) -> dict[str, str]:
     for node in ast.parse(text).body:
         name = getattr(node, "name", None)
         if not name:  # no function and no class
-            name, _, _ = ast.unparse(node).partition("= ")
+            name, _, _ = ast.unparse(node).partition("= ")  # up to the first "= ", or all
         while name in found:
             name += " again"
-        if node.end_lineno > begin:  # otherwise it shares the last line of the one before
+        if node.end_lineno > begin:  # otherwise it is on the last line of the one before
             found[name] = "\n".join(lines[begin : node.end_lineno])
             begin = node.end_lineno
     found[""] = "\n".join(lines[begin:])
@@ -165,13 +167,13 @@ def statements(text: str) -> dict[str, str]:
 
 
 def theirs(text: str) -> list[str]:
-    """The names of the terms that the reader has written: those that lack the course's mark."""
+    """Return the names of the terms that the reader has written: they lack the course's mark."""
     written = statements(text)
     return [name for name in TERMS if name in written and MARK not in written[name]]
 
 
 def with_term(text: str, name: str, function: str) -> str:
-    """The file's text, with the text `function` in place of the function that is called `name`.
+    """Return the file's text, with the text `function` in place of the function of that name.
 
     ValueError if the file has no such function, or if the new one is called something else.
     """

@@ -1,7 +1,8 @@
 """How a right answer becomes a term of the reader's accountant.
 
-Only a kernel runs the reader's file. In the workspace's hidden folder, JUDGED has the text of the
-file whose terms were judged last, and the verdicts, so that an import need not judge them again.
+The reader's file is run in a kernel only. In the workspace's hidden folder, the file JUDGED has the
+text of accountant.py whose terms were judged last, and the verdicts, so that an import need not
+judge these terms again.
 """
 
 import ast
@@ -20,8 +21,8 @@ from course_utils.core import record
 from course_utils.core.record import HIDDEN, write_whole
 
 JUDGED = f"{HIDDEN}/accountant.json"
-LOCK = f"{HIDDEN}/accountant.lock"
-# Follows the verdict on an answer that is right in the notebook alone.
+LOCK = f"{HIDDEN}/accountant.lock"  # locked while a notebook keeps a term
+# Follows the verdict on an answer that is right in the notebook, but not in the file.
 INSIDE = "Put what it takes from the notebook, as imports and helpers, inside the function"
 Space = dict[str, object]  # what a file defines, by name
 
@@ -29,8 +30,8 @@ Space = dict[str, object]  # what a file defines, by name
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     """Write a right answer into the workspace's accountant.py, as the reader's term `name`.
 
-    There, `check` judges the answer once more. Return a sentence for the reader on what happened;
-    without a workspace, nothing happens and the sentence is empty.
+    `check` judges the answer once more, as the file defines it. Return a sentence for the reader on
+    what happened; without a workspace, nothing happens and the sentence is empty.
     """
     workspace = record.workspace()
     if workspace is None:
@@ -38,8 +39,9 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     where = f"{workspace.name}/{files.NAME}"
     try:
         with (workspace / LOCK).open("w") as lock:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
+            # Another notebook may be keeping another term. There are file systems without locks.
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
             theirs = _keep_in(workspace, name, answer, check)
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
@@ -72,34 +74,36 @@ def _keep_in(
     other_terms = {*files.theirs(former)} - {name}
     # This term is right now. The whole file is known to be right if all other terms were judged
     # right in it before, or if there are none.
-    all_were_right = remembered(workspace) == (former, {})
+    nothing_wrong = {}
+    all_were_right = remembered(workspace) == (former, nothing_wrong)
     if all_were_right or not other_terms:
-        remember(workspace, text, {})
+        remember(workspace, text, nothing_wrong)
     return files.theirs(text)
 
 
 def _text_of(answer: object, name: str) -> str:
-    """The source of the reader's function, with the term's name in place of its own.
+    """Return the source of the reader's function, with the term's name in place of its own.
 
     ValueError if the answer is not a single function without a decorator.
     """
     try:
         source = textwrap.dedent(inspect.getsource(answer))
-        (node,) = ast.parse(source).body
+        (node,) = ast.parse(source).body  # a ValueError if it is not one statement
     except (OSError, TypeError, ValueError, SyntaxError):
         node = None
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
         expected = f"one function, def {name}(...), without a decorator"
         raise ValueError(f"write it in a cell as {expected}")
-    text = "\n".join(source.split("\n")[: node.end_lineno])
-    # A function that was copied from the file has the mark, by which it would be the course's.
+    text = "\n".join(source.split("\n")[: node.end_lineno])  # without comments below the function
+    # A function that was copied from the file has the mark, and would count as the course's.
     text = re.sub(f" *{files.MARK}", "", text)
-    # In `def mine(x)`, and where the function calls itself as `mine(x)`; not in `a.mine(x)`.
+    # Replaces the name in `def mine(x)`, and where the function calls itself as `mine(x)`, but not
+    # in `a.mine(x)`.
     return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)
 
 
 def run(text: str, path: Path) -> Space:
-    """What a file of that text defines, by name. ValueError if the file raises an error."""
+    """Run a file of that text, and return what it defines, by name. ValueError if it fails."""
     space: Space = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(compile(text, path, "exec"), space)
@@ -109,7 +113,7 @@ def run(text: str, path: Path) -> Space:
 
 
 def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
-    """The text that was judged last, and the verdict's words for each of its wrong terms.
+    """Return the text that was judged last, and the verdict's words for each of its wrong terms.
 
     The text is empty if none is remembered.
     """

@@ -15,17 +15,17 @@ from pathlib import Path
 
 from course_utils.core.say import Guess, Number
 
-# All of these are in the folder of the reader's copies.
+# Names of files in the folder of the reader's copies, which is called the workspace.
 RECORD = "record.txt"
 HIDDEN = ".course"  # a folder with what only the workspace needs
 PLACES = f"{HIDDEN}/places"  # for each notebook a file with the id of the cell that ran last
 OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise again
-# Such as "2026-01-31 floats.encode right".
+# Matches "2026-01-31 floats.encode right".
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)
-# Such as "2026-01-31 floats guessed {...}".
+# Matches "2026-01-31 floats guessed {...}".
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
-# What happened to the field of a guess: the reader typed into it, pressed Show, saw the measured
-# value, or began the notebook anew.
+# Matches the same, and the lines on what else happened to the field of a guess: the reader typed
+# into it ("said"), pressed Show ("shown"), or began the notebook anew ("asked anew").
 ASKED = re.compile(
     r"^\d{4}-\d\d-\d\d (\w+) (said|shown|guessed|asked anew) (\{.*\})$", re.ASCII | re.MULTILINE
 )
@@ -52,9 +52,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Said:
-    """What the reader has said to a question, or None if they have not guessed.
+    """What the record has of a question: `said` is the reader's guess, or None if there is none.
 
-    They may have pressed *Show*, and seen the measured value beside their guess.
+    `has_gone_on` is True if the reader has pressed *Show*, and `is_closed` if they have seen the
+    measured value.
     """
 
     said: Number | str | None = None
@@ -63,7 +64,7 @@ class Said:
 
 
 def workspace() -> Path | None:
-    """The folder of the reader's copies; None if this kernel's notebook is not one of them."""
+    """Return the folder of the reader's copies; None if this kernel's notebook is not in it."""
     here = Path.cwd()
     return here if (here / HIDDEN).is_dir() else None
 
@@ -86,7 +87,7 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
 
 
 def note_said(folder: Path, notebook: str, name: str, said: Number | str) -> None:
-    """Add a line with what the reader has typed into a field, where it makes sense."""
+    """Add a line with the answer that the reader has typed to the question of that name."""
     as_json = json.dumps({"asked": name, "said": said}, ensure_ascii=False)
     _add(folder, f"{notebook} said {as_json}")
 
@@ -102,7 +103,7 @@ def note_asked_anew(folder: Path, notebook: str) -> None:
 
 
 def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
-    """What the reader has said in that notebook, by the names of the questions."""
+    """Return what the reader has said in that notebook, by the names of the questions."""
     found: dict[str, Said] = {}
     for of_notebook, what, as_json in ASKED.findall(_text(folder)):
         if of_notebook != notebook:
@@ -116,14 +117,14 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
             former = found.get(line["asked"], Said())
             if what == "shown":
                 found[line["asked"]] = replace(former, has_gone_on=True)
-            elif not former.is_closed:
+            elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
                 is_closed = what == "guessed"
                 found[line["asked"]] = replace(former, said=line["said"], is_closed=is_closed)
     return found
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
-    """Of the guesses in one picture, add a line on the one that was farthest off.
+    """Add a line on one of the guesses in a picture: the one that was farthest off.
 
     Nothing is added if this kernel's notebook is not a reader's copy.
     """
@@ -141,7 +142,7 @@ def note_place(folder: Path, notebook: str, cell: str) -> None:
 
 
 def place(folder: Path, notebook: str) -> str:
-    """The id of the cell that ran last in that notebook; empty if it is not known."""
+    """Return the id of the cell that ran last in that notebook; empty if it is not known."""
     try:
         cell = (folder / PLACES / notebook).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -151,7 +152,7 @@ def place(folder: Path, notebook: str) -> str:
 
 
 def done(folder: Path) -> dict[str, Done]:
-    """How far the reader is with each attempted exercise, by the name of its check.
+    """Return how far the reader is with each attempted exercise, by the name of its check.
 
     Without a record that can be read, nothing was attempted.
     """
@@ -169,7 +170,7 @@ def done(folder: Path) -> dict[str, Done]:
 
 
 def guesses(folder: Path) -> dict[str, list[Guess]]:
-    """The reader's first guess at each question, by notebook.
+    """Return the reader's first guess at each question, by notebook.
 
     Later guesses are left out, because the reader knew the answer by then.
     """
@@ -183,12 +184,13 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
 
 def _guess_in(guess_json: str) -> Guess:
-    """The guess that a line has as JSON. ValueError or TypeError if the guess cannot be shown."""
+    """Return the guess that a line has as JSON. ValueError or TypeError if it cannot be shown."""
     guess = Guess(**json.loads(guess_json))
     if not isinstance(guess.unit, str):
         raise TypeError(f"{guess.unit!r} is no unit.")
     shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.words}"
-    shown.encode()  # raises a ValueError if half of a character is in it
+    # JSON may have half of a character, such as "\ud83d", for which this raises a ValueError.
+    shown.encode()
     for value in (guess.said, guess.measured):
         if not isinstance(value, int | float | str):
             raise TypeError(f"{value!r} is neither a number nor a text.")
@@ -197,24 +199,24 @@ def _guess_in(guess_json: str) -> Guess:
 
 def write_whole(path: Path, contents: bytes) -> None:
     """Write the file whole: after an error, the former contents of `path` are still there."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():  # keep the permissions: what others could not read stays so
-            beside.chmod(path.stat().st_mode & 0o777)
-        os.replace(beside, path)
+            temporary.chmod(path.stat().st_mode & 0o777)
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)  # it is there only after an error
+        temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
 def _add(folder: Path, words: str) -> None:
     """Add a line with today's date; do nothing if the file cannot be written."""
     line = f"{date.today().isoformat()} {words}\n".encode()
-    # A full disk or a read-only folder must not change a verdict.
-    # Without a buffer, the line is written in one piece.
+    # A full disk or a read-only folder must not change a verdict, so an OSError is ignored. Without
+    # a buffer, the line is written in one piece.
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         if size > 0:
@@ -225,7 +227,7 @@ def _add(folder: Path, words: str) -> None:
 
 
 def _text(folder: Path) -> str:
-    """The text of the record; empty if it cannot be read."""
+    """Return the text of the record; empty if it cannot be read."""
     try:
         return (folder / RECORD).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:

@@ -1,8 +1,8 @@
 """What was counted, what was predicted, what the reader guessed, and how all that is written.
 
 A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside a
-measured one, and nowhere else do predictions and measurements meet. A `Choice` has words instead of
-numbers.
+measured one; predictions are never set beside measurements in any other way. A `Choice` is a
+comparison of words instead of numbers.
 """
 
 from course_utils.core.say.comparisons import Choice, Comparison, Ledger

@@ -15,17 +15,18 @@ WORDS = (SPOT_ON, CLOSE, POWER, FAR)  # from the best to the worst
 
 Bounds = tuple[float, float, str]  # the lowest guess, the highest, and the word for it
 
-COUNTED = 100  # a whole number below this one is counted, not estimated
-# Units whose values are whole only by accident.
+COUNTED = 100  # a whole number below this one is judged as a count, and not as a size
+# Units in which a whole number is no count: it is whole only by accident.
 CONTINUOUS = re.compile("billion|day|GB|GiB|second")
-OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
+OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")  # matches "of 200" and "of 1,024"
 
 
 def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[Bounds]:
-    """Between which guesses each word holds, from the strictest word on.
+    """Return the lowest and the highest guess for each word, from the strictest word on.
 
-    The word of a guess is that of the first bounds which the guess is within, both ends included. A
-    guess outside all of them is far. `digits` are those in which the measured value is shown.
+    The word for a guess is that of the first bounds which the guess is within, both ends included.
+    A guess outside all of them is far. `digits` is how many significant digits the measured value
+    is shown with; None means in full.
 
     >>> bounds(30, "percent")
     [(28.0, 32.0, 'spot on'), (20.0, 40.0, 'close')]
@@ -33,22 +34,23 @@ def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[B
     ['spot on', 'close', 'right power of ten']
     """
     if not math.isfinite(measured):
-        return [(measured, measured, SPOT_ON)]
+        return [(measured, measured, SPOT_ON)]  # nothing else is near infinity
     whole = whole_of(unit)
     if whole and 0 <= measured <= whole:
-        return [_within(measured, apart * whole, word) for apart, word in _apart(unit)]
+        return [_within(measured, share * whole, word) for share, word in _shares_apart(unit)]
     count = _count(measured, unit, digits)
     if count is not None:
         return _of_count(count)
+    lowest, highest = sorted((0.95 * measured, 1.05 * measured))
     return [
-        (*sorted((0.95 * measured, 1.05 * measured)), SPOT_ON),
+        (lowest, highest, SPOT_ON),
         _within_factor(measured, 1.5, CLOSE),
         _within_factor(measured, math.sqrt(10), POWER),
     ]
 
 
 def closeness(said: float, measured: float, unit: str = "", digits: int | None = None) -> str:
-    """The word for a guess, one of WORDS.
+    """Return the word for a guess, one of WORDS; `said` is the guess.
 
     >>> closeness(2.4, 2.416, "GB"), closeness(11, 2, "percent"), closeness(1, 2, "times")
     ('spot on', 'close', 'right power of ten')
@@ -60,7 +62,7 @@ def closeness(said: float, measured: float, unit: str = "", digits: int | None =
 
 
 def whole_of(unit: str) -> float:
-    """The value of the whole in that unit, such as 100 in percent; 0 if it is no part of a whole.
+    """Return what the whole is in that unit, such as 100 in percent; 0 if there is no whole.
 
     >>> whole_of("percent"), whole_of("share"), whole_of("of 200"), whole_of("GB")
     (100, 1, 200, 0)
@@ -73,15 +75,18 @@ def whole_of(unit: str) -> float:
     return int(among[1].replace(",", "")) if among else 0
 
 
-def _apart(unit: str) -> list[tuple[float, str]]:
-    """How far a guess may be from the measured part, as a part of the whole, for each word."""
+def _shares_apart(unit: str) -> list[tuple[float, str]]:
+    """Return for each word how far a guess may be from the measured value, as a share of the whole.
+
+    A count out of several has narrower bounds than a share.
+    """
     if OF_HOW_MANY.match(unit):
         return [(0.01, SPOT_ON), (0.05, CLOSE)]
     return [(0.02, SPOT_ON), (0.1, CLOSE)]
 
 
 def _count(measured: float, unit: str, digits: int | None) -> int | None:
-    """The measured value as a small whole number; None if it is not one."""
+    """Return the measured value, as it is shown, if that is a small whole number; else None."""
     if CONTINUOUS.search(unit) or abs(measured) >= COUNTED:
         return None
     shown = float(f"{measured:.{digits}g}") if digits else measured
@@ -89,7 +94,7 @@ def _count(measured: float, unit: str, digits: int | None) -> int | None:
 
 
 def _of_count(count: int) -> list[Bounds]:
-    """The bounds of a count. Next to a number below 4 is a mistake, and not close."""
+    """Return the bounds of a count. One too many or too few is close only from 4 on."""
     found = [(count, count, SPOT_ON)]
     if count >= 4:
         found.append((count - 1, count + 1, CLOSE))
@@ -99,10 +104,12 @@ def _of_count(count: int) -> list[Bounds]:
 
 
 def _within(measured: float, apart: float, word: str) -> Bounds:
+    """Return the bounds from `apart` below the measured value to `apart` above it."""
     # Rounded, so that 25.6 is not below 27.6 - 2, which a float makes 25.600000000000001.
     return round(measured - apart, 12), round(measured + apart, 12), word
 
 
 def _within_factor(measured: float, factor: float, word: str) -> Bounds:
-    lowest, highest = sorted((measured / factor, measured * factor))
+    """Return the bounds from the measured value / factor to the measured value × factor."""
+    lowest, highest = sorted((measured / factor, measured * factor))  # it may be negative
     return lowest, highest, word

@@ -52,10 +52,10 @@ class Comparison(InRows):
     """What was predicted beside what was measured, item by item, and their ratio.
 
     `guess` is what `ask` has returned, or the reader's number for the first item, or a mapping with
-    a number by item; `...` means "not given yet". `open_guess` is what `ask` has returned, if that
-    was given. Guesses have a column before the other two. `heads` names these two if they have
-    another kind of number, such as ("predicted", "reported"); the words on a guess are then like
-    "0.9 times what was reported". With `digits`, a number that is not whole is shown with that many
+    a number by item; `...` means "not given yet". If `guess` is what `ask` has returned, it is in
+    `open_guess`, too. Guesses have a column before the other two. `heads` are the names of these
+    two columns, such as ("predicted", "reported"); the words on a guess are then like "0.9 times
+    what was reported". With `digits`, a number that is not whole is shown with that many
     significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
     pattern of bits. Never round beforehand.
 
@@ -79,30 +79,35 @@ class Comparison(InRows):
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
-        # This is how a frozen dataclass sets a field of its own. The unit may be a ledger's.
+        # A frozen dataclass sets a field of its own by object.__setattr__.
         object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
         if isinstance(self.guess, OpenGuess):
             object.__setattr__(self, "open_guess", self.guess)
             object.__setattr__(self, "guess", self._said_by_item(self.guess))
-        one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
-        if one_of_several and not is_open(self.guess):  # a single number is for the first item
+        is_one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
+        if is_one_of_several and not is_open(self.guess):  # a single number is for the first item
             first = next(iter(self.predicted))
             object.__setattr__(self, "guess", {first: self.guess})
 
     def _said_by_item(self, guess: OpenGuess) -> dict[str, Number | str]:
-        """What the reader has said, by item. Where there is one item, the question is about it."""
+        """Return what the reader has said, by item.
+
+        If there is one item and one question, the question is about that item, whatever its name.
+        """
         if len(self.predicted) == 1 and len(guess.names) == 1:
-            return dict.fromkeys(self.predicted, guess.said.get(guess.names[0], ...))
-        return dict(guess.said)  # what the reader says later does not change this comparison
+            (item,) = self.predicted
+            (name,) = guess.names
+            return {item: guess.said.get(name, ...)}
+        return dict(guess.said)  # a copy: what the reader says later does not change a comparison
 
     def _common_unit(self) -> str:
-        """The unit of the comparison or of a ledger in it; empty if none has one.
+        """Return the unit of the comparison or of a ledger in it; empty if none of them has one.
 
-        ValueError if there are different ones.
+        ValueError if they have different units.
         """
-        # A mapping that is no ledger has no unit.
+        # A mapping that is no ledger has no attribute `unit`.
         units = {getattr(side, "unit", "") for side in (self, self.predicted, self.measured)}
         units.discard("")
         if len(units) > 1:
@@ -113,7 +118,7 @@ class Comparison(InRows):
     def guesses(self) -> list[Guess]:
         """The reader's guesses, each with what was measured. What is no number is left out."""
         _, kind = self.heads  # such as "measured"
-        # A table of rows in several units has none, but the question has one.
+        # A comparison whose items have several units has no unit of its own, but the question has.
         unit = self.open_guess.unit if self.open_guess else self.unit
         found = []
         for item, guess in self._by_item().items():
@@ -123,7 +128,7 @@ class Comparison(InRows):
         return found
 
     def _by_item(self) -> dict[str, object]:
-        """The reader's numbers by item, without those that are still open."""
+        """Return the reader's guesses by item, without those that are not made yet."""
         if isinstance(self.guess, Mapping):
             by_item = self.guess
         else:
@@ -131,7 +136,7 @@ class Comparison(InRows):
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
-        """A sentence on each guess, also on one that cannot be counted."""
+        """Return a sentence on each guess, also on one that is not counted."""
         sentences = []
         for guess in self.guesses:
             if len(self.predicted) == 1:
@@ -151,6 +156,7 @@ class Comparison(InRows):
         return " ".join(sentences)
 
     def _picture(self) -> str:
+        """Return the picture of the guesses; an empty text if there are none."""
         guesses = self.guesses
         if not guesses:
             return ""
@@ -163,6 +169,7 @@ class Comparison(InRows):
         return picture.of_numbers(several)
 
     def _rows(self) -> list[list[str]]:
+        """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
         first, second = self.heads
         head = [self.unit, first, second, f"{second} / {first}"]
@@ -215,7 +222,7 @@ class Choice(InRows):
         return []
 
     def _below(self) -> str:
-        """A sentence on the guess, or on what can be chosen; empty if nothing was guessed yet."""
+        """Return a sentence on the guess, or on the options; empty if nothing was guessed yet."""
         if is_open(self.guess):
             return ""
         if self.guesses:
@@ -225,6 +232,7 @@ class Choice(InRows):
         return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
 
     def _picture(self) -> str:
+        """Return the picture of the options; an empty text if none was chosen."""
         if not self.guesses:
             return ""
         (guess,) = self.guesses
@@ -240,12 +248,12 @@ class Choice(InRows):
 
 
 def _sentence(words: str) -> str:
-    """The words with a full stop, unless they end in a question."""
+    """Return the words with a full stop, unless they end in a question mark."""
     return words if words.endswith("?") else f"{words}."
 
 
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
-    """measured / predicted, or words if there is no such number.
+    """Return measured / predicted as text, or words if there is no such number.
 
     Without `digits`, a ratio close to 1 is written as its distance from 1, such as "1 +2.0e-05".
     """
@@ -267,6 +275,6 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
 
 
 def _distance_from_1(ratio: float) -> str:
-    """A ratio with four digits; one that is closer to 1 than these show, such as "1 +2.0e-05"."""
+    """Return a ratio with four digits; so close to 1 that these are 1.000, as "1 +2.0e-05"."""
     off = ratio - 1
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{ratio:.4g}"

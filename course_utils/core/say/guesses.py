@@ -48,9 +48,9 @@ class Guess:
 
     @property
     def off(self) -> float:
-        """How many times too large or too small the guess is.
+        """The factor by which the guess is too large or too small, which is never below 1.
 
-        The factor is 1 if the guess is right, and infinite if no factor makes it right.
+        It is 1 if the guess is right, and infinite if no factor makes the guess right.
 
         >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off
         (2.0, 1.0)
@@ -93,7 +93,7 @@ class Guess:
 
     @property
     def hint(self) -> str:
-        """A question behind the other words, if the reader may have answered in another unit."""
+        """A question that follows `how_far` if the reader may have answered in another unit."""
         return ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
 
     @property
@@ -110,29 +110,31 @@ class Guess:
         apart = as_float(self.said) - as_float(self.measured)
         way = "too high" if apart > 0 else "too low"
         whole = _closeness().whole_of(self.unit)
-        if whole in (1, 100):
+        if whole in (1, 100):  # a share or percent
             return f"{three_digits(abs(apart) * 100 / whole)} points {way}"
-        if whole or (self.word == _closeness().CLOSE and abs(apart) == 1):
+        is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
+        if whole or is_off_by_one:
             return f"{three_digits(abs(apart))} {way}"
         if self._ratio == 0:
             return self._beside
-        return f"{times_text(self._ratio)} {self._the_other}"
+        return f"{times_text(self._ratio)} {self._what_was_measured}"
 
     @property
-    def _the_other(self) -> str:
-        """The other number in words. `kind` may be more than a participle, as in "with a step"."""
+    def _what_was_measured(self) -> str:
+        """The other number in words, such as "what was measured" or "the number with a step"."""
         return f"what was {self.kind}" if self.kind.endswith("ed") else f"the number {self.kind}"
 
     @property
     def _beside(self) -> str:
-        """The measured value, and the guess if it is another one."""
+        """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
         if self.is_right:
             return self._measured_text
-        return f"you said {_text(self.said)}, and {self._the_other} is {self._measured_text}"
+        said = _text(self.said)
+        return f"you said {said}, and {self._what_was_measured} is {self._measured_text}"
 
     @property
     def _nearly(self) -> str:
-        """A guess that is spot on: "2.4 for 2.42", or its number alone if that is right."""
+        """A guess that is spot on, as in "2.4 for 2.42"; the number alone if the guess is right."""
         said = _text(self.said)
         if self.is_right or said == self._measured_text:
             return said
@@ -140,10 +142,11 @@ class Guess:
 
     @property
     def _measured_text(self) -> str:
+        """What was measured as text: an option, a whole number in full, or a few digits."""
         if isinstance(self.measured, str):
             return self.measured
         measured = as_float(self.measured)
-        if not math.isfinite(measured) or measured == round(measured):
+        if not math.isfinite(measured) or measured == round(measured):  # round(inf) is an error
             return _text(self.measured)
         return number_text(measured, self.digits) if self.digits else three_digits(measured)
 
@@ -157,16 +160,16 @@ class Guess:
         factors = [100]
         for power in (1, 2, 3, 4):
             factors += [1000**power, 1024**power]
-        about = 0.12  # how far off the factor may be, as a share
+        about = 0.12  # how far from such a factor the guess may be off, as a share of the factor
         return any(abs(self.off / factor - 1) < about for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
-        """The number, rounded to `digits` significant digits."""
+        """Return the number, rounded to `digits` significant digits."""
         return float(f"{as_float(n):.{self.digits}g}")
 
     @property
     def _ratio(self) -> float:
-        """The guess divided by what was measured; 0 if that is no finite number above 0."""
+        """The guess divided by what was measured; 0 if the result is no finite number above 0."""
         try:
             ratio = self.said / self.measured
         except (TypeError, ZeroDivisionError, OverflowError):
@@ -175,11 +178,12 @@ class Guess:
 
 
 def _text(value: Number | str) -> str:
+    """Return an option or a number as text, short enough for a sentence."""
     return short(value) if isinstance(value, str) else short(number_text(value))
 
 
 def _closeness() -> ModuleType:
-    """The module `closeness`. Only a notebook in which somebody has guessed loads it."""
+    """Return the module `closeness`, which only a notebook with a guess has to load."""
     from course_utils.core.say import closeness
 
     return closeness
@@ -191,7 +195,7 @@ def is_open(guess: object) -> bool:
 
 
 def plain(guess: object) -> Number | None:
-    """The guess as a Python number; None if the guess is no real number.
+    """Return the guess as a Python number; None if the guess is no real number.
 
     A whole number that is too large for a float becomes infinite.
     """
@@ -204,10 +208,10 @@ def plain(guess: object) -> Number | None:
 
 
 def brief(guess: object) -> str:
-    """What was typed instead of a guess, short enough for a sentence."""
+    """Return what was typed instead of a guess, on one line and short enough for a sentence."""
     return short(" ".join(repr(guess).split()))
 
 
 def short(words: str) -> str:
-    """The words, or the beginning of them if they are longer than 40 characters."""
+    """Return the words, or their beginning if they are longer than 40 characters."""
     return words if len(words) <= 40 else f"{words[:30]} …"

@@ -16,11 +16,12 @@ class OpenGuess:
 
     `names` are the questions' names, which are also the rows of the reveal's table. `unit` is the
     unit of the numbers, and `among` has the options if the answer is a word. `said` has the
-    reader's numbers or options by name. `has_gone_on` says that the reader has pressed *Show*, and
-    so sees what follows. Once the guess `is_closed`, it cannot be changed, because the reader has
-    seen the measured value.
+    reader's numbers or options by name. `has_gone_on` is True once the reader has pressed *Show*,
+    and so sees the cells below. Once the guess `is_closed`, it cannot be changed, because the
+    reader has seen the measured value.
 
-    `on_change` has functions without arguments that are called after each change.
+    `on_change` has functions without arguments that are called after each change. `_waiting` has
+    those that `when_seen` will call.
     """
 
     names: tuple[str, ...]
@@ -33,7 +34,7 @@ class OpenGuess:
     _waiting: list[Callable[[], None]] = field(default_factory=list, repr=False)
 
     def say(self, name: str, typed: str) -> None:
-        """Take what was typed as the guess at that question, in place of a former guess.
+        """Take what was typed as the guess at the question `name`, in place of a former guess.
 
         ValueError, with a sentence for the reader, if `typed` is no answer to the question. The
         former guess is then kept.
@@ -44,16 +45,16 @@ class OpenGuess:
         self._changed()
 
     def go_on(self) -> None:
-        """Note that the reader sees what follows from now on, with a guess or without one."""
+        """Note that the reader has pressed *Show*, with a guess or without one."""
         self.has_gone_on = True
         waiting = self._waiting
-        self._waiting = []
+        self._waiting = []  # before the calls, so that each is made once only
         for call in waiting:
             call()
         self._changed()
 
     def when_seen(self, call: Callable[[], None]) -> None:
-        """Call that function once the reader sees what follows the question, at once or later.
+        """Call that function when the reader has pressed *Show*: now, if that was done before.
 
         All cells of a notebook may have been run together, before the reader came to this question.
         """
@@ -72,7 +73,9 @@ class OpenGuess:
         """Take over a former guess from the record; what makes no sense there is ignored."""
         if isinstance(said, bool) or not isinstance(said, int | float | str):
             return
-        if isinstance(said, str) != bool(self.among):
+        is_option = isinstance(said, str)
+        asks_for_option = bool(self.among)
+        if is_option != asks_for_option:
             return
         # Somebody may have edited the record, or the question may have another unit by now.
         with suppress(ValueError):
@@ -80,19 +83,21 @@ class OpenGuess:
             self.said[name] = said
 
     def __getitem__(self, name: str) -> "OpenGuess":
-        """The guess at one of several questions. Its reveal closes the others, too."""
+        """Return the guess at one of several questions. Its reveal closes the others, too."""
         if name not in self.names:
             raise KeyError(f"Nothing is asked by the name {name!r}, but {listed(self.names)}.")
-        # What is said later to the several questions is said to the one: both have one `said`.
+        # Both share the dictionary `said`, so a guess made later in the field is in both.
         one = OpenGuess((name,), self.unit, self.among, self.said, self.has_gone_on, self.is_closed)
 
         def follow() -> None:
+            """Do to the one question what was done to all."""
             if self.has_gone_on and not one.has_gone_on:
                 one.go_on()
             if self.is_closed:
                 one.close()
 
         def lead() -> None:
+            """Close all questions if the one is closed."""
             if one.is_closed:
                 self.close()
 
@@ -101,7 +106,7 @@ class OpenGuess:
         return one
 
     def in_words(self, name: str) -> str:
-        """The guess with its unit, such as "2.4 GB"; empty if the reader has not made it."""
+        """Return the guess with its unit, such as "2.4 GB"; empty if the reader has made none."""
         if name not in self.said:
             return ""
         said = self.said[name]
@@ -110,16 +115,17 @@ class OpenGuess:
         return self._with_unit(said)
 
     def typed(self, name: str) -> str:
-        """The guess as it could have been typed into a field with its unit; empty without one."""
+        """Return the guess as text for a field that shows the unit; empty if there is none."""
         said = self.said.get(name, "")
         return said if isinstance(said, str) else number_text(said)
 
     def _with_unit(self, number: Number) -> str:
-        """The number with its unit behind it, if that is written there."""
+        """Return the number with its unit; a share has none, and "percent" is written as %."""
         unit = {"share": "", "percent": "%"}.get(self.unit, self.unit)
         return f"{number_text(number)} {unit}".strip()
 
     def _read(self, typed: str) -> Number | str:
+        """Return the option or the number that was typed; ValueError if it is no legal answer."""
         if self.among:
             return self._option(typed)
         number = _number_in(typed, self.unit)
@@ -132,13 +138,13 @@ class OpenGuess:
         return number
 
     def _check_count(self, number: Number) -> None:
-        """ValueError if the number is no count out of as many as the unit says."""
-        several = _number_in(self.unit.removeprefix(OF_HOW_MANY))
-        if number != int(number) or number > several:
-            raise ValueError(f"It is a whole number from 0 to {number_text(several)}.")
+        """Raise a ValueError if the number is no count out of as many as the unit names."""
+        most = _number_in(self.unit.removeprefix(OF_HOW_MANY))
+        if number != int(number) or number > most:
+            raise ValueError(f"It is a whole number from 0 to {number_text(most)}.")
 
     def _option(self, typed: str) -> str:
-        """The option that was typed, however it is capitalised, or with quotes around it."""
+        """Return the option that was typed, in capitals or not, with quotes around it or not."""
         wanted = typed.strip().strip("\"'").casefold()
         for option in self.among:
             if option.casefold() == wanted:
@@ -146,7 +152,8 @@ class OpenGuess:
         raise ValueError(f"Choose one of these: {', '.join(self.among)}.")
 
     def _changed(self) -> None:
-        for call in list(self.on_change):
+        """Call the functions in `on_change`."""
+        for call in list(self.on_change):  # a copy, since a call may add another function
             call()
 
     def __repr__(self) -> str:
@@ -155,8 +162,8 @@ class OpenGuess:
 
 
 def _number_in(text: str, unit: str = "") -> Number:
-    """The number that the text means; ValueError, with a sentence, if it means none."""
-    # Only a notebook in which somebody types a guess loads the reader of numbers.
+    """Return the number that the text means; ValueError, with a sentence, if it means none."""
+    # Only a notebook in which somebody types a guess has to load `typed`.
     from course_utils.core.say.typed import read
 
     return read(text, unit)

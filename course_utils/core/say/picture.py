@@ -1,8 +1,11 @@
 """The picture of guesses beside what was measured, as HTML that needs no style sheet or script.
 
-All places are shares of the width, and words keep their size, so that the picture can be read on a
-phone as on a projector. Each label has a row to itself: labels cannot meet, however close the
-numbers are. A mark and its label have the same sign.
+All places are in percent of the width, and words keep their size, so that the picture can be read
+on a phone as on a projector. Each label has a row to itself, so that labels never overlap, however
+close the numbers are. A mark and its label have the same sign.
+
+Where a name or a comment has "guess", that is the reader's number; "predicted" and "measured" are
+the other two, whatever their heads in the comparison. `x != x` is true for NaN alone.
 """
 
 import html
@@ -16,29 +19,33 @@ from course_utils.core.say.guesses import Guess
 from course_utils.core.say.wording import Number, as_float, in_words
 
 COLOUR_OF_WORD = {SPOT_ON: "#00875f", CLOSE: "#00875f", POWER: "#9a6700", FAR: COLOURS["alarm"]}
-# The sign of a number and its colour. The guess has the colour of the words around it.
+# The sign of each number and its colour. The guess has the colour of the words around it.
 SIGNS = {
     "guess": ("○", "currentColor"),
     "predicted": ("◆", COLOURS["predicted"]),
     "measured": ("●", COLOURS["measured"]),
 }
 MOST_TICKS = 7
-NARROWEST = 320  # the pixels of a picture on a phone, on which each label still fits
-OF_A_LETTER = 7  # the pixels of a letter of usual width
-OF_A_SMALL_LETTER = 6
-# How many times too large or too small the guesses may be for which there is a picture beforehand.
-BESIDE = (10, 1e3, 1e9)
+NARROWEST_PX = 320  # the width of a picture on a phone, on which each label still fits
+LETTER_PX = 7  # the usual width of a letter in a label
+SMALL_LETTER_PX = 6  # the same in the words at a tick
+# By these factors a guess may be too large or too small, and a picture made beforehand has a place
+# for it.
+FACTORS = (10, 1e3, 1e9)
 LEFT, RIGHT = 6, 94  # the ends of the axis, in percent of the width
-# Where an axis begins and ends if some number has no place on it: 0 is left of it, infinity right.
+# The ends of an axis on which some number has no place: 0 is shown left of it, infinity right.
 AFTER_ZERO, BEFORE_INFINITY = 16, 86
-# An option, with a word below; and the row of all options.
+# Styles: of an option with a word below, and of the row of all options.
 _CHIP = "display:inline-flex;flex-direction:column;align-items:center;gap:5px;line-height:1.3"
 _CHIPS = "display:flex;flex-wrap:wrap;gap:10px 18px;padding:6px 4px;font-size:14px"
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A guess with the number that was predicted, and the names of both other numbers."""
+    """A guess with the number that was predicted.
+
+    `heads` are the names of the other two numbers, such as ("predicted", "measured").
+    """
 
     guess: Guess
     predicted: Number
@@ -55,8 +62,9 @@ class Shown:
 class Axis:
     """Where numbers lie between the left and the right end of the picture, in percent.
 
-    The axis is linear from 0 to the whole for a share, and logarithmic for all else. `beyond` are
-    the words and places of the ends for numbers that have no place on the axis.
+    For a share, the axis is linear from `lowest` 0 to `highest`, the whole. For all else it is
+    logarithmic, and `lowest` and `highest` are exponents of ten. Numbers that have no place on the
+    axis are shown at the ends of the picture.
     """
 
     lowest: float
@@ -66,45 +74,53 @@ class Axis:
     right: float = RIGHT
 
     def at(self, x: float) -> float:
-        """The place of a number; at an end of the picture if the number is not on the axis."""
+        """Return the place of a number; an end of the picture if the number is not on the axis."""
         if not self.is_linear and x <= 0:
             return LEFT
         if x == math.inf:
             return RIGHT
-        if self.is_linear:
-            share = (x - self.lowest) / (self.highest - self.lowest)
-        else:
-            share = (math.log10(x) - self.lowest) / (self.highest - self.lowest)
-        return self.left + (self.right - self.left) * min(1.0, max(0.0, share))
+        on_axis = x if self.is_linear else math.log10(x)
+        share = (on_axis - self.lowest) / (self.highest - self.lowest)
+        share_within = min(1.0, max(0.0, share))
+        return self.left + (self.right - self.left) * share_within
 
     @property
     def ticks(self) -> list[float]:
-        """The numbers that are named: at most MOST_TICKS."""
+        """The numbers that are named on the axis: at most MOST_TICKS."""
         if self.is_linear:
             return [self.highest * n / 4 for n in range(5)]
         if self.highest - self.lowest <= 2:
             digits = (1, 2, 5)
         else:
             digits = (1,)
-        powers = range(math.floor(self.lowest), math.ceil(self.highest) + 1)
-        ticks = [digit * 10.0**power for power in powers for digit in digits if power < 308]
-        ticks = [x for x in ticks if x > 0 and self.lowest <= math.log10(x) <= self.highest]
-        return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
+        ticks = []
+        for power in range(math.floor(self.lowest), math.ceil(self.highest) + 1):
+            if power >= 308:  # from here on a tick may be too large for a float
+                break
+            for digit in digits:
+                x = digit * 10.0**power  # 0 if the power is too small for a float
+                if x > 0 and self.lowest <= math.log10(x) <= self.highest:
+                    ticks.append(x)
+        every = math.ceil(len(ticks) / MOST_TICKS)
+        return ticks[::every]
 
 
 def _axis_of(several: Sequence[Shown]) -> Axis:
-    """The axis that has a place for all numbers of these guesses."""
-    numbers = [x for shown in several for x in shown.numbers.values() if x == x]
+    """Return the axis that has a place for all numbers of these guesses."""
+    numbers = []
+    for shown in several:
+        numbers += [x for x in shown.numbers.values() if x == x]  # without NaN
     return _axis_for(numbers, several[0].guess.unit)
 
 
 def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
-    """The axis that has a place for these numbers, which are in that unit."""
+    """Return the axis that has a place for these numbers, which are in that unit."""
     whole = whole_of(unit)
     if whole and all(0 <= x <= whole for x in numbers):
         return Axis(0, whole, is_linear=True)
     logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]
     middle = (min(logs) + max(logs)) / 2
+    # A tenth of the numbers' range is free at either end, and more if they are close to each other.
     half = max(0.6, 0.6 * (max(logs) - min(logs)))
     return Axis(
         middle - half,
@@ -116,37 +132,40 @@ def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
 
 
 def of_numbers(several: Sequence[Shown]) -> str:
-    """One picture of the guesses: the measured number large, and a line with a mark for each.
+    """Return one picture of the guesses, with a line for each guess and a mark for each number.
 
-    Several guesses share one axis, below the last line.
+    The measured number of a single guess is large. Several guesses share one axis, whose numbers
+    are below the last line.
     """
     return _drawn(several, _axis_of(several))
 
 
 def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
-    """Pictures for guesses that are made later, on a page, each with its axis.
+    """Return pictures for guesses that are made later, on a page, each with its axis.
 
-    The guesses in `several` only stand for those to come, whatever numbers they have. A page takes
-    the first picture whose axis has a place for all guesses, and moves the marks of the guesses,
-    which have the attribute data-guess.
+    The guesses in `several` only stand for those to come, and their own numbers are not used. A
+    page takes the first picture whose axis has a place for all guesses, and moves the marks of the
+    guesses, which have the attribute data-guess.
     """
     numbers = []
     for shown in several:
         beside_the_guess = (shown.numbers["predicted"], shown.numbers["measured"])
         numbers += [x for x in beside_the_guess if x == x]  # without NaN
-    sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]
+    sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]  # some number, if there is none
     unit = several[0].guess.unit
     axes = [_axis_for([*numbers, *sizes], unit)]
-    for factor in BESIDE:
+    for factor in FACTORS:
         ends = (max(sizes) * factor, min(sizes) / factor)
         axes += [_axis_for([*numbers, end], unit) for end in ends]
         if len(several) > 1:  # one guess may be too low, and another one too high
             axes.append(_axis_for([*numbers, *ends], unit))
     axes.append(_axis_for([*numbers, *sizes, 0.0], unit))  # for a guess of 0, too
-    return [(axis, _drawn(several, axis)) for axis in dict.fromkeys(axes)]
+    each_once = dict.fromkeys(axes)
+    return [(axis, _drawn(several, axis)) for axis in each_once]
 
 
 def _drawn(several: Sequence[Shown], axis: Axis) -> str:
+    """Return the picture of the guesses on that axis."""
     is_alone = len(several) == 1
     parts = [] if is_alone else [_key(several[0])]
     for shown in several:
@@ -157,7 +176,7 @@ def _drawn(several: Sequence[Shown], axis: Axis) -> str:
 
 
 def of_choice(guess: Guess, among: Sequence[str]) -> str:
-    """The options in a row: the measured one is filled, and the reader's has an outline."""
+    """Return the options in a row: the measured one is filled, and the reader's has an outline."""
     measured = COLOURS["measured"]
     chips = []
     for option in among:
@@ -168,10 +187,11 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
             names.append(guess.kind)
         if option == guess.said:
             styles.append("outline:2px dashed currentColor;outline-offset:2px")
-            names.insert(0, "your guess")
+            names.insert(0, "your guess")  # it is named first if both are the same option
         if not names:
             styles.append("box-shadow:inset 0 0 0 1px #7f8a94")
-        below = f'<span style="font-size:12px">{" and ".join(names) or "&nbsp;"}</span>'
+        words_below = " and ".join(names) or "&nbsp;"  # a space, so that all options are as high
+        below = f'<span style="font-size:12px">{words_below}</span>'
         chip = f'<span style="{";".join(styles)}">{html.escape(option)}</span>'
         chips.append(f'<span style="{_CHIP}">{chip}{below}</span>')
     row = f'<div role="img" aria-label="{_said(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
@@ -180,6 +200,7 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
 
 
 def _heading(shown: Shown, is_alone: bool) -> str:
+    """Return the line above a guess's axis; if the guess is alone, its measured number is large."""
     guess = shown.guess
     _, kind = shown.heads
     measured = in_words(guess.measured, guess.unit, guess.digits)
@@ -195,7 +216,7 @@ def _heading(shown: Shown, is_alone: bool) -> str:
 
 
 def _large(measured: str, kind: str, word: str) -> str:
-    """The measured value in large letters, how it was found, and the word for the guess."""
+    """Return the measured value in large letters, how it was found, and the word for the guess."""
     return (
         '<div style="display:flex;flex-wrap:wrap;align-items:baseline;gap:0 10px;line-height:1.3">'
         f'<span style="font-size:30px;font-weight:bold">{html.escape(measured)}</span>'
@@ -204,7 +225,10 @@ def _large(measured: str, kind: str, word: str) -> str:
 
 
 def _in_colour(word: str, size: int) -> str:
-    """The word for a guess, in white on the word's colour: readable on light and dark pages."""
+    """Return the word for a guess, in white on its colour: readable on light and dark pages.
+
+    `size` is the font size in pixels.
+    """
     return (
         f'<span data-guess="word" style="background:{COLOUR_OF_WORD[word]};color:#fff;'
         f"font-weight:bold;font-size:{size}px;border-radius:4px;padding:0 8px;"
@@ -213,7 +237,7 @@ def _in_colour(word: str, size: int) -> str:
 
 
 def _key(shown: Shown) -> str:
-    """What the signs of several lines mean."""
+    """Return the key to the signs of several lines."""
     words = []
     for (sign, colour), name in zip(SIGNS.values(), ("your guess", *shown.heads), strict=True):
         words.append(f'<span style="color:{colour}">{sign}</span> {html.escape(name)}')
@@ -221,7 +245,8 @@ def _key(shown: Shown) -> str:
 
 
 def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str:
-    """One axis with the marks of a guess, as SVG."""
+    """Return one axis with the marks of a guess, as SVG."""
+    # `y` is where the axis is, in pixels from the top: the label of the guess is above it.
     y = 32 if has_labels else 12
     parts = [
         f'<line x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}" stroke="#7f8a94" stroke-width="2"/>'
@@ -245,14 +270,18 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
 
 
 def _said(guess: Guess) -> str:
+    """Return the question and the words on the guess, for screen readers."""
     return html.escape(f"{guess.asked}. {guess.words}")
 
 
 def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:
+    """Yield the ticks of the axis and the numbers below them, as many as fit on a phone."""
     places = [(axis.at(x), _tick_words(x, unit)) for x in axis.ticks]
     longest = max((len(words) for _, words in places), default=0)
-    fit = max(2, NARROWEST // ((longest + 2) * OF_A_SMALL_LETTER))  # side by side on a phone
-    places = places[:: math.ceil(len(places) / fit)]
+    tick_px = (longest + 2) * SMALL_LETTER_PX  # with some space between two
+    fitting = max(2, NARROWEST_PX // tick_px)
+    every = math.ceil(len(places) / fitting)
+    places = places[::every]
     if axis.left > LEFT:
         places.append((LEFT, "0"))
     if axis.right < RIGHT:
@@ -266,14 +295,14 @@ def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:
 
 
 def _tick_words(x: float, unit: str) -> str:
-    """The number at a tick. Its unit is named if it is a part of the number, as in "1 MB"."""
+    """Return the number at a tick, with its unit if it cannot be read without, as in "1 MB"."""
     words = in_words(x, unit)
     is_scaled = unit in ("bytes", "GB", "FLOPs", "FLOP/s", "TFLOP/s", "seconds", "s")
     return words if is_scaled or words.endswith(" %") else in_words(x)
 
 
 def _short(shown: Shown, name: str) -> str:
-    """The number of a mark as its label has it, without a unit that is not a part of it."""
+    """Return the number of a mark as its label has it: with its unit if that is short enough."""
     guess = shown.guess
     number = {"guess": guess.said, "predicted": shown.predicted, "measured": guess.measured}[name]
     digits = None if name == "guess" else guess.digits
@@ -282,7 +311,7 @@ def _short(shown: Shown, name: str) -> str:
 
 
 def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
-    """The names of the marks that are labelled below the axis. What is the same is named once."""
+    """Yield the mark and the words of each label below the axis; equal numbers have one label."""
     first, second = shown.heads
     if _is_one_mark(shown):
         yield "measured", f"{first} and {second}"
@@ -297,7 +326,10 @@ def _is_one_mark(shown: Shown) -> bool:
 
 
 def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int) -> str:
-    """A sign, a name and a number, near their mark and within the narrowest picture."""
+    """Return a label: a sign, words and a number, near their mark and within the narrowest picture.
+
+    `name` is that of the mark.
+    """
     sign, colour = SIGNS[name]
     if name == "measured" and _is_one_mark(shown):
         first_sign, first_colour = SIGNS["predicted"]
@@ -306,12 +338,15 @@ def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int)
     else:
         signs = f'<tspan fill="{colour}">{sign}</tspan>'
     x = _place(axis, shown.numbers[name])
-    wide = (len(words) + len(number) + 4) * OF_A_LETTER / NARROWEST * 100
+    letters = len(words) + len(number) + 4  # 4 for the signs and spaces
+    width = letters * LETTER_PX / NARROWEST_PX * 100  # in percent of the narrowest picture
     anchor = "middle"
-    if x - wide / 2 < 0:
-        x, anchor = min(x - 1, max(0, 100 - wide)), "start"
-    elif x + wide / 2 > 100:
-        x, anchor = max(x + 1, min(100, wide)), "end"
+    if x - width / 2 < 0:  # it would be cut on the left, so it begins near the mark
+        anchor = "start"
+        x = min(x - 1, max(0, 100 - width))
+    elif x + width / 2 > 100:  # it would be cut on the right, so it ends near the mark
+        anchor = "end"
+        x = max(x + 1, min(100, width))
     of_guess = ' data-guess="label"' if name == "guess" else ""
     return (
         f'<text{of_guess} x="{max(0, min(100, x)):.2f}%" y="{y}" text-anchor="{anchor}" '
@@ -321,14 +356,15 @@ def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int)
 
 
 def _place(axis: Axis, x: float) -> float:
+    """Return the place of a number's label; that of NaN, which has no mark, is on the left."""
     return LEFT if x != x else axis.at(x)
 
 
 def _marks(shown: Shown, axis: Axis, y: int) -> Iterator[str]:
-    """The marks: the guess is drawn last and is a ring, so that nothing below it is hidden."""
+    """Yield the marks. The guess comes last and is a ring, so that nothing below it is hidden."""
     numbers = shown.numbers
     for name in ("predicted", "measured", "guess"):
-        if numbers[name] != numbers[name]:  # NaN has no place
+        if math.isnan(numbers[name]):  # it has no place
             continue
         place = f"{axis.at(numbers[name]):.2f}%"
         _, colour = SIGNS[name]

@@ -17,11 +17,11 @@ def reveal(
     digits: int | None = None,
     heads: tuple[str, str] = ("predicted", "measured"),
 ) -> Comparison | Choice:
-    """The answer to what was asked: a Comparison of numbers, or a Choice among options.
+    """Return the answer to what was asked: a Comparison of numbers, or a Choice among options.
 
-    `guess` is what `ask` has returned, and its name becomes the name of the row. If several numbers
-    were asked for, `predicted` and `measured` have a number for each name. `digits` and `heads` are
-    those of a Comparison. An option is measured, and not predicted.
+    `guess` is what `ask` has returned, and the question's name becomes the name of the row. If
+    several numbers were asked for, `predicted` and `measured` have a number for each name. `digits`
+    and `heads` are those of a Comparison. Options have only `measured`: the one that is right.
 
     >>> reveal(OpenGuess(("6 × 7",), "points"), predicted=42, measured=6 * 7)
     points  predicted  measured  measured / predicted
@@ -52,7 +52,7 @@ def reveal(
 
 
 def _by_name(guess: OpenGuess, numbers: Numbers) -> Mapping[str, Number]:
-    """The numbers by name; ValueError if one of the guess's names has no number."""
+    """Return the numbers by name; ValueError if one of the guess's names has no number."""
     if isinstance(numbers, Mapping):
         missing = [name for name in guess.names if name not in numbers]
         if missing:

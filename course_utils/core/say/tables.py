@@ -10,10 +10,10 @@ from course_utils.core.say.wording import Number, in_words, number_text
 class InRows:
     """A base class for what is shown as a table, as HTML and as text.
 
-    Below the table there may be a line of sentences.
+    Below the table there may be a line of sentences, and above it a picture.
     """
 
-    has_head = True  # the first row has the heads of the columns
+    has_head = True  # whether the first row has the heads of the columns
 
     def __repr__(self) -> str:
         table = _text_table(self._rows())
@@ -30,15 +30,15 @@ class InRows:
         return f"{table}\n<p>{html.escape(below)}</p>" if below else table
 
     def _picture(self) -> str:
-        """What is shown above the folded table, as HTML; empty if the table is not folded."""
+        """Return a picture as HTML, below which the table is folded; empty if there is none."""
         return ""
 
     def _rows(self) -> list[list[str]]:
-        """The rows of the table; the first one is the head if `has_head` is true."""
+        """Return the rows of the table; the first one is the head if `has_head` is True."""
         raise NotImplementedError
 
     def _below(self) -> str:
-        """The line below the table; empty if there is none."""
+        """Return the line below the table; empty if there is none."""
         return ""
 
 
@@ -56,9 +56,10 @@ class Table(InRows):
 def side_by_side(
     columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None
 ) -> Table:
-    """A table with a row for each item of the first column.
+    """Return a table with a row for each item of the first column.
 
-    A number that is not whole is shown with `digits`.
+    The keys of `columns` are the heads, and each column has all items. A number that is not whole
+    is shown with that many significant `digits`; by default with six.
 
     >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
              one     two
@@ -76,12 +77,12 @@ def side_by_side(
 
 
 def _cell(value: Number | str, digits: int | None) -> str:
-    """The text of a cell: words as they are, a number as `number_text` writes it."""
+    """Return the text of a cell: words as they are, a number as `number_text` writes it."""
     return value if isinstance(value, str) else number_text(value, digits)
 
 
 def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) -> Table:
-    """A table with a row for each name, its numbers written as a person would say them.
+    """Return a table with a row for each name, whose numbers are written as a person would.
 
     `unit` is the unit of all numbers. If the values are mappings themselves, their keys are the
     heads of the columns. With `exact`, numbers are written in full instead, or with six digits.
@@ -103,24 +104,24 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
 
 
 def _names_of_columns(values: Mapping[str, object]) -> list[str]:
-    """The keys of the first value if it is a mapping; none if it is a number or a word."""
+    """Return the keys of the first value if that is a mapping; else none."""
     first = next(iter(values.values()), None)
     return list(first) if isinstance(first, Mapping) else []
 
 
 def _written(value: object, unit: str, *, exact: bool) -> str:
-    """The text of a value of `table`."""
+    """Return the text of one value of `table`."""
     if isinstance(value, bool):  # before numbers, since Python counts True as 1
         return "yes" if value else "no"
     if not isinstance(value, int | float):
-        return str(value).removeprefix("torch.")
+        return str(value).removeprefix("torch.")  # a dtype is written as float32
     if exact:
         return f"{number_text(value)} {unit}".strip()
     return in_words(value, unit)
 
 
 def _text_table(rows: list[list[str]]) -> str:
-    """The rows as text: the first column to the left, the others to the right."""
+    """Return the rows as text: the first column is aligned on the left, the others on the right."""
     columns = zip(*rows, strict=True)
     widths = [max(map(len, column)) for column in columns]
     lines = []
@@ -132,7 +133,7 @@ def _text_table(rows: list[list[str]]) -> str:
 
 
 def _html_table(rows: list[list[str]], *, has_head: bool) -> str:
-    """The rows as HTML; with `has_head`, the first one is the head."""
+    """Return the rows as HTML; with `has_head`, the first one is the head."""
     lines = []
     for index, row in enumerate(rows):
         is_head = has_head and index == 0
@@ -141,7 +142,7 @@ def _html_table(rows: list[list[str]], *, has_head: bool) -> str:
 
 
 def _html_row(row: list[str], tag: str) -> str:
-    """A row as HTML, whose cells have the tag "th" or "td"."""
+    """Return a row as HTML, whose cells have the tag "th" or "td"."""
     cells = []
     for cell in row:
         cell_tag = tag if cell else "td"  # an empty cell is no heading

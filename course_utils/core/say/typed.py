@@ -8,7 +8,7 @@ import re
 LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
 HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
-OPERATIONS = {  # and what they mean as an operation
+OPERATIONS = {  # what may be typed, and the operation that it stands for
     "thousand": "*1e3",
     "million": "*1e6",
     "billion": "*1e9",
@@ -19,16 +19,20 @@ OPERATIONS = {  # and what they mean as an operation
 SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
 # Patterns of a number, each with a pattern of what separates its thousands. A dot is a decimal
 # point unless there are several. A comma before just three digits separates thousands, as in this
-# course. The field shows how the number was read.
-_NOTHING = "(?!)"  # which matches nowhere
+# course. The field shows how the number was understood.
+_NOTHING = "(?!)"  # matches nowhere
 FORMS = (
-    # 12,000.5 and 12 000; 12.000,5; 1.500.000; and without thousands 1500, 1.5 and ,5
+    # 12,000.5 and 12 000
     (r"[1-9]\d{0,2}([ ',_])\d{3}(?:\1\d{3})*(?:\.\d*)?", "[ ',_]"),
+    # 12.000,5
     (r"[1-9]\d{0,2}([ '.])\d{3}(?:\1\d{3})*,\d*", "[ '.]"),
+    # 1.500.000
     (r"[1-9]\d{0,2}(?:\.\d{3}){2,}", r"\."),
+    # without thousands: 1500, 1.5 and ,5
     (r"\d+[.,]?\d*|[.,]\d+", _NOTHING),
 )
-# Units that people type in place of the one asked for, and how many of the one asked for each is.
+# For each unit that is asked for, the units that people type in its place, with their sizes: a year
+# is 365.25 of the days that were asked for.
 _SIZES = {
     "kb": 1e3,
     "mb": 1e6,
@@ -47,9 +51,10 @@ OTHER_UNITS = {
     "billions": {"b": 1, "million": 1e-3, "trillion": 1e3},
     "flops": _FLOPS,
 }
-ENDINGS = {"percent": ("%",), "times": ("x", "×")}
+ENDINGS = {"percent": ("%",), "times": ("x", "×")}  # that may stand for the unit
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
-_IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)  # -0x1 is not 0 times 1
+# What else begins like such a number makes no sense: x means "times", but -0x1 is not 0 times 1.
+_IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)
 # A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
 TERM = re.compile(
     r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z"
@@ -57,7 +62,7 @@ TERM = re.compile(
 
 
 def read(text: str, unit: str = "") -> int | float:
-    """The number that the text means; its unit may follow it.
+    """Return the number that the text means; the unit that was asked for may follow it.
 
     ValueError, with a sentence for the reader, if the text means no number.
 
@@ -75,8 +80,9 @@ def read(text: str, unit: str = "") -> int | float:
     try:
         value = _product(_in_ascii(text, unit))
         if size != 1:
-            value = float(f"{value * size:.15g}")  # 57 % is 0.57, and 57 * 0.01 is a little more
-        whole = int(value)  # which raises an error for infinity and NaN
+            # With 15 digits, 57 % is 0.57; 57 * 0.01 alone is a little more.
+            value = float(f"{value * size:.15g}")
+        whole = int(value)  # raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
         shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
         raise ValueError(f"{shown} {HOW}") from None
@@ -85,35 +91,35 @@ def read(text: str, unit: str = "") -> int | float:
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
-    """The number without a unit other than the one asked for, and the factor between the two.
+    """Return the number without its unit, and the size of that unit in the one asked for.
 
-    Asked for days, somebody types 10 years: the result is "10" and 365.25. If no other unit was
-    typed, the result is the whole text and 1.
+    Asked for days, somebody types 10 years: the result is "10" and 365.25. If no unit of
+    OTHER_UNITS was typed, the result is the whole text and 1.
     """
-    asked = unit.lower().partition(" ")[0]
+    asked, _, _ = unit.lower().partition(" ")
     if asked == "share" and text.strip().endswith("%"):
         return text.strip().removesuffix("%"), 1 / 100
     # As in "10 years": 10 and year, without the s of the plural.
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
     if match:
         number, typed_unit = match.groups()
-        size = OTHER_UNITS.get(asked, {}).get(typed_unit)
-        if size:
-            return number, size
+        sizes = OTHER_UNITS.get(asked, {})
+        if typed_unit in sizes:
+            return number, sizes[typed_unit]
     return text, 1
 
 
 def _in_ascii(text: str, unit: str) -> str:
-    """The text in lower case, without its unit, with ASCII digits, and with one sign per operation.
+    """Return the text in lower case, without its unit, in ASCII, with one sign for each operation.
 
-    ValueError if it is too long, or begins like a number in another base.
+    ValueError if the text is too long, or begins like a number in another base.
     """
     if len(text) > LONGEST or _IN_NO_BASE.match(text):
         raise ValueError
-    # A raised number is a power: 10⁻³ becomes 10^⁻³.
+    # A raised number is a power, so a ^ is put before its first sign: 10⁻³ becomes 10^⁻³.
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
     # Whoever is asked for "days of one GPU" may type all of that behind the number, days, or day.
-    first = unit.lower().partition(" ")[0]
+    first, _, _ = unit.lower().partition(" ")
     endings = [unit.lower(), first, first.removesuffix("s")]
     endings.extend(ENDINGS.get(first, ()))
     for ending in endings:
@@ -125,16 +131,21 @@ def _in_ascii(text: str, unit: str) -> str:
 
 
 def _ascii_digit(character: str) -> str:
-    """A digit of any script as one from 0 to 9; any other character as it is."""
+    """Return a digit of any script as one from 0 to 9; any other character as it is."""
     return str(int(character)) if character.isdecimal() else character
 
 
 def _product(text: str) -> float:
-    """The value of a number, or of several with * and / between them; ValueError if one is none."""
-    # "2*3/4" becomes 2, and behind it each sign with its number: *, 3, /, 4.
+    """Return the value of one number, or of several with * and / between them.
+
+    ValueError if one of them is no number.
+    """
+    # "2*3/4" becomes 2, and after it the signs and the numbers by turns: *, 3, /, 4.
     first, *more = re.split("([*/])", text)
+    signs = more[::2]
+    terms = more[1::2]
     value = _term(first)
-    for sign, term in zip(more[::2], more[1::2], strict=True):
+    for sign, term in zip(signs, terms, strict=True):
         if sign == "*":
             value = value * _term(term)
         else:
@@ -143,7 +154,7 @@ def _product(text: str) -> float:
 
 
 def _term(text: str) -> float:
-    """The value of one number, which may have an exponent as in 3e9 and a power as in 10^9."""
+    """Return the value of one number, which may have an exponent as in 3e9, a power as in 10^9."""
     match = TERM.match(text)
     if not match:
         raise ValueError
@@ -154,8 +165,9 @@ def _term(text: str) -> float:
 
 
 def _decimal(digits: str) -> str:
-    """The number as Python writes it: without what separates thousands, with a decimal point."""
+    """Return the number as Python writes it: no separated thousands, and a dot as the point."""
     for form, separator in FORMS:
         if re.fullmatch(form, digits):
-            return re.sub(separator, "", digits).replace(",", ".")
+            without_separators = re.sub(separator, "", digits)
+            return without_separators.replace(",", ".")
     raise ValueError

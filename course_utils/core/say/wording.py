@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 Number = int | float
-# In full below this number; from here on, with an exponent.
+# A whole number is written in full below this one, and from here on with an exponent.
 _IN_FULL_BELOW = 10**15
 
 
 def as_float(n: Number) -> float:
-    """The number as a float; infinite if it is too large for one."""
+    """Return the number as a float; infinity if the number is too large for one."""
     try:
         return float(n)
     except OverflowError:
@@ -18,7 +18,7 @@ def as_float(n: Number) -> float:
 
 
 def count_text(n: int, of: str) -> str:
-    """A count with its noun: in full below 10^15, else with three digits.
+    """Return a count with its noun `of`: in full below 10^15, else with three digits.
 
     >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
     ('1 step', '8,192 steps', '1.21e+24 steps')
@@ -31,7 +31,7 @@ def count_text(n: int, of: str) -> str:
 
 
 def listed(names: Sequence[object]) -> str:
-    """Names as a list in a sentence: a, b and c.
+    """Return names as a list in a sentence: a, b and c.
 
     >>> listed(["model", "step", "data"])
     'model, step and data'
@@ -43,9 +43,9 @@ def listed(names: Sequence[object]) -> str:
 
 
 def times_text(ratio: Number) -> str:
-    """How many times as much: with three digits, or in full if it is large.
+    """Return a ratio as "… times", with three digits, or in full if it is large.
 
-    Near 1 it has enough digits to differ from 1.
+    A ratio near 1 has enough digits to differ from 1.
 
     >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
     ('15.8 times', '13,400,000 times', '1.00003 times')
@@ -59,7 +59,7 @@ def times_text(ratio: Number) -> str:
 
 
 def three_digits(n: Number) -> str:
-    """The number with three digits; a whole number in full, up to a million billions.
+    """Return the number with three digits; from 100 to a million billions, as a whole number.
 
     >>> three_digits(1.2345), three_digits(13_400_000.4), three_digits(2e300)
     ('1.23', '13,400,000', '2e+300')
@@ -70,7 +70,7 @@ def three_digits(n: Number) -> str:
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
-    """A whole number in full, with separators; any other number with six significant digits.
+    """Return a whole number in full, with separators; any other with six significant digits.
 
     With `digits`, any other number has that many significant digits, trailing zeros included.
 
@@ -80,7 +80,7 @@ def number_text(n: Number, digits: int | None = None) -> str:
     if isinstance(n, float) and n.is_integer() and abs(n) < _IN_FULL_BELOW:
         n = int(n)
     if isinstance(n, int):
-        # Above, it has too many digits to be read. Python refuses to write out 4,300 of them.
+        # From 10^100 on, nobody reads all digits, and Python refuses to write more than 4,300.
         return f"{n:,}" if abs(n) < 10**100 else f"{Decimal(n):.6g}"
     if digits:
         return with_digits(n, digits)
@@ -88,13 +88,13 @@ def number_text(n: Number, digits: int | None = None) -> str:
 
 
 def with_digits(n: Number, digits: int) -> str:
-    """The number with that many significant digits, trailing zeros included."""
-    # The # keeps trailing zeros, and also a point behind a whole number.
+    """Return the number with that many significant digits, trailing zeros included."""
+    # The # in the format keeps trailing zeros, and also a point behind a whole number.
     return f"{n:#.{digits}g}".removesuffix(".")
 
 
 def bytes_text(n: Number) -> str:
-    """A number of bytes: in full, in binary units and in decimal units.
+    """Return a number of bytes: in full, in binary units and in decimal units.
 
     >>> bytes_text(2304 * 2**20)
     '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
@@ -107,7 +107,7 @@ def bytes_text(n: Number) -> str:
 
 
 def decimal_bytes_text(n: Number) -> str:
-    """A number of bytes in decimal units alone, as in data sheets.
+    """Return a number of bytes in decimal units alone, as in data sheets.
 
     >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
     ('80 GB', '96 bytes')
@@ -116,7 +116,7 @@ def decimal_bytes_text(n: Number) -> str:
 
 
 def flops_text(n: Number) -> str:
-    """A count of floating-point operations.
+    """Return a count of floating-point operations, in the unit that fits.
 
     >>> flops_text(33_554_432)
     '33.6 MFLOPs'
@@ -125,7 +125,7 @@ def flops_text(n: Number) -> str:
 
 
 def rate_text(per_sec: Number, of: str = "FLOP") -> str:
-    """A rate in decimal units.
+    """Return a rate in decimal units; `of` is what is counted, "FLOP" or "B" for bytes.
 
     >>> rate_text(989.5e12), rate_text(3.35e12, "B")
     ('990 TFLOP/s', '3.35 TB/s')
@@ -134,19 +134,20 @@ def rate_text(per_sec: Number, of: str = "FLOP") -> str:
 
 
 def seconds_text(seconds: Number) -> str:
-    """A time, from nanoseconds to years, in the unit that a person would use.
+    """Return a time, from nanoseconds to years, in the unit that a person would use.
 
     >>> seconds_text(0.00123), seconds_text(12_435_328)
     ('1.23 ms', '144 days')
     """
     for smallest, size, unit in _TIMES:
-        if abs(seconds) >= 0.9995 * smallest:  # from here on, three digits round up to it
+        rounds_up_to_smallest = 0.9995 * smallest  # with three digits
+        if abs(seconds) >= rounds_up_to_smallest:
             return f"{three_digits(seconds / size)} {unit}"
     return f"{three_digits(seconds * 1e9)} ns"
 
 
 def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
-    """A number as a person would say it, with three digits and the unit that fits its size.
+    """Return a number as a person would say it, with three digits and the unit that fits its size.
 
     A whole number below a billion is written in full if its unit has no larger ones. A number that
     is not whole has at most `digits` digits.
@@ -156,7 +157,7 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     >>> in_words(143.927, "days"), in_words(0.25, "share"), in_words(197, "of 200")
     ('144 days', '25 %', '197 of 200')
     """
-    n = int(n) if isinstance(n, int) else as_float(n)
+    n = int(n) if isinstance(n, int) else as_float(n)  # a number of NumPy's, too, becomes Python's
     is_scalable = abs(n) < 1e27  # above, there is no prefix
     if unit in _SCALED and is_scalable:
         size, in_unit = _SCALED[unit]
@@ -166,26 +167,33 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     if unit.startswith(("percent", "%")):
         return f"{_for_people(n, digits)} %"
     if unit.startswith("billions of "):
-        unit = unit.replace("billions of", "billion")
-    one = n == 1 and " " not in unit
-    return f"{_for_people(n, digits)} {unit.removesuffix('s') if one else unit}".strip()
+        unit = unit.replace("billions of", "billion")  # as in "175 billion parameters"
+    if n == 1 and " " not in unit:
+        unit = unit.removesuffix("s")  # the plural's
+    return f"{_for_people(n, digits)} {unit}".strip()
 
 
 def _for_people(n: Number, digits: int | None = None) -> str:
-    """The number with three digits, or with fewer; as a multiple of a power of ten if it is far
-    from 1."""
+    """Return a whole number below 10^9 in full, and any other with at most three digits.
+
+    With `digits`, it has at most so many, if these are fewer. Below 10^-4 and from 10^9 on, the
+    number is a multiple of a power of ten, such as 1.5 × 10^12.
+    """
     if isinstance(n, float) and not math.isfinite(n):
-        return "NaN" if n != n else "∞" if n > 0 else "-∞"
+        return _NOT_FINITE[str(n)]
     if n == 0 or (abs(n) < 1e9 and n == int(n)):
         return f"{int(n):,}"
+    at_most = min(digits or 3, 3)
     if 1e-4 <= abs(n) < 1e9:
-        return three_digits(float(f"{n:.{digits}g}") if digits and digits < 3 else n)
-    mantissa, _, power = f"{Decimal(n):.{min(digits or 3, 3) - 1}e}".partition("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return three_digits(float(f"{n:.{at_most}g}") if at_most < 3 else n)
+    mantissa, _, power = f"{Decimal(n):.{at_most - 1}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
     times = "" if mantissa == "1" else f"{mantissa} × "
     return f"{times}10^{int(power)}"
 
 
+_NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}  # by Python's str()
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _TIMES = (  # the seconds from which on a unit is used, the seconds in one, and its name
@@ -200,7 +208,7 @@ _TIMES = (  # the seconds from which on a unit is used, the seconds in one, and 
 
 
 def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
-    """The number divided by a power of the base, with three digits, and that power's prefix."""
+    """Return the number in a power of the base, with three digits, and that power's prefix."""
     power = 0
     # From base - 0.5 on, the number would be written as the base itself.
     while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:

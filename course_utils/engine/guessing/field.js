@@ -2,15 +2,20 @@
 // follows out of the window until Show is pressed. What is typed is read by Python, which answers
 // with how it was read, or with a sentence on what would make sense.
 
-const UNITS = { share: "from 0 to 1, or in %", percent: "%" }; // as they are shown behind a field
+// What is shown behind a field in place of a unit's name.
+const UNITS = { share: "from 0 to 1, or in %", percent: "%" };
 
+// anywidget calls this for each view of a field: `el` is the view's element, and `model` has the
+// state that Python has set.
 function render({ model, el }) {
   // Each field loads this module anew, so a count would give all their radio buttons one name.
   const name = `course-ask-${Math.random().toString(36).slice(2)}`;
   const field = buildField(el, name, model.get("lines").length);
   const lines = model.get("lines").map((line) => addLine(field, line, model));
-  let entered = -1; // the line in which Enter was pressed, until the focus has gone on from it
+  // The number of the line in which Enter was pressed, until the focus has gone on; else -1.
+  let entered = -1;
 
+  // Shows the state that Python has sent.
   function draw() {
     const states = model.get("lines");
     const isClosed = model.get("is_closed");
@@ -27,13 +32,15 @@ function render({ model, el }) {
   // The focus goes to the next line without a guess, or else to Show.
   function goOnFrom(at, states) {
     const isOpen = (number) => !states[number].said || states[number].fault;
+    // The numbers of the lines behind this one, then those before it, then its own.
     const later = [...lines.keys()].map((number) => (at + 1 + number) % lines.length);
     const next = later.find(isOpen);
     if (next !== undefined) lines[next].focus();
     else if (!field.show.hidden) field.show.focus();
   }
 
-  // Show has an effect at once, even while the kernel computes something else.
+  // Lets what follows into the window. The page does so itself, without waiting for Python, because
+  // the kernel may be computing something else.
   function lift() {
     const hadFocus = field.show === document.activeElement;
     field.root.classList.remove("course-waits");
@@ -57,6 +64,7 @@ function render({ model, el }) {
   return () => el.replaceChildren();
 }
 
+// The sentence beside the button while the guess is not closed.
 function hint(isGuessed, hasGoneOn) {
   if (hasGoneOn) return isGuessed ? "You can change it until the answer is shown." : "";
   return isGuessed
@@ -64,6 +72,7 @@ function hint(isGuessed, hasGoneOn) {
     : "What follows comes up with Show, with your guess or without one.";
 }
 
+// Makes the field's elements, still without its lines. `number` is how many lines there will be.
 function buildField(el, name, number) {
   const root = add(el, "div", "course-ask course-waits");
   root.setAttribute("role", "group");
@@ -82,8 +91,9 @@ function buildField(el, name, number) {
   return { root, card, lines, foot, show, words, failure, name };
 }
 
-// A line for one question. Returns functions: `draw` shows its state; `send` sends what was typed,
-// if that is new, and returns whether it was; `focus` goes to it; `contains` knows its parts.
+// Adds a line for one question. Returns functions: `draw` shows its state; `send` sends what was
+// typed, if that is new, and returns whether it was; `focus` moves the focus to it; `contains`
+// returns whether an element is part of it.
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
@@ -96,7 +106,7 @@ function addLine(field, { name, options }, model) {
   note.setAttribute("role", "status");
   note.id = `${field.name}-${field.lines.childElementCount}-note`;
   input.node.setAttribute("aria-describedby", note.id);
-  let sent = "";
+  let sent = ""; // the text that Python has
 
   function send() {
     const typed = input.value();
@@ -119,6 +129,8 @@ function addLine(field, { name, options }, model) {
   return { draw, send, focus: input.focus, contains: (node) => line.contains(node) };
 }
 
+// Adds a text field. Its visible name is `label`; for screen readers, `name` follows, if it is not
+// empty.
 function addText(line, label, unit, name) {
   const title = add(line, "label", "course-ask-label");
   add(title, "span", "course-ask-name").textContent = label;
@@ -132,7 +144,7 @@ function addText(line, label, unit, name) {
   const value = () => node.value.trim();
 
   function draw(typed, { isClosed, isWrong, isNew }) {
-    // What somebody is typing is not replaced.
+    // A text that somebody is typing at the moment is not replaced.
     if (isNew && (document.activeElement !== node || node.value === "")) node.value = typed;
     node.disabled = isClosed;
     node.setAttribute("aria-invalid", String(isWrong));
@@ -140,6 +152,7 @@ function addText(line, label, unit, name) {
   return { node, value, draw, focus: () => node.focus() };
 }
 
+// Adds radio buttons. `group` is the name that they share, and no others on the page have.
 function addOptions(line, label, options, group) {
   const node = add(line, "fieldset", "course-ask-options");
   add(node, "legend", "course-ask-label").textContent = label;
@@ -180,7 +193,7 @@ const CONTROLS = ".course-ask, button, input[type=radio]";
 function keepKeys({ target, shiftKey, ctrlKey, altKey, metaKey }) {
   const field = target.closest?.(".course-ask");
   if (!field) return;
-  field.removeAttribute(FORBIDS); // which it has if the key before was pressed on the field itself
+  field.removeAttribute(FORBIDS); // which it got if the last key was pressed on the field itself
   const isCommand = shiftKey || ctrlKey || altKey || metaKey;
   target.toggleAttribute(FORBIDS, target.matches(CONTROLS) && !isCommand);
 }

@@ -1,4 +1,4 @@
-"""The field of a guess in Jupyter: see field.js."""
+"""The field of a guess in Jupyter. Its page's side is in field.js."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,38 +21,39 @@ CLOSED_WITHOUT = "The answer was shown before there was a guess."
 class Field(anywidget.AnyWidget):
     """A line for each question of a guess, with what was typed, and the button *Show* below them.
 
-    The page sends {"say": {"name": …, "typed": …}} and {"show": true}. What was typed is read here,
-    so that notebooks and phones read it alike.
+    The page sends {"say": {"name": …, "typed": …}} and {"show": true}. The typed text is parsed
+    here and not on the page, so that notebooks and phones parse it alike.
     """
 
     _esm = (_HERE / "field.js").read_text(encoding="utf-8")
     _css = Template((_HERE / "field.css").read_text(encoding="utf-8")).substitute(COLOURS)
 
-    # A line for each question: its name, the options, what was typed, and the sentence below it.
+    # A line for each question, as `_line` returns it.
     lines = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
     has_gone_on = traitlets.Bool(False).tag(sync=True)
     is_closed = traitlets.Bool(False).tag(sync=True)
     words = traitlets.Unicode().tag(sync=True)  # below all lines
-    failure = traitlets.Unicode().tag(sync=True)  # of this module, not of the reader
+    failure = traitlets.Unicode().tag(sync=True)  # an error of the course, no mistake of the reader
 
     def __init__(self, guess: OpenGuess) -> None:
         super().__init__()
         self.guess = guess
-        self._typed: dict[str, str] = {}  # by the name of the question, also what makes no sense
+        # By question: the text that was typed, sense or not, and the sentence on why it is none.
+        self._typed: dict[str, str] = {}
         self._faults: dict[str, str] = {}
         guess.on_change.append(self._show)
         self.on_msg(self._on_message)
         self._show()
 
     def say(self, name: str, typed: str) -> None:
-        """Do what the reader does who types that into the field of that name."""
-        if name not in self.guess.names:
+        """Take `typed` as what the reader has typed into the field of the question `name`."""
+        if name not in self.guess.names:  # the page may send anything
             return
         self._typed[name] = typed
         self._faults.pop(name, None)
         try:
-            self.guess.say(name, typed)  # which shows the guess, as each change does
+            self.guess.say(name, typed)  # which calls _show by way of on_change
         except ValueError as error:
             self._faults[name] = str(error)
             self._show()
@@ -68,6 +69,7 @@ class Field(anywidget.AnyWidget):
             self.failure = f"The field itself failed: {type(error).__name__}: {error}"
 
     def _obey(self, content: object) -> None:
+        """Do what a message from the page asks for; a message of another form is ignored."""
         if not isinstance(content, Mapping):
             return
         said = content.get("say")
@@ -86,12 +88,17 @@ class Field(anywidget.AnyWidget):
             self.words = self._words()
 
     def _words(self) -> str:
-        """The sentence below a guess that cannot be changed any more; empty before."""
+        """Return the sentence below a guess that cannot be changed any more; empty before."""
         if not self.guess.is_closed:
             return ""
         return CLOSED if self.guess.said else CLOSED_WITHOUT
 
     def _line(self, name: str) -> dict[str, object]:
+        """Return what the page shows for one question.
+
+        `typed` is the text in the field; `said` is how it was understood, with its unit; and
+        `fault` is the sentence on a text that makes no sense.
+        """
         said = self.guess.in_words(name)
         fault = self._faults.get(name, "")
         return {
@@ -102,12 +109,12 @@ class Field(anywidget.AnyWidget):
             "fault": fault,
         }
 
-    # What a notebook stores, and what is shown where no kernel runs.
+    # The rest is what a notebook stores, and what is shown where no kernel runs.
 
     _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        """The live view, a sentence for where there is none, and anywidget's metadata for Colab."""
+        """Return the live view and a sentence in its place, and anywidget's metadata for Colab."""
         _, colabs = super()._repr_mimebundle_(**kwargs)
         bundle = {
             WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
@@ -117,7 +124,7 @@ class Field(anywidget.AnyWidget):
 
 
 def _sentence(guess: OpenGuess) -> str:
-    """What stands in place of the field where no kernel runs: what is asked for, in which unit."""
+    """Return the question in words, for where no kernel runs: what is asked for, in which unit."""
     names = ", ".join(guess.names)
     if guess.among:
         return f"{ASKS}{names}? One of these: {', '.join(guess.among)}. {RUN}"
@@ -125,7 +132,11 @@ def _sentence(guess: OpenGuess) -> str:
 
 
 def _unit_in_words(unit: str) -> str:
-    """The unit as the end of a question."""
-    if not unit or unit.startswith("of "):
-        return f", {unit}" if unit else ""
-    return ", from 0 to 1" if unit == "share" else f", in {unit}"
+    """Return the unit as the end of a question, such as ", in GB"; empty without a unit."""
+    if not unit:
+        return ""
+    if unit.startswith("of "):
+        return f", {unit}"
+    if unit == "share":
+        return ", from 0 to 1"
+    return f", in {unit}"

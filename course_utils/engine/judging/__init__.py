@@ -1,8 +1,8 @@
 """How an answer comes to its verdict.
 
 `exercises` has the decorators that make a check of an exercise, and it tries the reader's answer.
-`agreement` says when two answers are the same. `sentences` puts into words what came instead of
-what was expected, and `verdict` is what a cell shows.
+`agreement` decides whether two answers are the same. `faults` and `sentences` write what is wrong
+with an answer, and `verdict` is what a cell shows.
 """
 
 from course_utils.engine.judging.after_cell import note_what_is_shown
@@ -19,4 +19,5 @@ __all__ = [
     "value",
 ]
 
+# A notebook imports its `check`, and with it this package, so no cell has to call this.
 note_what_is_shown()

@@ -15,27 +15,28 @@ from course_utils.core.say import Choice, Comparison
 from course_utils.engine.judging.verdict import SHOWN, Verdict
 
 RECORDED_AS = {"right": "right", "not yet": "tried"}  # the record's word, by a verdict's status
-# The exercise and the name of the answer, as in check.days(my_days).
+# Finds the exercise and the name of the answer, such as days and my_days in check.days(my_days).
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
 CHANGED = "The answer has changed: run this cell again."
 STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
 
 
 def note_what_is_shown() -> None:
-    """Ask IPython to call `note` after each cell, if this is a notebook's kernel."""
+    """Ask IPython to call `note` after each cell; do nothing where no IPython runs."""
     shell = IPython.get_ipython()
     if shell is None:
         return
     latest_by_answer: dict[str, Verdict] = {}  # by the name that the reader gave to the answer
 
     def note(result: object) -> None:
+        """Take note of what a cell has shown; `result` is IPython's ExecutionResult."""
         verdicts = list(SHOWN)
         SHOWN.clear()
         _take_back_outdated(latest_by_answer, result)
         _remember(latest_by_answer, verdicts, result)
         _record(shell, verdicts, result)
 
-    SHOWN.clear()
+    SHOWN.clear()  # what was shown before belongs to no cell
     shell.events.register("post_run_cell", note)
 
 
@@ -43,7 +44,7 @@ def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) ->
     """Take back each verdict whose answer the cell has assigned or defined anew."""
     why = CHANGED if result.success else STOPPED
     for name in list(latest_by_answer):
-        # Such as my_days = 3 or def my_days, but not my_days == 3.
+        # Matches my_days = 3 and def my_days, but not my_days == 3.
         assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
         if re.search(assigns, _source(result)):
             verdict = latest_by_answer.pop(name)
@@ -54,19 +55,22 @@ def _remember(
     latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
 ) -> None:
     """Store each verdict of this cell under the name of the answer that it judges."""
-    answer_of = dict(CHECKED.findall(_source(result)))
+    answer_of = dict(CHECKED.findall(_source(result)))  # by exercise
     for verdict in verdicts:
         if verdict.exercise in answer_of:
             latest_by_answer[answer_of[verdict.exercise]] = verdict
 
 
 def _source(result: object) -> str:
-    """The text of the cell that has run; empty if IPython has none."""
+    """Return the text of the cell that has run; empty if IPython has none."""
     return result.info.raw_cell or ""
 
 
 def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
-    """Write what the cell has shown into the record, if this is a reader's copy."""
+    """Write what the cell has shown into the record, if this is a reader's copy.
+
+    The guess that the cell has answered is closed in any notebook.
+    """
     workspace = record.workspace()
     cell_id = _cell_id(shell, result)
     notebook = _notebook(shell)
@@ -84,7 +88,7 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
 
 
 def _cell_id(shell: object, result: object) -> str | None:
-    """The id of the cell that has run; None if the front end sends none.
+    """Return the id of the cell that has run; None if the front end sends none.
 
     JupyterLab sends the id with the cell, and Colab in the metadata of its request.
     """
@@ -96,18 +100,19 @@ def _cell_id(shell: object, result: object) -> str | None:
 
 
 def _notebook(shell: object) -> str:
-    """The notebook's name, from the `check` that it imports; empty if it imports none of ours."""
+    """Return the notebook's name, by the `check` that it imports; empty if that is none of ours."""
     check = shell.user_ns.get("check")
-    module = getattr(check, "__name__", "")
+    module = getattr(check, "__name__", "")  # such as course_utils.chapters.floats.check
     if module.startswith("course_utils.chapters.") and module.endswith(".check"):
         return module.split(".")[2]
     return ""
 
 
 def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
-    """Record each guess that `shown`, the cell's result, compares or chooses, and close it.
+    """Record the guesses in `shown`, a comparison or a choice, and close their question.
 
-    Both wait until the reader sees the result, if a question above still keeps it out of view.
+    `shown` is the last value of the cell; any other value has no guesses. If the question still
+    keeps it out of the reader's view, recording and closing wait until the reader presses *Show*.
     Without a workspace nothing is recorded.
     """
     if not isinstance(shown, Comparison | Choice):
@@ -123,7 +128,7 @@ def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
         record_guesses()
         return
 
-    compared = dict(open_guess.said)
+    compared = dict(open_guess.said)  # a copy of the guesses that `shown` has
 
     def settle() -> None:
         # The reader may have guessed anew while the result was out of view. The result then waits

@@ -16,61 +16,62 @@ from course_utils.core.say import Number
 EXACT_IN_FLOAT = 2**53  # below it, a float holds every integer
 
 
-def agree(came: object, expected: object, tolerance: Number) -> bool:
-    """Whether a reader's result, `came`, is the expected one, or lies within the tolerance of it.
+def agree(result: object, expected: object, tolerance: Number) -> bool:
+    """Whether a reader's result is the expected one, or differs from it by at most the tolerance.
 
-    Lists, tuples and dicts are compared part by part. Where a tensor with dimensions is expected,
-    only a tensor agrees with it.
+    The tolerance is relative. Lists, tuples and dicts are compared part by part. Where a tensor
+    with dimensions is expected, only a tensor agrees with it.
     """
     # The quick way, since a case may have 131,072 floats. Zeros go on: `same` looks at their signs.
-    if type(came) is type(expected) is float and came == expected != 0:
+    are_floats = type(result) is float and type(expected) is float
+    if are_floats and result == expected and expected != 0:
         return True
-    if not _can_be_compared(came, expected):
+    if not _can_be_compared(result, expected):
         return False
     if isinstance(expected, list | tuple):
-        came = _as_sequence(came)
-        if isinstance(came, list | tuple):
-            return _parts_agree(came, expected, tolerance)
-    if isinstance(came, dict) and isinstance(expected, dict):
-        if came.keys() != expected.keys():
+        result = _as_sequence(result)
+        if isinstance(result, list | tuple):
+            return _parts_agree(result, expected, tolerance)
+    if isinstance(result, dict) and isinstance(expected, dict):
+        if result.keys() != expected.keys():
             return False
-        return all(agree(came[key], expected[key], tolerance) for key in expected)
-    if isinstance(expected, bool) and isinstance(plain(came), int):
-        return plain(came) == expected  # 1 counts as True, and 0 as False
-    return same(came, expected) or near(came, expected, tolerance)
+        return all(agree(result[key], expected[key], tolerance) for key in expected)
+    if isinstance(expected, bool) and isinstance(plain(result), int):
+        return plain(result) == expected  # 1 counts as True, and 0 as False
+    return same(result, expected) or near(result, expected, tolerance)
 
 
-def _can_be_compared(came: object, expected: object) -> bool:
-    """Whether `came` stores all its numbers, and is a tensor if a tensor is expected.
+def _can_be_compared(result: object, expected: object) -> bool:
+    """Whether `result` is a tensor if one is expected, and stores all its numbers if it is one.
 
     If the expected tensor has a 16-bit format, the exercise is about that format, so the dtype of
-    `came` has to be the same.
+    `result` has to be the same.
     """
-    is_tensor = isinstance(came, torch.Tensor)
+    is_tensor = isinstance(result, torch.Tensor)
     if isinstance(expected, torch.Tensor) and expected.ndim:
         if not is_tensor:
             return False
-        if expected.dtype.itemsize == 2 and came.dtype != expected.dtype:
+        if expected.dtype.itemsize == 2 and result.dtype != expected.dtype:
             return False
-    return not is_tensor or is_dense(came)
+    return not is_tensor or is_dense(result)
 
 
-def _as_sequence(came: object) -> object:
-    """`came` as a list if it is an array or a tensor that has dimensions; else `came` itself."""
-    if isinstance(came, torch.Tensor | np.ndarray) and came.ndim:
-        return list(came)
-    return came
+def _as_sequence(result: object) -> object:
+    """Return an array or a tensor with dimensions as a list, and anything else as it is."""
+    if isinstance(result, torch.Tensor | np.ndarray) and result.ndim:
+        return list(result)
+    return result
 
 
-def _parts_agree(came: list | tuple, expected: list | tuple, tolerance: Number) -> bool:
-    if len(came) != len(expected):
+def _parts_agree(result: list | tuple, expected: list | tuple, tolerance: Number) -> bool:
+    if len(result) != len(expected):
         return False
-    pairs = zip(came, expected, strict=True)
+    pairs = zip(result, expected, strict=True)
     return all(agree(a, b, tolerance) for a, b in pairs)
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether the tensor stores every one of its numbers."""
+    """Whether the tensor stores every one of its numbers, as sparse and meta tensors do not."""
     return not tensor.is_meta and tensor.layout == torch.strided
 
 
@@ -98,10 +99,10 @@ def same(a: object, b: object) -> bool:
 
 
 def _same_value(a: object, b: object) -> bool:
-    """`same` for two values that are not both sequences.
+    """Whether two values that are not both sequences are equal, as `same` understands it.
 
     True is not 1 here, and no string is a number. An int and a float are compared as floats where
-    that loses nothing.
+    no digit of the int is lost.
     """
     is_mixed = {type(a), type(b)} == {int, float}
     if is_mixed and abs(a) < EXACT_IN_FLOAT and abs(b) < EXACT_IN_FLOAT:
@@ -111,52 +112,55 @@ def _same_value(a: object, b: object) -> bool:
         if math.isnan(a) and math.isnan(b):
             return True
         return a == b and math.copysign(1, a) == math.copysign(1, b)
-    if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) != isinstance(b, str):
-        return a is b
+    is_bool = isinstance(a, bool) or isinstance(b, bool)
+    is_one_a_string = isinstance(a, str) != isinstance(b, str)
+    if is_bool or is_one_a_string:
+        return a is b  # there is only one True and one False, and a string is no other value
     try:
         return bool(a == b)
     except Exception:  # of a tensor, say, whose == is no single truth value
         return False
 
 
-def near(came: object, expected: object, tolerance: Number) -> bool:
-    """Whether `came` is within the tolerance, relative to `expected`.
+def near(result: object, expected: object, tolerance: Number) -> bool:
+    """Whether two numbers differ by at most the tolerance, relative to the larger one.
 
     Sequences are compared number by number. In tensors, the tolerance is relative to the largest
-    number.
+    number that is expected.
     """
     try:
-        are_tensors = isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor)
-        if are_tensors and (came.ndim or expected.ndim):
-            return _tensors_near(came, expected, tolerance)
-        came = plain(came)
+        are_tensors = isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor)
+        if are_tensors and (result.ndim or expected.ndim):
+            return _tensors_near(result, expected, tolerance)
+        result = plain(result)
         expected = plain(expected)
-        if isinstance(came, list | tuple) and isinstance(expected, list | tuple):
-            if len(came) != len(expected):
+        if isinstance(result, list | tuple) and isinstance(expected, list | tuple):
+            if len(result) != len(expected):
                 return False
-            pairs = zip(came, expected, strict=True)
+            pairs = zip(result, expected, strict=True)
             return all(near(a, b, tolerance) for a, b in pairs)
         # Without a tolerance, `same` alone decides.
-        if not is_number(came) or not is_number(expected) or tolerance <= 0:
+        if not is_number(result) or not is_number(expected) or tolerance <= 0:
             return False
-        return math.isclose(came, expected, rel_tol=tolerance)
+        return math.isclose(result, expected, rel_tol=tolerance)
     # Two tensors of bools cannot be subtracted, and some integers are too large for a float.
     except (RuntimeError, OverflowError):
         return False
 
 
-def _tensors_near(came: torch.Tensor, expected: torch.Tensor, tolerance: Number) -> bool:
-    if came.shape != expected.shape:
+def _tensors_near(result: torch.Tensor, expected: torch.Tensor, tolerance: Number) -> bool:
+    if result.shape != expected.shape:
         return False
     allowed = tolerance * expected.abs().max()
-    is_near = (came - expected).abs() <= allowed
+    is_near = (result - expected).abs() <= allowed
     return bool(is_near.all())
 
 
 def plain(x: object) -> object:
-    """x as Python's own numbers; anything but tensors, NumPy's values and fractions stays.
+    """Return x in Python's own numbers, if x is a tensor, a value of NumPy's or a Fraction.
 
-    A tensor of one element becomes a number, and any other tensor or array a list.
+    A tensor of one element becomes a number, and any other tensor or array a list. Anything else is
+    returned as it is, also a tensor that does not store all its numbers.
     """
     if isinstance(x, torch.Tensor) and is_dense(x):
         return x.item() if x.numel() == 1 else x.tolist()

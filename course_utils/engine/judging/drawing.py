@@ -1,10 +1,10 @@
 """A check with other cases, drawn from a seed.
 
 The open cases are those that everybody can read in the course's code. An answer that is right for
-these alone fails on the drawn ones. A case is drawn by changing the numbers of an open case. The
-drawn case is used if the same of the exercise's listed answers agree on it as on the open case:
-then each mistake shows where it showed before, and gets the same advice. If no such case is found,
-the open case stays.
+the open cases alone fails on the drawn ones. A case is drawn by changing the numbers of an open
+case. An exercise lists the right answer and wrong ones; the drawn case is used if any two of them
+agree on it exactly where they agree on the open case. Then each mistake shows where it showed
+before, and gets the same advice. If no such case is found, the open case stays.
 """
 
 import functools
@@ -24,7 +24,8 @@ from course_utils.engine.judging.verdict import Verdict
 
 MOST = 100  # cases of a check that are drawn anew; one of the checks has 5,000
 TRIES = 99  # draws for one case
-# An integer in this range is rather a flag, an index or a stage than a size, so it is not changed.
+# An integer in this range is not changed: it is more likely a flag, an index or a stage of ZeRO
+# than a size.
 FLAGS = range(-1, 4)
 FREE = ("inner", "vocabulary", "context")  # sizes of a model on which no other depends
 DRAWN_BY_TORCH = "accumulated"  # the exercise without cases, whose tensors torch draws from a seed
@@ -32,7 +33,7 @@ Case = tuple[object, ...]
 
 
 def drawn_anew(check: Check, seed: int) -> Check:
-    """The check of the same exercise, with cases drawn from the seed.
+    """Return a check of the same exercise, with cases drawn from the seed.
 
     A check that has no cases is returned as it is.
     """
@@ -49,13 +50,17 @@ def drawn_anew(check: Check, seed: int) -> Check:
         # Each case is drawn once or twice, so that no answer goes by the order alone.
         for _ in range(draw.randint(1, 2)):
             drawn.append(_drawn(check, case, draw))
-    make_check = function(**check.asked | {"cases": drawn})
+    options = {**check.asked, "cases": drawn}
+    make_check = function(**options)
     exercise = check.__wrapped__
     return make_check(exercise)
 
 
 def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
-    """Another case on which the same listed answers agree as on `case`; else `case` itself."""
+    """Return a changed case on which the same listed answers agree as on `case`.
+
+    If none is found in TRIES draws, `case` itself is returned.
+    """
     wanted = _agreeing(check, case)
     change = OWN_WAYS.get(check.__name__, _changed)
     for _ in range(TRIES):
@@ -66,15 +71,15 @@ def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
 
 
 def _agreeing(check: Check, case: Case) -> list[bool] | None:
-    """For each pair of the listed answers, whether the two agree on this case.
+    """Return for each pair of the listed answers whether the two agree on this case.
 
-    None if the exercise raises an error on the case.
+    None if the exercise raises an error on the case, as it may on a drawn one.
     """
     try:
         answers = [answer for answer, _ in check.__wrapped__(*case)]
     except Exception:
         return None
-    comparable = []
+    comparable = []  # the answers, with an error as its type and message
     for answer in answers:
         if isinstance(answer, Exception):
             answer = f"{type(answer)} {sentences.said_by(answer)}"
@@ -84,9 +89,10 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
 
 
 def _changed(x: object, draw: random.Random) -> object:
-    """x with about 7 in 10 of its numbers changed: integers grow, floats shrink by up to a fifth.
+    """Return x with about 7 in 10 of its numbers changed, at random.
 
-    Tensors are changed as a whole, and integers among FLAGS stay.
+    Integers grow, by at most a third or one step; integers among FLAGS stay. Floats shrink by up to
+    a fifth. Tensors are changed as a whole.
     """
     if isinstance(x, torch.Tensor):
         return _changed_tensor(x, draw)
@@ -106,7 +112,7 @@ def _changed(x: object, draw: random.Random) -> object:
 
 
 def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
-    """The tensor's numbers in another order; floats are made smaller, too, by up to a fifth."""
+    """Return the tensor's numbers in another order; floats also shrink, by up to a fifth."""
     generator = torch.Generator().manual_seed(draw.getrandbits(32))
     order = torch.randperm(x.numel(), generator=generator)
     mixed = x.flatten()[order].reshape(x.shape)
@@ -116,25 +122,37 @@ def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
 
 
 def _other_bits(case: Case, draw: random.Random) -> Case:
-    """Another pattern of bits: as wide as the open one, and with as many zeros at its end."""
+    """Return another pattern of bits, as wide as the open one and with as many zeros at its end.
+
+    A case of `by_formula` has the bits, and the numbers of exponent and fraction bits; without
+    these numbers it has the 32 bits of fp32.
+    """
     bits, *widths = case
     last = max(bits & -bits, 1)  # the last bit that is set
-    width = 1 + sum(widths) if widths else 32
+    width = 1 + sum(widths) if widths else 32  # with the sign's bit
     drawn = draw.getrandbits(width)
-    multiple = drawn // last | 1  # odd, so that no more zeros come to stand at the end
-    return type(bits)(multiple * last), *widths
+    multiple = drawn // last
+    odd = multiple | 1  # so that no more zeros come to stand at the end
+    return type(bits)(odd * last), *widths
 
 
 def _further_on(case: Case, draw: random.Random) -> Case:
-    """The walk of the open case, begun further on, and perhaps with steps of two or three."""
+    """Return the places of the open case moved on, perhaps two or three times as far apart.
+
+    A case of `can_view` has the places of a tensor's elements in its storage, and a shape.
+    """
     step = draw.choice((1, 1, 2, 3))
     begin = draw.randint(1, 99)
-    walk, shape = case
-    return [begin + step * place for place in walk], shape
+    places, shape = case
+    return [begin + step * place for place in places], shape
 
 
 def _longer(case: Case, draw: random.Random) -> Case:
-    """Each storage several times as long, and each view with one more dimension, the first."""
+    """Return the tensors of a case of `storage_bytes` as views of longer storages.
+
+    Each storage is `times` as long. Each view has one more dimension, the first, whose index steps
+    from one former length of the storage to the next.
+    """
     times = draw.randint(2, 9)
     longer_storages = {}
     views = []
@@ -151,7 +169,7 @@ def _longer(case: Case, draw: random.Random) -> Case:
     return (type(tensors)(views),)
 
 
-# By its name, an exercise whose cases are not changed by `_changed`.
+# How a case of these exercises is changed, by the exercise's name; for all others it is `_changed`.
 OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
     "by_formula": _other_bits,
     "can_view": _further_on,
@@ -160,7 +178,7 @@ OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
 
 
 def _seeded(check: Check, seed: int) -> Check:
-    """The check, with another seed wherever it calls torch.manual_seed."""
+    """Return the check, with `seed` added to each seed that it passes to torch.manual_seed."""
     set_seed = torch.manual_seed
 
     def set_other_seed(own: int) -> torch.Generator:

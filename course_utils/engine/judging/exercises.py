@@ -8,9 +8,10 @@
         yield right / 3, "That is the forward pass alone."
 
 Each answer comes with a sentence: why it is right, or the advice on the mistake. The decorator
-makes a check of the exercise: `days(answer)` is a verdict. Where the reader writes a function, the
-exercise takes the arguments of that function and yields the answers for them. Where many answers
-are right, the exercise takes the reader's function, and raises a NotYetError if it is wrong.
+makes a check of the exercise: `days(answer)` returns a verdict. Where the reader writes a function,
+the exercise has the decorator `function`, takes the arguments of that function, and yields the
+answers for them. Where many answers are right, the exercise has the decorator `objection`, takes
+the reader's function, and raises a NotYetError if the function is wrong.
 """
 
 import copy
@@ -24,12 +25,13 @@ from course_utils.core.say import Number
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.limits import Clock, TooLongError
-from course_utils.engine.judging.parts import NO_PART, PartsOf, in_parts
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, NotYetError, Verdict
 
-Answers = Iterator[tuple[object, str]]
-Check = Callable[[object], Verdict]
+Answers = Iterator[tuple[object, str]]  # an answer, and the sentence on it
+Check = Callable[[object], Verdict]  # takes the reader's answer
+# A case has the arguments of one call of the reader's function.
 Cases = Iterable[tuple] | Callable[[], Iterable[tuple]]
+PartsOf = Callable[..., Mapping[str, Number]]  # takes a case; the sizes of a sum's parts, by name
 Outcome = tuple[tuple, object, BaseException | None]  # the case, the result, the error or None
 
 
@@ -44,9 +46,9 @@ class NotAttemptedError(Exception):
         super().__init__(words)
 
 
-def _unchanged(came: object, *_: object) -> object:
-    """The `read` of an exercise whose answers come in one form: returns the answer as it is."""
-    return came
+def _unchanged(result: object, *_: object) -> object:
+    """Return the result as it is: the `read` of an exercise whose answers have one form only."""
+    return result
 
 
 def value(
@@ -58,19 +60,21 @@ def value(
 ) -> Callable[[Callable[[], Answers]], Check]:
     """A decorator for an exercise whose answer is one value, exact or within the tolerance.
 
-    The tolerance is relative. `wanted` names the quantity and its unit; the verdict quotes it if
-    the answer matches none of the listed ones. If an answer may be written in several ways, `read`
-    brings it into one form. Of the `hints`, each new wrong answer is shown the next one.
+    The tolerance is relative. `wanted` names the quantity and its unit; the verdict quotes `wanted`
+    if the answer is none of those that the exercise yields. If an answer may be written in several
+    ways, `read` returns it in one form. Each new wrong answer is shown the next one of the `hints`.
     """
 
     def exercise(answers: Callable[[], Answers]) -> Check:
         def judge(answer: object) -> str:
+            """Return why the answer is right; NotYetError if it is not."""
             answer = read(answer)
-            expected, because = next(answers())
+            expected, why_right = next(answers())
             if agree(answer, expected, tolerance):
-                return because
-            no_case = ()
-            advice = _advice(answers, [(no_case, answer, None)], tolerance)
+                return why_right
+            # A value is judged as a function without arguments that has returned it, with no error.
+            no_arguments = ()
+            advice = _advice(answers, [(no_arguments, answer, None)], tolerance)
             if advice:
                 raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}", advice)
             raise NotYetError(f"{sentences.wrong_value(answer, expected)} Wanted: {wanted}.")
@@ -103,14 +107,14 @@ def function(
     """A decorator for an exercise whose answer is a function, called with one case after the other.
 
     `tolerance` is relative to each number; in a tensor, to its largest number. Where cases are
-    expensive, `cases` is a function that makes them. `read` takes a result and its case, and brings
-    the result into one form. `without` has the names that not even a right answer may use, each
-    with the words that say why.
+    expensive, `cases` is a function that makes them. `read` takes a result and the arguments of its
+    case, and returns the result in one form. `without` maps each name that not even a right answer
+    may use to a sentence on the reason.
 
-    A verdict on a wrong answer names the case by its arguments, or as `case_words` says it: "For
-    Qwen2.5 0.5B". If the right answer is a sum, `parts` takes a case and returns the parts by name;
-    they add up to the right answer, within the tolerance. `unit` is that of the answer. Of the
-    `hints`, each new wrong answer is shown the next one.
+    A verdict on a wrong answer names the case by its arguments, or by what `case_words` returns for
+    them, such as "For Qwen2.5 0.5B". If the right answer is a sum, `parts` takes the arguments of a
+    case and returns the parts by name; the parts add up to the right answer, within the tolerance.
+    `unit` is the unit of the answer. Each new wrong answer is shown the next one of the `hints`.
     """
     asked = {
         "cases": cases,
@@ -125,25 +129,33 @@ def function(
 
     def exercise(answers: Callable[..., Answers]) -> Check:
         check = _check_of_function(answers, asked)
-        check.asked = asked  # with them, `drawing` makes the check again for other cases
+        check.asked = asked  # with these options, `drawing` makes the check again for other cases
         return check
 
     return exercise
 
 
 def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, object]) -> Check:
-    """The check of an exercise whose answer is a function; `asked` has `function`'s options."""
+    """Return the check of an exercise whose answer is a function.
+
+    `asked` has the options of the decorator `function`.
+    """
     cases = asked["cases"]
     forbidden = asked["without"] or {}
-    tell = _Telling(_case_words(answers, asked["case_words"]), asked["parts"], asked["unit"])
+    case_words = _case_words(answers, asked["case_words"])
+    wording = Wording(case_words, asked["parts"], asked["unit"])
 
     def judge(answer: object) -> str:
+        """Return why the answer is right; NotYetError if it is not."""
         all_cases = cases() if callable(cases) else cases
-        because = _try_cases(answer, answers, all_cases, asked["tolerance"], asked["read"], tell)
+        why_right = _try_cases(
+            answer, answers, all_cases, asked["tolerance"], asked["read"], wording
+        )
         for name in names_used(answer):
             if name in forbidden:
-                raise NotYetError(forbidden[name], forbidden[name])
-        return because
+                reason = forbidden[name]
+                raise NotYetError(reason, advice=reason)
+        return why_right
 
     def our_function(*case: object) -> object:
         right, _ = next(answers(*case))
@@ -153,10 +165,10 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
 
 
 @dataclass(frozen=True)
-class _Telling:
-    """How a wrong answer is described: the case in words, the parts of a sum, and its unit."""
+class Wording:
+    """How a verdict describes a wrong answer: `function`'s options of the same names."""
 
-    case_words: Callable[..., str]
+    case_words: Callable[..., str]  # takes the arguments of a case
     parts: PartsOf | None
     unit: str
 
@@ -164,7 +176,7 @@ class _Telling:
 def _case_words(
     answers: Callable[..., Answers], case_words: Callable[..., str] | None
 ) -> Callable[..., str]:
-    """The function that says a case in words; if there is no other, it names each argument."""
+    """Return `case_words`; if it is None, a function that names each argument of a case."""
     if case_words:
         return case_words
     names = list(inspect.signature(answers).parameters)
@@ -177,82 +189,45 @@ def _try_cases(
     cases: Iterable[tuple],
     tolerance: Number,
     read: Callable[..., object],
-    tell: _Telling,
+    wording: Wording,
 ) -> str:
-    """Call the reader's function with each case; returns why it is right.
+    """Call the reader's function with each case, and return the sentence on why it is right.
 
-    Raises NotYetError at the first case in which its result is not the expected one.
+    NotYetError at the first case in which its result is not the expected one.
     """
-    because = ""
+    why_right = ""
     outcomes = []
     for case in cases:
-        came, error = call(_callable(answer), *case)
-        came = read(came, *case)
-        expected, because = next(answers(*case))
-        outcomes.append((case, came, error))
-        if error or not agree(came, expected, tolerance):
+        result, error = call(_callable(answer), *case)
+        result = read(result, *case)  # None is passed on, too, if there was an error
+        expected, why_right = next(answers(*case))
+        outcomes.append((case, result, error))
+        if error or not agree(result, expected, tolerance):
+            # Only a notebook with a wrong answer has to load the words on it.
+            from course_utils.engine.judging.faults import fault_of_error, fault_of_result
+
             advice = _advice(answers, outcomes, tolerance)
             if error:
-                said = _on_an_error(answer, case, error)
+                fault = fault_of_error(answer, case, error)
             else:
-                said = _on_a_difference(
-                    outcomes, expected, tolerance, tell, is_advised=bool(advice)
+                fault = fault_of_result(
+                    outcomes, expected, tolerance, wording, is_advised=bool(advice)
                 )
-            called = sentences.called(answer, tell.case_words(*case))
-            further = advice or said.advice or said.remark
-            words = f"{called} {said.sentence} {further}".strip()
-            raise NotYetError(words, advice, without_case=advice or said.advice or said.brief)
-    return because
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What is said of an outcome that is not as expected."""
-
-    sentence: str
-    advice: str  # by the kind of the outcome, where the exercise lists no mistake; or empty
-    brief: str  # for those who are not to know the case
-    remark: str = ""  # where there is no advice
-
-
-def _on_an_error(answer: object, case: tuple, error: BaseException) -> _Said:
-    return _Said(
-        sentences.stopped(answer, error),
-        sentences.advice_on_calling(answer, case),
-        sentences.stopped_briefly(error),
-    )
-
-
-def _on_a_difference(
-    outcomes: list[Outcome],
-    expected: object,
-    tolerance: Number,
-    tell: _Telling,
-    *,
-    is_advised: bool,
-) -> _Said:
-    """What is said of the last outcome, which differs from the expected one."""
-    _, came, _ = outcomes[-1]
-    advice = sentences.advice_on_kind(came, expected)
-    brief = "In one of the cases, what came is not what was expected."
-    if tell.parts:
-        past = [(case, came) for case, came, _ in outcomes]
-        sentence, is_explained = in_parts(past, tell.parts, tell.unit, is_advised=is_advised)
-        if is_explained:
-            return _Said(sentence, "", brief)
-        if sentence:
-            return _Said(sentence, advice, brief, NO_PART)
-    return _Said(sentences.gave(came, expected, tolerance, tell.unit), advice, brief)
+            beginning = sentences.called(answer, wording.case_words(*case))
+            further = advice or fault.advice or fault.remark
+            words = f"{beginning} {fault.sentence} {further}".strip()
+            raise NotYetError(words, advice, without_case=advice or fault.advice or fault.brief)
+    return why_right
 
 
 def objection(
     because: str, *, ours: object = ..., hints: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Check]:
-    """A decorator for an exercise with many right answers: it objects to the wrong ones.
+    """A decorator for an exercise with many right answers: the exercise objects to wrong ones.
 
-    The exercise takes the reader's function, and raises a NotYetError on what is wrong with it.
-    `because` says why an answer without objection is right. `ours` is a right answer, for the cells
-    that go on with it. Of the `hints`, each new wrong answer is shown the next one.
+    The exercise takes the reader's function, and raises a NotYetError if the function is wrong.
+    `because` is the sentence on why any other function is right. `ours` is a right answer, for the
+    cells that go on with it. Each new wrong answer is shown the next one of the `hints`.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
@@ -271,7 +246,11 @@ def _check(
     ours: Callable[[], object],
     hints: Sequence[str],
 ) -> Check:
-    """The check that judges an answer by `judge`. It has the exercise's name and docstring."""
+    """Return the check that judges an answer by `judge`, with the exercise's name and docstring.
+
+    `judge` takes the answer, and returns why it is right or raises an error. `ours` returns a right
+    answer.
+    """
 
     def check(answer: object) -> Verdict:
         return replace(
@@ -290,7 +269,7 @@ def _check(
 
 
 def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
-    """The verdict on the answer. `judge` returns why it is right, or raises what is wrong."""
+    """Return the verdict on the answer, from what `judge` returns or raises."""
     if answer is ...:
         return NOT_ATTEMPTED
     try:
@@ -298,24 +277,24 @@ def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
     except NotAttemptedError as untouched:
         return replace(NOT_ATTEMPTED, words=str(untouched))
     except NotYetError as error:
-        words, advice = error.args
+        words, advice = error.args  # as NotYetError passes them on to Exception
         return Verdict(
             "not yet", words, looks_like=advice or words, without_case=error.without_case
         )
 
 
 def _callable(answer: object) -> Callable[..., object]:
-    """The answer itself; NotYetError if it is no function."""
+    """Return the answer, which has to be a function: NotYetError if it is something else."""
     if not callable(answer):
         raise NotYetError(f"A function is wanted here, not {sentences.shown(answer)}.")
     return answer
 
 
 def names_used(answer: Callable[..., object]) -> set[str]:
-    """The names in the function's code.
+    """Return the names of the attributes and global variables that the function uses.
 
-    While grading, the function is in another process, and `answer` only stands in for it. That
-    process has sent the names, and `names_told` has them.
+    While grading, the reader's function is in another process, and `answer` only stands in for it.
+    That process has sent the names, and `answer.names_told` has them.
     """
     names = getattr(answer, "names_told", None)
     if names is not None:
@@ -325,8 +304,8 @@ def names_used(answer: Callable[..., object]) -> set[str]:
 
 
 def _names_in(code: CodeType | None) -> set[str]:
-    """Every attribute and global name that the code and the functions inside it use."""
-    if code is None:
+    """Return every attribute and global name that the code and the functions inside it use."""
+    if code is None:  # of a function that is not written in Python
         return set()
     names = set(code.co_names)
     for constant in code.co_consts:
@@ -336,15 +315,19 @@ def _names_in(code: CodeType | None) -> set[str]:
 
 
 def _advice(answers: Callable[..., Answers], outcomes: list[Outcome], tolerance: Number) -> str:
-    """The advice on the first listed mistake that explains the outcome of every case so far.
+    """Return the advice on the first listed mistake that explains the outcome of every case so far.
 
-    It is empty if none does. Two listed answers with the same advice are one mistake, since two
-    ways may lead to it: one answer may explain the first case, and the other the second.
+    The advice is empty if no mistake explains them. Two listed answers with the same advice are one
+    mistake, which can be made in two ways: one of them may explain the first case, and the other
+    one the second case.
     """
-    explaining = None
-    for case, came, error in outcomes:
-        _, *mistakes = answers(*case)
-        fitting = [advice for wrong, advice in mistakes if _is_alike(wrong, came, error, tolerance)]
+    explaining = None  # the advice that fits all cases so far; None before the first case
+    for case, result, error in outcomes:
+        _right, *mistakes = answers(*case)
+        fitting = []
+        for wrong, advice in mistakes:
+            if _is_alike(wrong, result, error, tolerance):
+                fitting.append(advice)
         if explaining is None:
             explaining = fitting
         else:
@@ -354,36 +337,44 @@ def _advice(answers: Callable[..., Answers], outcomes: list[Outcome], tolerance:
     return explaining[0]
 
 
-def _is_alike(wrong: object, came: object, error: BaseException | None, tolerance: Number) -> bool:
-    """Whether a listed mistake, a value or an error, is the outcome of the reader's function."""
+def _is_alike(
+    wrong: object, result: object, error: BaseException | None, tolerance: Number
+) -> bool:
+    """Whether a listed mistake, a value or an error, is the outcome of the reader's function.
+
+    Two errors are alike if they have the same type and the same message.
+    """
     if error or isinstance(wrong, Exception):
-        return type(wrong) is type(error) and sentences.said_by(wrong) == sentences.said_by(error)
-    return agree(came, wrong, tolerance)
+        has_same_type = type(wrong) is type(error)
+        return has_same_type and sentences.said_by(wrong) == sentences.said_by(error)
+    return agree(result, wrong, tolerance)
 
 
 def call(
     function: Callable[..., object], *arguments: object
 ) -> tuple[object, BaseException | None]:
-    """Call the function; returns its result and None, or None and the error that stopped it.
+    """Call the function; return its result and None, or None and the error that stopped it.
 
     If the function has changed one of its arguments, the error is an InPlaceError, beside the
     result. NotAttemptedError is raised if the function returns `...`.
     """
     are_immutable = all(isinstance(x, int | float | str) for x in arguments)
+    # The function gets copies, so that a change in place shows, and does not reach the next call.
     given = arguments if are_immutable else copy.deepcopy(arguments)
     try:
         with Clock():
-            came = function(*given)
+            result = function(*given)
+    # These are all that can stop an answer: exit() and an interrupted cell among them.
     except (Exception, SystemExit, KeyboardInterrupt, TooLongError) as error:
         return None, error
-    if came is ...:
+    if result is ...:
         raise NotAttemptedError
     if are_immutable or same(given, arguments):
-        return came, None
-    return came, sentences.InPlaceError()
+        return result, None
+    return result, sentences.InPlaceError()
 
 
 def outcome(function: Callable[[], object]) -> object:
-    """What the function returns, or the error that stops it, since a listed mistake may be one."""
-    came, error = call(function)
-    return error or came
+    """Return what the function returns, or the error that stops it: an exercise may list both."""
+    result, error = call(function)
+    return result if error is None else error

@@ -14,10 +14,11 @@ TRIED: dict[str, list[object]] = {}
 
 
 def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str, str]:
-    """What to call the hint for this wrong answer, and the hint itself.
+    """Return the heading of the hint for this wrong answer, such as "Hint 1 of 3", and the hint.
 
-    The same answer, checked again, gets the same hint again. After the last hint comes a sentence
-    that leads to the solution. Both are empty without hints.
+    The same answer, checked again, gets the same hint again. After the last hint there is no
+    heading, and the hint is FOLDED, which leads to the solution. Heading and hint are empty if the
+    exercise has no hints.
     """
     if not hints:
         return "", ""
@@ -32,12 +33,15 @@ def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str,
 
 
 def forget(exercise: str) -> None:
-    """Begin the hints of the exercise anew, because its answer is right by now."""
+    """Begin the hints of the exercise anew, to be called when its answer is right."""
     TRIED.pop(exercise, None)
 
 
 def _key(answer: object) -> object:
-    """What is the same for two answers that do the same in the same words."""
+    """Return what identifies an answer: a function's code, and of other answers what is shown.
+
+    A function that was defined again without a change, or with other comments, has the same key.
+    """
     code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
     if code is None:
         return shown(answer)

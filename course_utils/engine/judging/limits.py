@@ -21,7 +21,8 @@ class TooLongError(BaseException):
 class Clock:
     """A context manager: after LONGEST_S it raises TooLongError in the code inside.
 
-    In other threads than the main one it does nothing.
+    In other threads than the main one it does nothing, because Python handles signals only in the
+    main thread.
     """
 
     def __enter__(self) -> None:
@@ -39,7 +40,7 @@ def _set_timer(seconds: Number) -> None:
 
 @functools.cache  # since setting the handler takes ten times as long as setting the timer
 def _has_signal() -> bool:
-    """Whether the system has a timer of processor time; if so, its signal raises TooLongError."""
+    """Whether there is a timer of processor time; if so, let its signal raise TooLongError."""
     if not hasattr(signal, "SIGVTALRM"):
         return False
     signal.signal(signal.SIGVTALRM, _end)
@@ -47,5 +48,5 @@ def _has_signal() -> bool:
 
 
 def _end(*_: object) -> None:
-    """The handler of the timer's signal."""
+    """Raise TooLongError: the handler of the timer's signal."""
     raise TooLongError

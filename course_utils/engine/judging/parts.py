@@ -1,34 +1,38 @@
 """An answer in parts: which part of a sum explains a wrong one.
 
 An exercise whose answer is a sum may name its parts and their sizes. If an answer is wrong, the
-slips that a reader makes with a part are tried: it is left out, counted twice, as large as another
-part, or counted to a fraction. A slip explains the answer if it gives exactly what came, in this
-case and in those before it, in which the answer was right.
+slips that a reader makes with a part are tried: the part is left out, counted twice, taken as large
+as another part, or counted to a fraction. A slip explains the answer if the sum with this slip is
+exactly what the answer gave, in this case and in the cases before it. (In those the answer was
+right, so there the slip must not change the sum.)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import is_number, near, plain
+from course_utils.engine.judging.exercises import PartsOf
 from course_utils.engine.judging.sentences import number_in_full
 
-Parts = Mapping[str, Number]
-PartsOf = Callable[..., Parts]  # takes a case
+Parts = Mapping[str, Number]  # the sizes, by the names of the parts
 SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits
 LEFT_OUT = "left out"
 TWICE = "counted twice"
 NO_PART = "No single part explains the difference."
-MOST = 1e30  # more than any count of the course
-FRACTIONS = (2, 3, 4, 8)  # 8 bits in a byte, and the small numbers of tensors that are alike
+# A larger answer is not subtracted from the right one: no count of the course comes near this.
+LARGEST_RESULT = 1e30
+# The n of "only 1/n counted" and "counted n times": a byte has 8 bits, and 2, 3 or 4 tensors may be
+# alike, such as queries, keys and values.
+FRACTIONS = (2, 3, 4, 8)
 MOST_THAT_FIT = 3  # parts of one size that are named in one sentence
 
 
 @dataclass(frozen=True)
 class Slip:
-    """What was done to some parts of the sum, in words."""
+    """The names of some parts of the sum, and in words what was wrongly done to them."""
 
     names: tuple[str, ...]
     how: str
@@ -37,30 +41,31 @@ class Slip:
 def in_parts(
     past: Sequence[tuple[tuple, object]], parts_of: PartsOf, unit: str, *, is_advised: bool
 ) -> tuple[str, bool]:
-    """The sentence on a wrong sum, and whether a part explains the difference.
+    """Return the sentence on a wrong sum, and whether a slip explains the difference.
 
-    `past` has each case so far with what came; the last one is wrong. The sentence is empty if what
-    came there is no number that can be subtracted. If the reader `is_advised` on a listed mistake,
-    only a part that is left out or counted twice is named, because another explanation may
-    contradict the advice.
+    `past` has each case so far, with the result of the reader's function; the last result is wrong.
+    The sentence is empty if that result is no number from which the right one can be subtracted. If
+    the reader `is_advised` on a listed mistake, only a part that is left out or counted twice is
+    named, because another explanation may contradict the advice.
     """
-    case, came = past[-1]
-    came = plain(came)
-    if not is_number(came) or not -MOST < came < MOST:
+    case, result = past[-1]
+    result = plain(result)
+    if not is_number(result) or not -LARGEST_RESULT < result < LARGEST_RESULT:
         return "", False
     parts = parts_of(*case)
     right = sum(parts.values())
-    amount = _apart(came - right)
-    slips = _that_explain(past, parts_of)
+    amount = _difference_in_words(result - right)
+    slips = _explaining_slips(past, parts_of)
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
-    gave = f"gave {number_in_full(came)} instead of {number_in_full(right)} {unit}".strip()
+    gave = f"gave {number_in_full(result)} instead of {number_in_full(right)} {unit}".strip()
     if not slips:
         return f"{gave}, {amount}.", False
     return f"{gave}. {_checklist(parts, slips, amount)}", True
 
 
-def _apart(difference: Number) -> str:
+def _difference_in_words(difference: Number) -> str:
+    """Return the result minus the right sum, such as "5 short", "5 too many" or "0.5 too much"."""
     if difference < 0:
         return f"{number_in_full(-difference)} short"
     is_count = difference == int(difference)
@@ -68,29 +73,34 @@ def _apart(difference: Number) -> str:
 
 
 def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
-    """The parts that are right, each with a ✓, and then the ones that the slips are about."""
+    """Return the names of the right parts, each with a ✓, and then those of the slips.
+
+    A part of size 0 is not named.
+    """
     wrong = {name for slip in slips for name in slip.names}
     words = [f"{name} ✓" for name, size in parts.items() if size and name not in wrong]
     names = " or ".join(listed(slip.names) for slip in slips)
     words.append(f"{names} {slips[0].how}: {amount}.")
     checklist = ", ".join(words)
-    return checklist[0].upper() + checklist[1:]
+    return checklist[0].upper() + checklist[1:]  # capitalize() would lower all other letters
 
 
-def _that_explain(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -> list[Slip]:
-    """The likeliest slips that explain what came in every case; none if they are too many.
+def _explaining_slips(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -> list[Slip]:
+    """Return the likeliest slips that explain the result in every case.
 
-    If they are several, they are one slip with parts of the same size.
+    Several slips are returned only if they are alike but for the part: then these parts have the
+    same size, and the results do not show which part it was. The list is empty if no slip explains
+    the results, if the likeliest ones are not alike, or if they are more than MOST_THAT_FIT.
     """
-    fitting: dict[Slip, int] = {}
-    for number, (case, came) in enumerate(past):
+    fitting: dict[Slip, int] = {}  # the rank of each slip that explains all results so far
+    for number, (case, result) in enumerate(past):
         parts = parts_of(*case)
         changes = _changes(parts, case)
         right = sum(parts.values())
         explaining = {}
         for slip, (rank, change) in changes.items():
-            is_known = number == 0 or slip in fitting
-            if is_known and near(plain(came), right + change, SAME):
+            explains_the_former = number == 0 or slip in fitting
+            if explains_the_former and near(plain(result), right + change, SAME):
                 explaining[slip] = rank
         fitting = explaining
     likeliest = min(fitting.values(), default=0)
@@ -103,7 +113,7 @@ def _that_explain(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -> li
 
 
 def _changes(parts: Parts, case: Sequence[object]) -> dict[Slip, tuple[int, Number]]:
-    """By slip, its rank, where the likeliest has the lowest, and what it adds to the sum."""
+    """Return each slip's rank, from 0 for the likeliest, and what the slip adds to the sum."""
     ranked = {}
     for rank, group in enumerate(_groups(parts, case)):
         for slip, change in group.items():
@@ -112,16 +122,19 @@ def _changes(parts: Parts, case: Sequence[object]) -> dict[Slip, tuple[int, Numb
 
 
 def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]]:
-    """Yield slips with what each adds to the sum, the likeliest first."""
+    """Yield groups of slips that are equally likely, the likeliest group first.
+
+    A group has for each slip the number that the slip adds to the sum, mostly a negative one.
+    """
     yield {Slip((name,), LEFT_OUT): -size for name, size in parts.items()}
     yield {Slip((name,), TWICE): size for name, size in parts.items()}
-    for count in range(2, len(parts)):
+    for count in range(2, len(parts)):  # several parts left out together, but not all
         left_out = {}
         for names in combinations(parts, count):
             left_out[Slip(names, LEFT_OUT)] = -sum(parts[name] for name in names)
         yield left_out
     for model in case:
-        # Of two layers, a half may be anything, and not one layer alone.
+        # In a model of two layers, one layer alone is a half, which can have other reasons.
         if isinstance(model, Model) and model.layers > 2:
             rest = 1 / model.layers - 1
             yield {Slip((name,), "of one layer alone"): rest * parts[name] for name in parts}
@@ -133,5 +146,5 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
     for n in FRACTIONS:
         share = "half" if n == 2 else f"1/{n}"
         yield {Slip((name,), f"only {share} counted"): (1 / n - 1) * parts[name] for name in parts}
-        if n > 2:
+        if n > 2:  # TWICE is above
             yield {Slip((name,), f"counted {n} times"): (n - 1) * parts[name] for name in parts}

@@ -15,13 +15,16 @@ from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 
 NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
 NO_END = "Does its loop come to an end?"
-# Behind the name of a function.
+# Follows the name of a function.
 IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
 NAMELESS = "your function"
-MOST_WRONG = 3  # keys of a dict that are shown with what came
+MOST_WRONG = 3  # keys of a dict whose wrong values are shown
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
-MOST_VARIABLES = 4
+MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
 MOST_OF_A_MESSAGE = 160  # characters
+# Relative: what is so close to the right number is taken for rounded or slightly incomplete.
+CLOSE_VALUE = 0.03  # of a typed number
+CLOSE_RESULT = 0.003  # of a function's
 
 
 class InPlaceError(Exception):
@@ -32,19 +35,21 @@ class InPlaceError(Exception):
 
 
 def shown(x: object) -> str:
-    """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
+    """Return a value as a sentence may quote it: short, on one line, without a memory address."""
     if isinstance(x, torch.Tensor) and x.ndim:
         return f"a tensor of shape {tuple(x.shape)}"
     if isinstance(x, np.ndarray) and x.ndim:
         return f"an array of shape {x.shape}"
+    # While grading, an object with a function's name stands for the function in another process.
     stands_for_a_function = callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
-    if inspect.isroutine(x) or stands_for_a_function:  # as a function of another process does
+    if inspect.isroutine(x) or stands_for_a_function:
         return "a function"
     try:
         words = _written(x)
     except Exception:  # an integer of 5,000 digits has no repr, nor has a list that holds itself
         words = ""
-    if not words or " at 0x" in words or words.startswith("<"):
+    is_address = " at 0x" in words or words.startswith("<")  # as in <object object at 0x7f…>
+    if not words or is_address:
         return f"a value of type {type(x).__name__}"
     if len(words) > MOST_SHOWN:
         return f"{words[:50]} … {words[-10:]}"
@@ -52,11 +57,11 @@ def shown(x: object) -> str:
 
 
 def _written(x: object) -> str:
-    """The value as Python writes it, but on one line, and its numbers as people write them."""
-    if type(x) in (int, float):
+    """Return the value as Python writes it, but on one line, and numbers as people write them."""
+    if type(x) in (int, float):  # not bool, which is a kind of int
         return number_in_full(x)
     if type(x) in (list, tuple):
-        # Of a longer sequence, not every part is shown, and none is shortened.
+        # Long parts of a short sequence are shortened. Of a long one, `_in_a_row` leaves out parts.
         is_short = len(x) < 9
         parts = [shown(part) if is_short else _written(part) for part in x]
         words = _in_a_row(parts)
@@ -65,14 +70,15 @@ def _written(x: object) -> str:
         return f"({words},)" if len(parts) == 1 else f"({words})"
     if type(x) is dict:
         items = [f"{shown(name)}: {shown(part)}" for name, part in x.items()]
-        return f"{{{_in_a_row(items)}}}"
-    return " ".join(repr(x).split())
+        return "{" + _in_a_row(items) + "}"
+    return " ".join(repr(x).split())  # without line breaks
 
 
 def _in_a_row(parts: list[str]) -> str:
-    """The parts, separated by commas; of too many, the first ones and the last, each whole."""
+    """Return the parts, separated by commas; if they are too long, whole parts from both ends."""
     words = ", ".join(parts)
-    if len(words) <= MOST_SHOWN - 2 or len(parts) < 3:
+    fits = len(words) + len("[]") <= MOST_SHOWN
+    if fits or len(parts) < 3:
         return words
     first = [parts[0]]
     room = MOST_SHOWN - len(f"[, … {parts[-1]}]")
@@ -84,7 +90,7 @@ def _in_a_row(parts: list[str]) -> str:
 
 
 def number_in_full(x: Number) -> str:
-    """An integer in full with separators, and a float with six digits.
+    """Return an integer in full, with separators; a float with at most six significant digits.
 
     >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
     ('2,142,208', '1,155.53', '6.3 × 10^24')
@@ -102,17 +108,17 @@ def number_in_full(x: Number) -> str:
 
 
 def called(function: Callable[..., object], case: str) -> str:
-    """The beginning of a sentence on what a function did in a case, which is given in words."""
+    """Return the beginning of a sentence: the case in words, which may be empty, and the name."""
     name = name_of(function)
     if case:
         return f"{case}, {name}"
-    return f"Y{name[1:]}" if name == NAMELESS else name
+    return NAMELESS.capitalize() if name == NAMELESS else name
 
 
 def case_in_words(names: Sequence[str], case: Sequence[object]) -> str:
-    """A case as its arguments by name: "With batch = 16 and widths = [8, 4, 4, 2]".
+    """Return a case in words, such as "With batch = 16 and widths = [8, 4, 4, 2]".
 
-    Neighbouring tensors of one shape are named together.
+    Neighbouring tensors of one shape are named together, as in "With q and k of shape (2, 3)".
     """
     words = []
     together: list[str] = []  # the names of neighbouring tensors of one shape
@@ -130,16 +136,16 @@ def case_in_words(names: Sequence[str], case: Sequence[object]) -> str:
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """The function's name; NAMELESS for a lambda or an object, which have none."""
-    name = getattr(function, "__name__", "<")
-    return NAMELESS if name.startswith("<") else name
+    """Return the function's name, or NAMELESS for a lambda or an object without a name."""
+    name = getattr(function, "__name__", "<none>")
+    return NAMELESS if name.startswith("<") else name  # a lambda's name is "<lambda>"
 
 
 def wrong_value(answer: object, expected: object) -> str:
-    """The sentence on a wrong value that the exercise does not list as a mistake."""
+    """Return the sentence on a wrong value that the exercise does not list as a mistake."""
     number = plain(answer)
     words = shown(answer)
-    is_described = words.startswith(("a ", "an "))
+    is_described = words.startswith(("a ", "an "))  # as in "a function"
     beginning = f"A{words[1:]}" if is_described else words
     if not is_number(expected):
         return f"{beginning} is not it."
@@ -149,7 +155,7 @@ def wrong_value(answer: object, expected: object) -> str:
     # Only NaN differs from itself. math.isnan would raise an error for an integer beyond floats.
     if number != number:
         return NO_NUMBER
-    if near(number, expected, 0.03):
+    if near(number, expected, CLOSE_VALUE):
         return f"{words} is close, but something is rounded or left out."
     return f"{words} is too {'large' if number > expected else 'small'}."
 
@@ -157,37 +163,38 @@ def wrong_value(answer: object, expected: object) -> str:
 # On a difference.
 
 
-def gave(came: object, expected: object, tolerance: Number, unit: str = "") -> str:
-    """The sentence on a wrong result: what the function gave, and what was expected.
+def gave(result: object, expected: object, tolerance: Number, unit: str = "") -> str:
+    """Return the sentence on a wrong result: what the function gave, and what was expected.
 
-    Of a dict, the sentence goes through all parts; of a tuple of tensors, it names the part that
-    differs.
+    For a dict, the sentence names every key. For a tuple or a list of tensors, it names the place
+    of the first tensor that differs, such as "as the second of 3".
     """
     part = ""
-    if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
-        part, came, expected = _differing_part(came, expected, tolerance)
-    if isinstance(came, dict) and isinstance(expected, dict):
-        return _gave_dict(came, expected, tolerance)
-    if isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor):
-        return _gave_tensor(came, expected, part)
-    if shown(came) == shown(expected):  # they differ beyond six digits
-        return f"gave{part} {came!r}; expected {expected!r}."
+    if _has_tensors(expected) and isinstance(result, list | tuple) and len(result) == len(expected):
+        part, result, expected = _differing_part(result, expected, tolerance)
+    if isinstance(result, dict) and isinstance(expected, dict):
+        return _gave_dict(result, expected, tolerance)
+    if isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor):
+        return _gave_tensor(result, expected, part)
+    if shown(result) == shown(expected):  # they differ beyond six digits
+        return f"gave{part} {result!r}; expected {expected!r}."
     wanted = f"{shown(expected)} {unit}".strip()
-    return f"gave{part} {shown(came)}; expected {wanted}."
+    return f"gave{part} {shown(result)}; expected {wanted}."
 
 
-def _gave_dict(came: dict, expected: dict, tolerance: Number) -> str:
-    """`gave` for two dicts: a ✓ behind each key whose value is right."""
-    if came.keys() != expected.keys():
-        came_keys = ", ".join(map(str, came)) or "nothing"
-        return f"gave {came_keys}; expected {', '.join(map(str, expected))}."
+def _gave_dict(result: dict, expected: dict, tolerance: Number) -> str:
+    """Return the sentence for two dicts, with a ✓ behind each key whose value is right."""
+    if result.keys() != expected.keys():
+        given_keys = ", ".join(map(str, result)) or "nothing"
+        expected_keys = ", ".join(map(str, expected))
+        return f"gave {given_keys}; expected {expected_keys}."
     right = []
     wrong = []
     for key, wanted in expected.items():
-        if agree(came[key], wanted, tolerance):
+        if agree(result[key], wanted, tolerance):
             right.append(f"{key} ✓")
         else:
-            wrong.append(f"{key} {shown(came[key])} instead of {shown(wanted)}")
+            wrong.append(f"{key} {shown(result[key])} instead of {shown(wanted)}")
     further = len(wrong) - MOST_WRONG
     if further > 0:
         wrong[MOST_WRONG:] = [f"and {further} more"]
@@ -195,78 +202,80 @@ def _gave_dict(came: dict, expected: dict, tolerance: Number) -> str:
 
 
 def _differing_part(
-    came: list | tuple, expected: list | tuple, tolerance: Number
+    result: list | tuple, expected: list | tuple, tolerance: Number
 ) -> tuple[str, object, object]:
-    """The first part in which two sequences differ: its place in words, and the part of each."""
+    """Return the place, in words, at which two sequences differ first, and what each has there."""
     places = ("first", "second", "third")
-    for place, part, wanted in zip(places, came, expected, strict=False):
+    for place, part, wanted in zip(places, result, expected, strict=False):
         if not agree(part, wanted, tolerance):
-            return f" as the {place} of {len(came)}", part, wanted
+            return f" as the {place} of {len(result)}", part, wanted
     raise ValueError("No exercise expects more than three tensors.")
 
 
-def _gave_tensor(came: torch.Tensor, expected: torch.Tensor, part: str) -> str:
-    """`gave` for two tensors, which differ in shape, in NaN, in dtype or in a number."""
-    gave = f"gave{part} {shown(came)}"
-    if not is_dense(came):
+def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str:
+    """Return the sentence for two tensors that differ in shape, in NaN, in dtype or in a number."""
+    gave = f"gave{part} {shown(result)}"
+    if not is_dense(result):
         return (
             f"gave{part} a tensor whose numbers are not all there, as on the meta device; "
             f"expected {shown(expected)}."
         )
-    if came.shape != expected.shape:
+    if result.shape != expected.shape:
         return f"{gave}; expected {shown(expected)}."
-    if came.isnan().any():
+    if result.isnan().any():
         return f"{gave} with NaN among its numbers."
-    is_no_real_number = came.dtype == torch.bool or came.is_complex()
-    if is_no_real_number or torch.equal(came.double(), expected.double()):
-        return f"{gave} and {came.dtype}; expected {expected.dtype}."
-    differences = (expected.double() - came.double()).abs()
+    is_no_real_number = result.dtype == torch.bool or result.is_complex()
+    if is_no_real_number or torch.equal(result.double(), expected.double()):
+        return f"{gave} and {result.dtype}; expected {expected.dtype}."
+    differences = (expected.double() - result.double()).abs()
     farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
-    is_, should_be = _distinct(came[farthest].item(), expected[farthest].item())
+    wrong, right = _distinct(result[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
-    return f"{gave}, as expected, but [{place}] is {is_}, and should be {should_be}."
+    return f"{gave}, as expected, but [{place}] is {wrong}, and should be {right}."
 
 
 def _distinct(a: Number, b: Number) -> tuple[str, str]:
-    """The two numbers as text, with three digits, or with the fewest that tell them apart."""
+    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
+    digits = 3
     # With 17 digits, any two floats that differ are written differently.
-    pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
-    return next(pair for pair in pairs if pair[0] != pair[1])
+    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
+        digits += 1
+    return f"{a:.{digits}g}", f"{b:.{digits}g}"
 
 
 # On a result of the wrong kind.
 
 
-def advice_on_kind(came: object, expected: object) -> str:
-    """The sentence on a result of the wrong kind; an empty string if its kind is right."""
-    plain_came = plain(came)
+def advice_on_kind(result: object, expected: object) -> str:
+    """Return the advice on a result of the wrong kind, or on a close number; else an empty text."""
+    plain_result = plain(result)
     plain_expected = plain(expected)
-    advice = _advice_on_a_slip(plain_came)
+    advice = _advice_on_a_slip(plain_result)
     if advice:
         return advice
     if isinstance(plain_expected, bool):
-        is_bool = isinstance(plain_came, int) and plain_came in (0, 1)
+        is_bool = isinstance(plain_result, int) and plain_result in (0, 1)
         return "" if is_bool else "True or False is wanted."
-    if _has_nan(plain_came) and not _has_nan(plain_expected):
+    if _has_nan(plain_result) and not _has_nan(plain_expected):
         return NO_NUMBER
     if isinstance(expected, torch.Tensor):
-        return "" if isinstance(came, torch.Tensor) else "A tensor is wanted."
+        return "" if isinstance(result, torch.Tensor) else "A tensor is wanted."
     if isinstance(plain_expected, list | tuple):
-        return _advice_on_sequence(came, plain_expected)
-    if is_number(plain_expected) and not is_number(plain_came):
+        return _advice_on_sequence(result, plain_expected)
+    if is_number(plain_expected) and not is_number(plain_result):
         return "One plain number is wanted."
-    if near(plain_came, plain_expected, 0.003):
+    if near(plain_result, plain_expected, CLOSE_RESULT):
         return "That is close: something is rounded or left out."
     return ""
 
 
-def _advice_on_a_slip(came: object) -> str:
-    """The sentence on a return that was forgotten, or on what was returned in place of a value."""
-    if came is None:
+def _advice_on_a_slip(result: object) -> str:
+    """Return the advice if None, a function or an iterator was returned; else an empty string."""
+    if result is None:
         return "A function gives None if it has no return, or returns print(...)."
-    if inspect.isroutine(came):
+    if inspect.isroutine(result):
         return "That is the function itself. Call it: write brackets after its name."
-    if isinstance(came, Iterator):
+    if isinstance(result, Iterator):
         return (
             "Return the whole at once: write return instead of yield, "
             "and list(...) around a map or a zip."
@@ -274,15 +283,15 @@ def _advice_on_a_slip(came: object) -> str:
     return ""
 
 
-def _advice_on_sequence(came: object, expected: list | tuple) -> str:
-    """The sentence on a result that is no sequence, or has a wrong length; else an empty string."""
+def _advice_on_sequence(result: object, expected: list | tuple) -> str:
+    """Return the advice if the result is no sequence, or has a wrong length; else empty."""
     if isinstance(expected, list):
         wanted = "A list is wanted."
     else:
         wanted = f"{len(expected)} values are wanted."
-    if isinstance(came, torch.Tensor) and _has_tensors(expected):
-        return wanted
-    parts = plain(came)
+    if isinstance(result, torch.Tensor) and _has_tensors(expected):
+        return wanted  # one tensor in place of several would be a list of numbers below
+    parts = plain(result)
     if not isinstance(parts, list | tuple):
         return wanted
     if len(parts) != len(expected):
@@ -304,10 +313,10 @@ def _has_nan(x: object) -> bool:
 
 
 def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
-    """The sentence on a function that does not take a case's arguments; empty if it does."""
+    """Return the advice on a function that cannot take a case's arguments; empty if it can."""
     try:
         inspect.signature(function).bind(*case)
-    except TypeError:
+    except TypeError:  # which `bind` raises if the arguments are too many or too few
         values = "1 value" if len(case) == 1 else f"{len(case)} values"
         return f"It is called with {values}: keep the first line of the stub."
     except ValueError:  # a function of Python's own, whose signature is not known
@@ -316,13 +325,13 @@ def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
 
 
 def stopped(function: Callable[..., object], error: BaseException) -> str:
-    """What stands behind a call that raised an error: the line of the reader's code, the message.
+    """Return the sentence on a call that an error has stopped: the line of the code, the message.
 
-    Of the message, only the first line is quoted.
+    Only the first line of the message is quoted.
     """
     if isinstance(error, InPlaceError):
         return IN_PLACE
-    # While grading, the answer's process has written this sentence, since it has the code.
+    # While grading, the process that has the answer's code has written this sentence.
     sentence = getattr(error, "told", "")
     if sentence:
         return sentence
@@ -344,7 +353,7 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
 def _innermost(
     function: Callable[..., object], error: BaseException
 ) -> tuple[FrameType | None, int]:
-    """The innermost frame of the error in the reader's code, and its line; or None and 0."""
+    """Return the error's innermost frame in the function's cell, and its line; or None and 0."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     found = (None, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -354,21 +363,19 @@ def _innermost(
 
 
 def stopped_briefly(error: BaseException) -> str:
-    """The sentence on an error, without its message.
-
-    A function could write its arguments into the message, and not everybody is to know the case.
-    """
+    """Return the sentence for those who are not to know the case, which the message may quote."""
     if isinstance(error, InPlaceError):
         return f"It {IN_PLACE}"
     if isinstance(error, TooLongError):
         return f"It had not ended after {LONGEST_S:.0f} s. {NO_END}"
+    # The reader's code could put the arguments into the name of its own type of error, too.
     is_pythons = type(error).__module__ == "builtins"
     name = type(error).__name__ if is_pythons else "an error of its own"
     return f"In one of the cases it stopped with {name}."
 
 
 def _variables(variables: Mapping[str, object]) -> str:
-    """The first numbers and strings among a function's variables, such as ", with x = 3, y = 4"."""
+    """Return the first numbers and strings among the variables, such as ", with x = 3, y = 4"."""
     words = []
     for name, x in variables.items():
         if isinstance(x, int | float | str):
@@ -379,7 +386,7 @@ def _variables(variables: Mapping[str, object]) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """The first line of the error's message that is not empty; an empty string if there is none."""
+    """Return the first line of the error's message that is not empty; else an empty string."""
     try:
         for line in str(error).splitlines():
             if line.strip():

@@ -12,7 +12,7 @@ from course_utils.core import keeping
 from course_utils.core.colours import COLOURS
 from course_utils.engine.judging import hints
 
-COLOUR = {
+COLOUR = {  # by the status of a verdict
     "not attempted yet": COLOURS["limit"],
     "not judged": COLOURS["limit"],
     "not used": COLOURS["limit"],
@@ -24,9 +24,9 @@ COLOUR = {
 class NotYetError(Exception):
     """An answer is not right yet.
 
-    `words` are the sentences that the reader sees. `advice` is the part of them that the exercise
-    lists for this mistake; it is empty if the mistake is not listed. `without_case` has the
-    sentences for those who are not to know the case.
+    `words` are the sentences that the reader sees. `advice` is the part of `words` that the
+    exercise lists for this mistake; it is empty if the mistake is not listed. `without_case` has
+    the sentences for those who are not to know the case; they default to `words`.
     """
 
     def __init__(self, words: str, advice: str = "", *, without_case: str = "") -> None:
@@ -35,7 +35,7 @@ class NotYetError(Exception):
 
 
 def _nothing() -> object:
-    """Stands in for a function that returns a right answer, in a verdict that has none."""
+    """Return `...`: the `ours` of a verdict without a right answer."""
     return ...
 
 
@@ -43,15 +43,15 @@ def _nothing() -> object:
 class Verdict:
     """The result of a check.
 
-    `words` are the sentences that the reader sees. Of a wrong answer, `looks_like` is the advice if
-    the exercise lists the mistake, and otherwise `words`; `without_case` has the sentences for
-    those who are not to know the case. `ours` returns a right answer. When a verdict on a wrong
-    answer is shown, one of the `hints` is below it, in `hint` with its name.
+    `words` are the sentences that the reader sees. For a wrong answer, `looks_like` is the advice
+    if the exercise lists the mistake, and `words` otherwise; `without_case` has the sentences for
+    those who are not to know the case. `ours` returns a right answer. `hints` are all hints of the
+    exercise. `hint` is the one shown below the verdict, its heading first; both texts may be empty.
     """
 
     status: str  # one of those in COLOUR
     words: str = ""
-    exercise: str = field(default="", compare=False)  # its check's name
+    exercise: str = field(default="", compare=False)  # the name of its check
     looks_like: str = field(default="", compare=False)
     without_case: str = field(default="", compare=False)
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
@@ -63,9 +63,9 @@ class Verdict:
 
     @property
     def or_ours(self) -> object:
-        """The reader's answer if it is right, else ours.
+        """Show the verdict, and return the reader's answer if it is right, else ours.
 
-        It shows the verdict, too, which says which of the two is used.
+        The verdict says which of the two is returned.
         """
         if self.right:
             self._ipython_display_()
@@ -76,11 +76,11 @@ class Verdict:
 
     @property
     def kept(self) -> object:
-        """The reader's answer if it is right, else our term of this name.
+        """Show the verdict, and return the reader's answer if it is right, else our term.
 
-        A right answer becomes the term of this name in the reader's accountant. Our term is the one
-        in `core.accountant`, and not the right answer of the check: that may be torch's own count,
-        which is slow, and with which the notebook compares the term.
+        A right answer becomes the term of the exercise's name in the reader's accountant. Our term
+        is the one in `core.accountant`, and not the right answer of the check: that may be torch's
+        own count, which is slow, and with which the notebook compares the term.
         """
         if not self.right:
             term = getattr(course, self.exercise)
@@ -101,7 +101,7 @@ class Verdict:
             HANDLES[self.exercise] = handle
 
     def _with_hint(self) -> "Verdict":
-        """The verdict with the hint that this answer gets, if it is wrong."""
+        """Return the verdict with the hint that is due, if the answer is wrong."""
         if self.right:
             hints.forget(self.exercise)
         if self.status != "not yet":
@@ -115,6 +115,7 @@ class Verdict:
             handle.update(Verdict("not judged", words)._bundle(), raw=True)
 
     def _bundle(self) -> dict[str, str]:
+        """Return the verdict as text and as HTML, by their MIME types."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
@@ -129,7 +130,10 @@ class Verdict:
         return f'<div style="{style}">{words}</div>'
 
     def _hint_html(self) -> str:
-        """The hint, folded, so that the reader may think once more before opening it."""
+        """Return the hint, folded, so that the reader may think once more before opening it.
+
+        FOLDED, which has no heading, is not folded.
+        """
         name, hint = self.hint
         if name:
             folded = f'<summary style="cursor: pointer">{escape(name)}</summary>{escape(hint)}'
@@ -139,8 +143,8 @@ class Verdict:
         return ""
 
 
-# The verdicts that the running cell has shown. Outside a notebook nothing empties it, so it has a
-# largest length.
+# The verdicts that the running cell has shown. Outside a notebook nothing empties this list, so its
+# length is limited.
 SHOWN: deque[Verdict] = deque(maxlen=9)
 HANDLES: dict[str, DisplayHandle] = {}  # by exercise, the display that shows its latest verdict
 NOT_ATTEMPTED = Verdict(

@@ -1,6 +1,6 @@
-"""What moves a lab. The labs themselves are in the chapters.
+"""What all labs share. The labs themselves are in the chapters.
 
-`session` holds a lab while a reader moves it, and `panel` shows it in Jupyter. To read one from its
-slider to its picture, begin with `lab`, and go on with `chapters/flops/matmul_lab`, its `asked` and
-its `picture`.
+`session` holds a lab while a reader moves its controls, and `panel` shows the session in Jupyter.
+To follow a lab from a slider to the picture, begin with `lab`, and go on with the modules `asked`
+and `picture` in `chapters/flops/matmul_lab`.
 """

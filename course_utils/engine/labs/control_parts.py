@@ -12,10 +12,10 @@ from course_utils.core.say import Number
 
 LARGEST = 2**20  # the largest size
 STEP = 0.25  # of a size's slider, which moves the exponent of a power of two
-LETTER_PX = 8  # taken wide enough that names are not cut
-# Such as 2^10 or 2 ** 10.
+LETTER_PX = 8  # the width of a letter, large enough that names are not cut
+# Matches 2^10 and 2 ** 10.
 POWER = re.compile(r"2 *(?:\^|\*\*) *(\d{1,3})", re.ASCII)
-# Such as 1024, 1,024 or 1_024.
+# Matches 1024, 1,024 and 1_024.
 WHOLE_NUMBER = re.compile(r"\d{1,12}|\d{1,3}([,_]\d{3})+", re.ASCII)
 
 
@@ -25,8 +25,8 @@ class ControlPart(NamedTuple):
     These are the kinds:
 
     - "slider": it goes from `least` to `most`, or has a position for each of the `options`.
-    - "powers": a slider whose value is the exponent of a power of two. With None, it stays where
-      it is.
+    - "powers": a slider whose value is the exponent of a power of two. If its value is None, the
+      slider stays where it is.
     - "typed": a text field beside the slider before it, without a visible name of its own.
     - "play": a button beside the slider before it, which moves that slider.
     - "text", "tick", "toggle", "menu" and "buttons".
@@ -44,14 +44,16 @@ class ControlPart(NamedTuple):
     options: tuple[str, ...] = ()
     placeholder: str = ""
     width_px: int = 0
-    name_px: int = 0  # of that width, for the name
+    name_px: int = 0  # the part of `width_px` that is for the name
 
 
 # A size has a slider in powers of two, and a text field beside it.
 
 
 def size_of(name: str, typed: object) -> int:
-    """The size that was typed, as a whole number. ValueError, with examples, if it is none.
+    """Return the size that was typed, as a whole number. ValueError, with examples, if it is none.
+
+    `name` is the size's name, for the error.
 
     >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
     (1024, 16384, 3)
@@ -66,7 +68,7 @@ def size_of(name: str, typed: object) -> int:
 
 
 def _number_in(words: str) -> int | None:
-    """The number that is written as 1024, 1,024, 1_024, 2^10 or 2**10; None for other words."""
+    """Return the number that is written as 1024, 1,024, 1_024, 2^10 or 2**10; else None."""
     power = POWER.fullmatch(words)
     if power:
         return 2 ** int(power[1])
@@ -78,7 +80,7 @@ def _number_in(words: str) -> int | None:
 def size_parts(
     name: str, held: object, slider_px: int, name_px: int, *, hidden: bool
 ) -> list[ControlPart]:
-    """A slider in powers of two, at the step nearest to the size, and a text field beside it."""
+    """Return a slider in powers of two, at the step nearest to the size, and a text field."""
     slider = ControlPart(
         kind="powers",
         label=name,
@@ -94,19 +96,22 @@ def size_parts(
 
 
 def size_moved(held: object, part: ControlPart, to: object) -> object:
-    """The size after its slider or its text field has been moved; `held` is the size before.
+    """Return the size after its slider or its text field was moved; `held` is the size before.
 
-    A slider that is moved to the step where it is already leaves the size as it was typed.
+    `to` is the exponent at which the slider is now, or the text that was typed. A slider that is
+    moved to the step where it is already leaves the size as it was typed.
     """
     if part.kind != "powers":
         return to
-    if not math.isfinite(to) or STEP * round(to / STEP) == _nearest_step(held):
+    if not math.isfinite(to):  # a page may send anything
         return held
-    return round(2**to)
+    step = STEP * round(to / STEP)
+    return held if step == _nearest_step(held) else round(2**to)
 
 
 def _nearest_step(held: object) -> Number | None:
-    """The slider's step that is nearest to the size; None if what was typed is no size."""
-    with suppress(ValueError):  # the lab raises it again, with the size's name, and shows it
-        return STEP * round(math.log2(size_of("", held)) / STEP)
+    """Return the slider's step that is nearest to the size; None if what was typed is no size."""
+    with suppress(ValueError):  # Size.read raises this error, too, with the name, to be shown
+        exponent = math.log2(size_of("", held))
+        return STEP * round(exponent / STEP)
     return None

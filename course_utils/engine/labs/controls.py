@@ -12,7 +12,7 @@ BESIDE = ("typed", "play")  # kinds of parts that stand beside the slider before
 
 
 def widget_of(part: ControlPart) -> widgets.Widget:
-    """The widget that shows the part."""
+    """Return a new widget that shows the part."""
     if part.kind not in _MAKERS:
         raise TypeError(f"There is no widget for a part of the kind {part.kind}.")
     make = _MAKERS[part.kind]
@@ -20,7 +20,7 @@ def widget_of(part: ControlPart) -> widgets.Widget:
 
 
 def _look(part: ControlPart) -> dict[str, object]:
-    """The arguments of most widgets: the part's name, and the space for the name and the rest."""
+    """Return arguments that most widgets take: the part's name, the widget's width, the name's."""
     return {
         "description": part.label,
         "layout": _width(part.width_px),
@@ -29,12 +29,12 @@ def _look(part: ControlPart) -> dict[str, object]:
 
 
 def _width(width_px: int) -> widgets.Layout:
-    """A layout of that width; with 0, as wide as the widget needs."""
+    """Return a layout of that width; with 0, it is as wide as the widget needs."""
     return widgets.Layout(width=f"{width_px}px" if width_px else "auto")
 
 
 def _powers(part: ControlPart) -> widgets.Widget:
-    """A slider in powers of two. It has no readout, since a text field stands beside it."""
+    """Return a slider in powers of two, without a readout, since a text field stands beside it."""
     return widgets.FloatLogSlider(
         2.0**part.value,
         base=2,
@@ -75,11 +75,13 @@ def _play(part: ControlPart) -> widgets.Widget:
 
 
 def _menu(part: ControlPart) -> widgets.Widget:
+    """Return a menu that is as wide as its name and its longest option need."""
     look = _look(part)
     longest_option = max(len(option) for option in part.options)
     name_px = LETTER_PX * len(part.label)
     option_px = (LETTER_PX - 1) * longest_option
-    look["layout"] = _width(name_px + option_px + 40)
+    arrow_px = 40  # with the space around it and the texts
+    look["layout"] = _width(name_px + option_px + arrow_px)
     return widgets.Dropdown(options=part.options, value=part.value, **look)
 
 
@@ -90,10 +92,11 @@ def _buttons(part: ControlPart) -> widgets.Widget:
 
 
 def _slider(part: ControlPart) -> widgets.Widget:
+    """Return a slider over whole numbers, or over the part's options if it has any."""
     if not part.options:
         return widgets.IntSlider(part.value, part.least, part.most, part.step, **_look(part))
     slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
-    # What is typed into the readout would mean nothing. By this class, screen.js forbids it.
+    # An option cannot be typed. By this class, screen.js finds the slider and locks its readout.
     slider.add_class("course-chosen")
     return slider
 
@@ -112,14 +115,14 @@ _MAKERS: Mapping[str, Callable[[ControlPart], widgets.Widget]] = {
 
 
 def value_of(widget: widgets.Widget) -> object:
-    """A widget's value as its part has it: for a slider in powers of two, the exponent."""
+    """Return a widget's value as its part has it: for a slider in powers of two, the exponent."""
     if isinstance(widget, widgets.FloatLogSlider):
         return math.log2(widget.value)
     return widget.value
 
 
 def show(widget: widgets.Widget, part: ControlPart) -> None:
-    """Make the widget look as its part does now: hidden or not, its name, its limit, its value."""
+    """Give the widget the visibility, name, largest value and value that its part has now."""
     widget.layout.display = "none" if part.hidden else ""
     _name(widget, part)
     if part.kind in ("slider", "play") and not part.options:
@@ -145,7 +148,7 @@ def _name(widget: widgets.Widget, part: ControlPart) -> None:
 def box_of(
     heading: str, parts: Sequence[ControlPart], made: Sequence[widgets.Widget]
 ) -> widgets.Widget:
-    """One box with all widgets of a control, `made` from its parts.
+    """Return one box with all widgets of a control; `made` has the widget of each part.
 
     A slider stays together with the text field or the play button beside it.
     """
@@ -157,6 +160,7 @@ def box_of(
             groups.append([widget])
         if part.kind == "play":
             slider = groups[-1][0]
+            # The page itself, without Python, keeps the two at one value.
             widgets.jslink((widget, "value"), (slider, "value"))
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]
     if len(boxes) == 1:

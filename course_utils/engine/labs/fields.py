@@ -21,42 +21,42 @@ from course_utils.engine.labs.control_parts import (
     size_parts,
 )
 
-NEW_NAMES_SIZE = 4  # the size of a name that is new
-MOST_NAMES = 8  # the sliders of a field of Sizes
+NEW_NAMES_SIZE = 4  # what a name's slider shows before the reader has moved it
+MOST_NAMES = 8  # for which a Sizes field has sliders
 Said = Mapping[str, object]  # what all controls of a lab hold, by the names of their fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One question. Where `when` is False, it is not asked, and its default is the answer.
+    """One question. While `when` returns False, it is not asked, and its default is the answer.
 
     The control of a field holds what the reader has set or typed, which may be illegal.
     """
 
-    kind: ClassVar[str] = ""
+    kind: ClassVar[str] = ""  # that of the ControlPart; empty if the field has no such part
     types: ClassVar[tuple[type, ...]]  # the types that the control can hold
     means: ClassVar[str]  # what an answer is, in words
     label: str
     default: object
     when: Callable[[Said], bool] | None = None
-    heading: str = ""  # the words in front of all parts
+    heading: str = ""  # the words in front of the control, if it has several parts
 
     def asked(self, said: Said) -> bool:
-        """Whether the question is asked, in view of the other answers."""
+        """Whether the question is asked, given what the controls hold."""
         return self.when is None or self.when(said)
 
     def held(self, value: object) -> object:
-        """What the control holds once it is set to this value; ValueError if it cannot be set."""
+        """Return what the control holds when set to this value; ValueError if it cannot be set."""
         if not isinstance(value, self.types):
             raise ValueError(f"{self.label} cannot be {reprlib.repr(value)}. It is {self.means}.")
         return value
 
     def read(self, held: object) -> object:
-        """The answer, from what the control holds; ValueError if that is no answer."""
+        """Return the answer that the control holds; ValueError if what it holds is no answer."""
         return held
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
-        """The parts of the control. They may depend on what other controls hold, `said`."""
+        """Return the parts of the control. `said` is what all controls hold."""
         if not self.kind:
             return []
         part = ControlPart(
@@ -69,11 +69,11 @@ class Field:
         return [part]
 
     def _look(self, said: Said) -> dict[str, object]:
-        """The part's ends, options and width, as arguments of ControlPart."""
+        """Return further arguments of ControlPart, such as the part's options and width."""
         return {}
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """What the control holds when the part has been moved to `to`; before, it was `held`."""
+        """Return what the control holds after `part` was moved to `to`; before, it held `held`."""
         return to
 
 
@@ -87,32 +87,32 @@ class Size(Field):
     slider_px: int = 170
 
     def read(self, held: object) -> int:
-        """The number that was dragged or typed; ValueError if it is none."""
+        """Return the number that was dragged or typed; ValueError if it is no size."""
         return size_of(self.label, held)
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
-        """A slider with a text field, or the text field alone."""
+        """Return a slider and a text field, or the text field alone."""
         hidden = not self.asked(said)
         name_px = LETTER_PX * len(self.label)
-        if self.slider:
+        if self.slider:  # with 12 px of space behind its name
             return size_parts(self.label, held, self.slider_px, name_px + 12, hidden=hidden)
         field = ControlPart(
             kind="text",
             label=self.label,
             value=str(held),
             hidden=hidden,
-            width_px=name_px + 80,
+            width_px=name_px + 80,  # 80 px for the text
         )
         return [field]
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """The number that the slider was dragged to, or the text that was typed."""
+        """Return the number that the slider was dragged to, or the text that was typed."""
         return size_moved(held, part, to)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Field):
-    """A size for each of some names, which depend on other answers.
+    """A size for each name that `names` returns, such as each dimension of an einsum pattern.
 
     The size of a name that is no longer there is remembered, in case that the name comes back.
     """
@@ -122,7 +122,7 @@ class Sizes(Field):
     names: Callable[[Said], Sequence[str]]
 
     def parts(self, held: Mapping[str, object], said: Said) -> list[ControlPart]:
-        """A slider and a text field for each name; always MOST_NAMES of them, the rest hidden."""
+        """Return a slider and a text field for each of MOST_NAMES names; unused ones are hidden."""
         names = list(self.names(said))[:MOST_NAMES]
         unused = [""] * (MOST_NAMES - len(names))
         parts = []
@@ -132,7 +132,7 @@ class Sizes(Field):
         return parts
 
     def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
-        """The sizes after the one with the part's name has been moved."""
+        """Return all sizes after the part, which has the name of one of them, was moved."""
         size = held.get(part.label, NEW_NAMES_SIZE)
         return {**held, part.label: size_moved(size, part, to)}
 
@@ -141,8 +141,8 @@ class Sizes(Field):
 class OneOf(Field):
     """One of several options.
 
-    They are on buttons; in a menu, if their names are long; or on a slider, if they have an order.
-    `options` are the values by their names.
+    They are on buttons; with `menu`, in a menu; or with `slider_px`, on a slider of that width.
+    `options` maps the names of the options to their values.
     """
 
     options: Mapping[str, object]
@@ -151,20 +151,20 @@ class OneOf(Field):
 
     @property
     def kind(self) -> str:
-        """The kind of part that shows the options."""
+        """Return the kind of ControlPart that shows the options."""
         if self.slider_px:
             return "slider"
         return "menu" if self.menu else "buttons"
 
     def held(self, value: object) -> object:
-        """The value; ValueError, with the options' names, if no option has it."""
+        """Return the value; ValueError, with the options' names, if no option has it."""
         if value not in self.options.values():
             known = ", ".join(self.options)
             raise ValueError(f"{self.label} is one of {known}; not {value!s:.40}.")
         return value
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
-        """One part, whose value is the option's name."""
+        """Return one part, whose value is the name of the option that has the value `held`."""
         name = next(name for name, option in self.options.items() if option == held)
         return super().parts(name, said)
 
@@ -172,7 +172,7 @@ class OneOf(Field):
         return {"options": tuple(self.options), "width_px": self.slider_px}
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
-        """The value of the option named `to`."""
+        """Return the value of the option named `to`; else None, which `held` refuses."""
         return self.options.get(to)
 
 
@@ -183,7 +183,7 @@ class Several(Field):
     options: Sequence[str]
 
     def held(self, value: object) -> tuple[str, ...]:
-        """The ticked names in the order of the options; ValueError if a name is no option."""
+        """Return the ticked names in the order of the options; ValueError if one is no option."""
         names = value if isinstance(value, list | tuple) else [value]
         for name in names:
             if name not in self.options:
@@ -192,7 +192,7 @@ class Several(Field):
         return tuple(option for option in self.options if option in names)
 
     def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
-        """A tick box for each option."""
+        """Return a tick box for each option."""
         hidden = not self.asked(said)
         parts = []
         for option in self.options:
@@ -201,7 +201,7 @@ class Several(Field):
         return parts
 
     def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
-        """The ticked names, with the part's name added or removed."""
+        """Return the ticked names, with the part's name added if `to` is True, else removed."""
         names = [name for name in held if name != part.label]
         if to:
             names.append(part.label)
@@ -226,11 +226,11 @@ class Whole(Field):
     play: bool = False
 
     def end(self, said: Said) -> int:
-        """The largest value that can be chosen, in view of the other answers."""
+        """Return the largest value that can be chosen, given what the controls hold."""
         return self.most(said) if callable(self.most) else self.most
 
     def held(self, value: object) -> int:
-        """The number, or `least` if it is smaller.
+        """Return the number, or `least` if the number is smaller.
 
         The session lowers a number above the largest value, which may depend on other answers.
         """
@@ -238,7 +238,7 @@ class Whole(Field):
         return max(self.least, number)
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
-        """The slider, and perhaps the button beside it."""
+        """Return the slider, and with `play` the button beside it."""
         (slider,) = super().parts(held, said)
         if not self.play:
             return [slider]
@@ -259,7 +259,7 @@ class Tick(Field):
 
     types = (bool,)
     means = "True or False"
-    kind: str = "tick"
+    kind: str = "tick"  # or "toggle", so here it is a field and can be given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +267,7 @@ class Drawn(Field):
     """A guess that the reader draws: marks are moved in the picture, so there is no other control.
 
     The answer has a level for each mark, from 0 to `levels - 1`, or None while the mark is not set.
-    `says(mark, level)` puts the level of mark number `mark` into words.
+    `says(mark, level)` returns the level of mark number `mark` in words.
     """
 
     types = (list, tuple)
@@ -277,7 +277,7 @@ class Drawn(Field):
     says: Callable[[int, int], str]
 
     def held(self, value: object) -> tuple[int | None, ...]:
-        """The levels; ValueError if one is illegal, or if there are not as many as marks."""
+        """Return the levels; ValueError if one is illegal, or if there are not as many as marks."""
         levels = tuple(super().held(value))
         are_legal = all(self._is_legal(level) for level in levels)
         if len(levels) != len(self.marks) or not are_legal:
@@ -313,7 +313,7 @@ class Typed(Field):
 
 
 def said_is(name: str, answer: object) -> Callable[[Said], bool]:
-    """A `when`: the question is asked only while the field `name` has that answer."""
+    """Return a `when` by which a question is asked only while the field `name` has that answer."""
 
     def when(said: Said) -> bool:
         return said[name] == answer
@@ -322,24 +322,24 @@ def said_is(name: str, answer: object) -> Callable[[Said], bool]:
 
 
 def _asks(question: Field) -> Any:
-    """The dataclass's field: it has the question's default, and the question in its metadata."""
+    """Return a dataclass's field with the question's default, and the question in its metadata."""
     return dataclasses.field(default_factory=lambda: question.default, metadata={"field": question})
 
 
 def size(label: str, default: int, **options: object) -> Any:
-    """A size, with a slider unless `slider=False`."""
+    """Ask for a size, with a slider unless `slider=False`."""
     return _asks(Size(label=label, default=default, **options))
 
 
 def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequence[str]]) -> Any:
-    """A size for each name."""
+    """Ask for a size for each of the names."""
     return _asks(Sizes(label=label, default=dict(default), names=names))
 
 
 def choice(
     label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object
 ) -> Any:
-    """A choice. Where `options` is a sequence of values, an option's name is the value's str()."""
+    """Ask for one option. If `options` has no names, an option's name is the str() of its value."""
     if not isinstance(options, Mapping):
         options = {str(option): option for option in options}
     return _asks(OneOf(label=label, options=options, default=default, **more))
@@ -348,13 +348,13 @@ def choice(
 def among(
     label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object
 ) -> Any:
-    """A choice of numbers, on a slider."""
+    """Ask for one of several numbers, on a slider."""
     named = {f"{number:g}": number for number in options}
     return choice(label, named, default, slider_px=width_px, **more)
 
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
-    """Tick boxes; the answer has the names of those that are ticked."""
+    """Ask which options are ticked; the answer has their names."""
     question = Several(
         label=label,
         heading=label,
@@ -368,22 +368,22 @@ def several(label: str, options: Sequence[str], default: Sequence[str], **more: 
 def whole(
     label: str, default: int, least: int, most: int | Callable[[Said], int], **more: object
 ) -> Any:
-    """A whole number from `least` to `most`, which may depend on other answers."""
+    """Ask for a whole number from `least` to `most`, which may depend on other answers."""
     return _asks(Whole(label=label, default=default, least=least, most=most, **more))
 
 
 def tick(label: str, default: bool, **more: object) -> Any:
-    """A tick box."""
+    """Ask for True or False, with a tick box."""
     return _asks(Tick(label=label, default=default, **more))
 
 
 def reveal(**more: object) -> Any:
-    """The button *Show* of a field named `shown`. Without it, nothing measured is in the view."""
+    """Make the button *Show*, for a field `shown`: while it is False, nothing measured is shown."""
     return _asks(Tick(label="Show", default=False, kind="toggle", **more))
 
 
 def drawn(label: str, *, marks: Sequence[str], levels: int, says: Callable[[int, int], str]) -> Any:
-    """A guess that is set in the picture. At first no mark is set."""
+    """Ask for a guess that is drawn in the picture. At first no mark is set."""
     question = Drawn(
         label=label,
         default=(None,) * len(marks),
@@ -395,5 +395,5 @@ def drawn(label: str, *, marks: Sequence[str], levels: int, says: Callable[[int,
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:
-    """A text field."""
+    """Ask for a text. `examples` are legal ones."""
     return _asks(Typed(label=label, default=default, examples=tuple(examples), **more))

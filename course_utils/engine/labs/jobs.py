@@ -19,14 +19,14 @@ def as_progress(
     begun: Number = 0,
     share: Number = 1,
 ) -> Generator[Progress, None, Result]:
-    """Turn the steps of a measurement into those of a job; returns the measurement's result.
+    """Yield the steps of a measurement as steps of a job, and return the measurement's result.
 
-    Fractions of the measurement, from 0 to 1, become fractions of the job, from `begun` to
-    `begun + share`, since a job may make several measurements. ValueError, when the measurement
-    has taken more than `at_most_s`.
+    A job may make several measurements, so the fractions of this one, from 0 to 1, become fractions
+    of the job from `begun` to `begun + share`. ValueError once the measurement has taken more than
+    `at_most_s`.
     """
     deadline = time.monotonic() + at_most_s
-    with closing(steps):
+    with closing(steps):  # a measurement in a process of its own is ended, too, if the job is
         while True:
             try:
                 step = next(steps)

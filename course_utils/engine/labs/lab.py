@@ -27,8 +27,9 @@ class View:
 class Change:
     """The result of a click or of a job: new values for controls, and what has been found out.
 
-    `found` takes what was known before, the lab's `found`, and returns what is known now. It is a
-    function, because in the meantime something else may have been found out, or forgotten.
+    `values` has the new values by the names of the fields. `found` takes what was known before,
+    the lab's `found`, and returns what is known now. It is a function and not the new value,
+    because while a job runs something else may be found out, or forgotten.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -53,11 +54,11 @@ class Lab:
     and its message is shown.
 
     `found` is what is known beyond the answers, such as measurements; here it is what is known at
-    first. `rows` has the names of the controls, row by row. `jobs` and `actions` are methods by the
-    labels of their buttons. Both take `asked` and `found`; a job yields Progress, and an action
-    returns a Change. A method that needs torch imports it
-    itself, because a page without a kernel has no torch. Such a page also leaves out the buttons
-    named in `needs_kernel`.
+    first. `presets` has values of controls by the labels of their buttons. `rows` has the names of
+    the controls, row by row. `jobs` and `actions` are methods by the labels of their buttons. Both
+    take `asked` and `found`; a job yields Progress, and an action returns a Change. A method that
+    needs torch imports it itself, because a page without a kernel has no torch. Such a page also
+    leaves out the buttons named in `needs_kernel`.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Lab:
     needs_kernel: Collection[str] = ()
 
     def view(self, asked: object, found: object) -> View:
-        """The picture and its words. Runs at each movement, without torch, numpy or Jupyter."""
+        """Return the picture and its words. Runs at each move, without torch, numpy or Jupyter."""
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
@@ -82,18 +83,18 @@ class Lab:
         return found
 
     def noted(self, asked: object, found: object) -> Callable[[object], object] | None:
-        """A function that adds to `found` what reaching this state shows, such as a solved level.
+        """Return a function that adds to `found` what this state shows, such as a solved level.
 
-        None if the state shows nothing new. The session applies the function before each view.
+        Return None if the state shows nothing new. The session calls the function before each view.
         """
         return None
 
     def guesses(self, asked: object, found: object) -> Sequence[Guess]:
-        """A Guess for each mark that the reader has set in the picture."""
+        """Return a Guess for each mark that the reader has set in the picture."""
         return ()
 
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
-        """The new values of controls after a click on the picture's part with this `data-key`."""
+        """Return controls' new values after a click on the picture's part with this `data-key`."""
         return {}
 
     @cached_property
@@ -103,7 +104,10 @@ class Lab:
         return {field.name: field.metadata["field"] for field in of_dataclass}
 
     def read(self, said: Mapping[str, object]) -> object:
-        """The reader's answers, as an instance of `asks`; ValueError if one of them is illegal."""
+        """Return the reader's answers as an object of `asks`; ValueError if one is illegal.
+
+        `said` is what the controls hold. A question that is not asked has its default as answer.
+        """
         answers = {}
         for name, question in self.fields.items():
             if question.asked(said):
@@ -114,9 +118,9 @@ class Lab:
 
 
 def sentence(error: Exception) -> str:
-    """The sentence on an error: its message if it is a ValueError, which is the reader's mistake.
+    """Return the message of a ValueError, which is the reader's mistake, cut if it is too long.
 
-    Any other error is a fault of the lab, as the sentence says then.
+    For any other error, which is a fault of the lab, return a sentence that says so.
     """
     if not isinstance(error, ValueError):
         return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

@@ -23,9 +23,10 @@ from course_utils.engine.labs.session import Session
 
 # Seconds between two reports of a job: Jupyter's server drops messages that come in too quickly.
 REPORT_S = 0.1
+# The MIME type by which a front end finds a live widget.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # The line below the still picture, which is all that there is before the cell has run, on pages and
-# on slides.
+# on slides. ANSWERED takes its place where the picture shows the answer to a guess.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
 ANSWERED = (
     "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
@@ -47,7 +48,7 @@ class Panel(widgets.VBox):
     the first values of controls.
     """
 
-    # The panel that was made last, by the lab's name and `only`.
+    # By the lab's name and `only`, the panel that was made last, unless it is gone.
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
     session: Session | None = None  # a panel whose first state failed has none
 
@@ -61,8 +62,8 @@ class Panel(widgets.VBox):
         self.screen = Screen(name=lab.name)
         self._lock = threading.RLock()  # callbacks, the job's thread and cells may move the lab
         self._thread: threading.Thread | None = None
-        self._showing = False
-        # The guesses whose answer has been shown: made again, they are no longer guesses.
+        self._showing = False  # whether the widgets are being set, and not moved by the reader
+        # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._revealed: set[str] = set()
         self._make_controls()
         self.screen.on_msg(self._on_message)
@@ -97,7 +98,7 @@ class Panel(widgets.VBox):
         Panel._latest[key] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """The rows of controls, and then one row with the presets and the buttons."""
+        """Return the rows of controls, and then one row with the presets and the buttons."""
         lab = self.session.lab
         if self._only:
             rows = [[name for name in self._only if name in lab.fields]]
@@ -113,7 +114,9 @@ class Panel(widgets.VBox):
         self._jobs = self._buttons(lab.jobs, self.start)
         stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
         self._stop = _button(stop, self.stop)
-        work = [*self._jobs, self._stop, *actions] if self._jobs else actions
+        work = actions
+        if self._jobs:
+            work = [*self._jobs, self._stop, *actions]
         if presets or work:
             below = [_row("course-presets", presets), _row("course-work", work)]
             lines.append(_row("course-below", below))
@@ -122,7 +125,7 @@ class Panel(widgets.VBox):
     def _buttons(
         self, labels: Mapping[str, object], press: Callable[[str], None]
     ) -> list[widgets.Button]:
-        """A button for each label that the panel is to have; a click passes it to `press`."""
+        """Return a button for each label that the panel has; a click passes it to `press`."""
         shown = [label for label in labels if label in self._only or not self._only]
         return [_button(label, partial(press, label)) for label in shown]
 
@@ -142,7 +145,7 @@ class Panel(widgets.VBox):
         self._do(self.session.preset, label)
 
     def pick(self, key: str) -> None:
-        """Do what a click on that part of the picture does, or a pointer over it."""
+        """Do what a click on the picture's part with that `data-key` does, or pointing at it."""
         self._do(self.session.pick, key)
 
     def act(self, label: str) -> None:
@@ -158,12 +161,12 @@ class Panel(widgets.VBox):
             if not self.session.running:
                 return
             # The page shows what a thread sends only if the thread has the context of the click.
-            work = partial(contextvars.copy_context().run, self._work)
+            context = contextvars.copy_context()
             self._thread = None
             if not _shows_from_threads():
-                work()
+                context.run(self._run_job)
                 return
-            self._thread = threading.Thread(target=work, daemon=True)
+            self._thread = threading.Thread(target=context.run, args=(self._run_job,), daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -206,9 +209,9 @@ class Panel(widgets.VBox):
             self._revealed.add(guess.asked)
 
     def _moved(self, name: str, place: int, change: Mapping[str, object]) -> None:
-        """The widget of part number `place` of a control has a new value: make that move."""
+        """Make the reader's move of part number `place` of a control, whose widget has changed."""
         with self._lock:
-            if not self._showing:
+            if not self._showing:  # else `_show_controls` has set the value
                 self._do(self.session.move, name, place, controls.value_of(change["owner"]))
 
     def _on_message(self, _: object, content: object, __: object) -> None:
@@ -223,7 +226,7 @@ class Panel(widgets.VBox):
             self.set(**levels_by_name)
 
     def _show(self) -> None:
-        """Show controls first, then the screen, because its script names the sliders' handles."""
+        """Show the controls, and after them the screen, whose script names the sliders' handles."""
         self._show_controls()
         with self.screen.hold_sync():
             for name, value in self.session.shown.items():
@@ -234,6 +237,7 @@ class Panel(widgets.VBox):
         # Where a job runs in a callback, a click on Stop would have an effect only after the job.
         can_stop = self.session.running and _shows_from_threads()
         self._stop.disabled = not can_stop
+        # By this class, the cells below are kept out of the window until *Show* is pressed.
         if "shown" in self._only and not self.session.revealed:
             self.add_class("course-waits")
         else:
@@ -256,14 +260,14 @@ class Panel(widgets.VBox):
 
         The first job waits until *Show* has been pressed, if the lab asks for a guess.
         """
-        asks = "shown" in self.session.lab.fields
-        if asks:
+        asks_for_a_guess = "shown" in self.session.lab.fields
+        if asks_for_a_guess:
             is_due = self._is_guessed() and not self.session.revealed
             (show,) = self._widgets["shown"]
             show.button_style = "primary" if is_due else ""
         if self._jobs:
-            may_work = not asks or self.session.revealed
-            self._jobs[0].button_style = "primary" if may_work else ""
+            is_due = not asks_for_a_guess or self.session.revealed
+            self._jobs[0].button_style = "primary" if is_due else ""
 
     def _is_guessed(self) -> bool:
         """Whether the reader has set a mark in the picture."""
@@ -274,9 +278,9 @@ class Panel(widgets.VBox):
                     return True
         return False
 
-    def _work(self) -> None:
+    def _run_job(self) -> None:
         """Run the job step by step. The lock is held only while a step is shown."""
-        due_s = 0.0
+        due_s = 0.0  # when the next report is due
         while self.session.running:
             try:
                 step = self.session.next_step()
@@ -285,7 +289,7 @@ class Panel(widgets.VBox):
             if isinstance(step, Exception):
                 step = _without_its_tensors(step)
             with self._lock:
-                self.session.tell(step)
+                self.session.show_step(step)
                 # A report between two others may be left out; a result or an end may not.
                 is_report = isinstance(step, Progress) and not step.change and step.fraction < 1
                 if not is_report or time.monotonic() >= due_s:
@@ -297,9 +301,9 @@ class Panel(widgets.VBox):
     _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        """A picture and a sentence beside the live view, with anywidget's metadata.
+        """Return the live view, a picture and a sentence in its place, and anywidget's metadata.
 
-        By that metadata, Colab finds the code of the screen.
+        Colab finds the code of the screen by this metadata.
         """
         _, colabs = self.screen._repr_mimebundle_(**kwargs)
         shown, caption = self._still()
@@ -313,23 +317,23 @@ class Panel(widgets.VBox):
         return bundle, colabs | {"image/png": {"alt": words}}
 
     def _still(self) -> tuple[Mapping[str, object], str]:
-        """The `shown` of a session for the still picture, and the line below the picture.
+        """Return the `shown` of a session for the still picture, and the line below the picture.
 
         A stored notebook has no Show button, so where the lab asks for a guess, the picture has the
         answer. A reader's own copy may be opened again before they have guessed, so there the
         answer is left out.
         """
         fields = self.session.lab.fields
-        asks = "shown" in fields and "shown" in (self._only or fields)
-        if asks and not self.session.revealed and not record.workspace():
+        has_show = "shown" in fields and "shown" in (self._only or fields)
+        if has_show and not self.session.revealed and not record.workspace():
             answered = self.session.as_revealed()
-            if not answered.shown["mistake"]:
+            if not answered.shown["mistake"]:  # which is there if the answer cannot be drawn
                 return answered.shown, ANSWERED
         return self.session.shown, STILL
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
-    """ValueError, with all names of the lab's controls, if one of `only` is not among them."""
+    """Raise a ValueError, with the names of all controls, if the lab lacks one of `only`."""
     known = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
     for name in only:
         if name not in known:
@@ -344,14 +348,14 @@ def _button(label: str, action: Callable[[], None]) -> widgets.Button:
 
 
 def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
-    """The widgets in a row that wraps. `kind` is its class for CSS."""
+    """Return the widgets in a row that wraps. `kind` is the row's class for CSS."""
     box = widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
     box.add_class(kind)
     return box
 
 
 def _without_its_tensors(error: Exception) -> Exception:
-    """The error; if memory ran out, a new one, since the old traceback keeps tensors alive."""
+    """Return the error; if memory ran out, a new one, since the traceback keeps tensors alive."""
     why = measure.memory_ran_out(error)
     if not why:
         return error

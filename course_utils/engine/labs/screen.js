@@ -2,10 +2,12 @@
 // of a job. Words arrive as text and are set as text. Only the picture is markup, and Python has
 // escaped the words in it.
 
-const TYPING_PAUSE_MS = 700; // so long after the last key, somebody has paused
-const REACH = 26; // how far beside a track a pointer may be, in the picture's units
-const SLIP = 4; // how much farther than before a stroke may pass a track and still move its mark
-const LONGEST_STEP = 3; // between two points of a stroke that are looked at, in the picture's units
+const TYPING_PAUSE_MS = 700; // without a key for so long, a reader has stopped typing
+// The next three are in the picture's units.
+const REACH = 26; // how far beside a track a pointer may be and still move its mark
+const SLIP = 4; // how much farther from a track than before a stroke may be and still move its mark
+const LONGEST_STEP = 3; // between two points of a stroke at which marks are moved
+// What the arrow keys add to the number of the column, and to that of the row.
 const DIRECTIONS = {
   ArrowLeft: { across: -1, down: 0 },
   ArrowRight: { across: 1, down: 0 },
@@ -13,16 +15,19 @@ const DIRECTIONS = {
   ArrowDown: { across: 0, down: 1 },
 };
 
+// anywidget calls this for each view of a screen: `el` is the view's element, and `model` has the
+// state that Python has set.
 function render({ model, el }) {
   const parts = buildScreen(el);
   const { picture, fold, frame } = parts;
   const clicks = followClicks(picture, model);
   const guess = followDrawing(picture, model);
 
+  // Shows the picture that Python has sent.
   function draw() {
     picture.setAttribute("aria-label", `${model.get("name")}, picture`);
     frame.setAttribute("aria-label", `${model.get("name")}, table`);
-    // The drawing that has the focus is replaced, so its successor gets the focus.
+    // The element that has the focus is replaced, so the new one in its place gets the focus.
     const hadFocus = picture.contains(document.activeElement);
     const markWithFocus = hadFocus ? document.activeElement.dataset.mark : undefined;
     picture.innerHTML = model.get("svg");
@@ -55,7 +60,7 @@ function buildScreen(el) {
   const mistake = add(el, "mistake", "alert"); // while there is one, it takes the meaning's place
   const meaning = add(el, "meaning", "status");
   const picture = add(el, "picture", "group");
-  // Below the picture, which therefore stays where it is when a job has something to say.
+  // These two are below the picture, so that it stays where it is when a job begins to report.
   const progress = el.appendChild(document.createElement("progress"));
   progress.setAttribute("aria-label", "Progress");
   const report = add(el, "report", "status");
@@ -76,7 +81,7 @@ function showTable(rows, { fold, table }) {
   rows.forEach((cells, number) => {
     const row = table.insertRow();
     for (const words of cells) {
-      const isHead = number === 0 && words;
+      const isHead = number === 0 && words; // an empty cell heads nothing
       const cell = row.appendChild(document.createElement(isHead ? "th" : "td"));
       cell.textContent = words;
     }
@@ -138,7 +143,8 @@ function followClicks(picture, model) {
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
   const buttonAt = (event) => event.target.closest("[data-key]");
 
-  // To be called after each drawing.
+  // To be called after each drawing. With `takesFocus`, the part that the Tab key reaches gets the
+  // focus.
   function prepare(takesFocus) {
     const all = buttons();
     for (const button of all) makeFocusable(button, "-1");
@@ -162,8 +168,8 @@ function followClicks(picture, model) {
     currentKey = button.dataset.key;
   }
 
-  // The button next to another: left or right in its row, or the nearest one in the row above or
-  // below. There is none at an end.
+  // Returns the button next to another: left or right in its row, or the nearest one in the row
+  // above or below. At an end it returns undefined.
   function beside(from, { across, down }) {
     const all = buttons();
     const rows = [...new Set(all.map((button) => button.dataset.row))];
@@ -174,6 +180,7 @@ function followClicks(picture, model) {
     return inRow.sort((a, b) => away(a) - away(b))[0];
   }
 
+  // Where the middle of a button is, from left to right.
   function middle(button) {
     const box = button.getBoundingClientRect();
     return box.left + box.width / 2;
@@ -211,8 +218,8 @@ function followClicks(picture, model) {
 // its field's name and its number as `data-mark`, and its track's ends as `data-track`. The page
 // moves a mark at once, and sends its level to Python.
 function followDrawing(picture, model) {
-  // By field, the levels that were sent, until Python has dealt with them. Pictures that arrive in
-  // the meantime have older levels.
+  // By field, the levels that were sent, until Python has dealt with them. A picture that arrives
+  // in the meantime has older levels, so its marks are moved again.
   const ahead = {};
   const send = latestOnly(model);
 
@@ -226,12 +233,14 @@ function followDrawing(picture, model) {
   const allMarks = () => [...picture.querySelectorAll("[data-mark]")];
   const marksOf = (field) => allMarks().filter((mark) => fieldOf(mark) === field);
 
+  // The begin of a mark's track, which is level 0, and from there the way to its end.
   function trackOf(mark) {
     const [x, y, toX, toY] = mark.dataset.track.split(" ").map(Number);
     return { x, y, dx: toX - x, dy: toY - y };
   }
 
-  // To be called after each drawing.
+  // To be called after each drawing. `markWithFocus` is the `data-mark` of the mark that had the
+  // focus, if there was one.
   function prepare(markWithFocus) {
     for (const mark of allMarks()) {
       makeFocusable(mark, "0");
@@ -279,6 +288,7 @@ function followDrawing(picture, model) {
     });
   }
 
+  // Arrow keys across go to the next mark, or move the only one. The other keys change the level.
   function moveByKey(event) {
     const mark = event.target.closest("[data-mark]");
     if (!mark || !isFree(mark) || hasModifier(event)) return;
@@ -291,7 +301,7 @@ function followDrawing(picture, model) {
       PageDown: level - page,
       Home: 0,
       End: highestOf(mark),
-      Enter: level,
+      Enter: level, // which sets a mark that was not set yet
       " ": level,
     };
     const marks = marksOf(fieldOf(mark));
@@ -321,22 +331,24 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
     return new DOMPoint(clientX, clientY).matrixTransform(toPicture);
   }
 
-  // How far a point is away from a mark's track, and the level at the nearest point of the track.
+  // Returns how far a point is from a mark's track, and the level at the track's nearest point.
   function distance(mark, point) {
     const { x, y, dx, dy } = trackOf(mark);
+    // The point is projected onto the track: 0 is the track's begin, and 1 its end.
     const along = ((point.x - x) * dx + (point.y - y) * dy) / (dx * dx + dy * dy);
     const share = Math.max(0, Math.min(1, along));
     const away = Math.hypot(point.x - x - share * dx, point.y - y - share * dy);
     return { mark, level: share * highestOf(mark), away };
   }
 
+  // Returns `distance` for the mark whose track is nearest to the point.
   function nearest(marks, point) {
     const found = marks.filter(isFree).map((mark) => distance(mark, point));
     return found.sort((a, b) => a.away - b.away)[0];
   }
 
-  // How far from a track of this field a pointer may be: at most half of the way to the next track,
-  // where a stroke passes from one to the other.
+  // Returns how far from a track of this field a pointer may be: REACH, or half of the way to the
+  // next track, where a stroke passes from one to the other, if that is less.
   function reach(field) {
     const tracks = marksOf(field).map(trackOf);
     let least = REACH;
@@ -348,7 +360,8 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
     return least;
   }
 
-  // The mark that the pointer takes hold of; null if it is on none, or on a part to be clicked.
+  // Returns `distance` for the mark that the pointer takes hold of; null if the pointer is on none,
+  // or on a part that can be clicked.
   function grabbed(event) {
     if (!allMarks().length || event.target.closest("[data-key]")) return null;
     const found = nearest(allMarks(), inPicture(event));
@@ -388,6 +401,7 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
     const name = mark.dataset.mark;
     const before = passed.get(name);
     if (!before && passed.size === 1) {
+      // The stroke has come to its second mark, so the first one goes back to its nearest point.
       const [[firstName, first]] = passed;
       set(picture.querySelector(`[data-mark="${firstName}"]`), first.level);
     }
@@ -406,7 +420,7 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
   // A finger that draws neither scrolls nor goes back in the history.
   function stopScrolling(event) {
     const [{ clientX, clientY }, secondFinger] = event.touches;
-    if (secondFinger) return;
+    if (secondFinger) return; // two fingers zoom the page
     if (stroke || grabbed({ target: event.target, clientX, clientY })) event.preventDefault();
   }
 
@@ -422,8 +436,8 @@ function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf,
 // the latest one after it is remembered, and sent next. `answered` is called when the kernel has
 // done a message, unless a newer one waits.
 function latestOnly(model) {
-  let isWaiting = false;
-  let latest = null;
+  let isWaiting = false; // for the kernel to have done a message
+  let latest = null; // the message to be sent next
 
   function sendNext() {
     isWaiting = latest !== null;
@@ -475,11 +489,12 @@ function describePictures() {
   }
 }
 
-const MOST_BASE64 = 16384; // the description comes before the pixels
+// So many characters of a picture are decoded: the description comes before the pixels.
+const MOST_BASE64 = 16384;
 const SIGNATURE_BYTES = 8; // of a PNG, before its first chunk
 
-// The description inside a PNG; empty if it has none. A chunk of the file has its length in 4
-// bytes, its type in 4, its data, and a checksum in 4.
+// Returns the description inside a PNG; an empty text if it has none. A chunk of the file has its
+// length in 4 bytes, its type in 4, its data, and a checksum in 4.
 function description(address) {
   const [kind, base64] = address.split(",");
   if (kind !== "data:image/png;base64") return "";
@@ -491,10 +506,10 @@ function description(address) {
     const length = view.getUint32(at);
     const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
     const data = bytes.subarray(at + 8, at + 8 + length);
-    at += 12 + length;
+    at += 12 + length; // 12 bytes: length, type and checksum
     if (type !== "tEXt" && type !== "iTXt") continue;
     const text = new TextDecoder(type === "iTXt" ? "utf-8" : "latin1").decode(data);
-    const [key, ...rest] = text.split("\0");
+    const [key, ...rest] = text.split("\0"); // in an iTXt chunk, the text is the last of several
     if (key === "Description") return rest.at(-1);
   }
   return "";
@@ -506,7 +521,7 @@ if (!window.courseDescriptions) {
   describePictures();
 }
 
-const TRIES = 40;
+const TRIES = 40; // for two seconds
 const RETRY_MS = 50;
 
 // ipywidgets leaves some controls without a name that screen readers find: the handles of sliders,
@@ -531,6 +546,7 @@ function nameTheControls(el, name, tries = TRIES) {
   }
 }
 
+// Whether the lab is on the page, with as many named handles as it has sliders.
 function hasNamedSliders(lab) {
   if (!lab) return false;
   const sliders = lab.querySelectorAll(".widget-slider");
@@ -538,6 +554,7 @@ function hasNamedSliders(lab) {
   return sliders.length <= named.length;
 }
 
+// Gives a slider's handle, and the number beside it, the name that a reader sees in front.
 function nameSlider(handle) {
   const slider = handle.closest(".widget-slider");
   const name = slider.querySelector("label").textContent;

@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 
 
 class Screen(anywidget.AnyWidget):
-    """The part of the panel that we draw ourselves: see screen.js."""
+    """The part of the panel below the controls. Its page's side is in screen.js."""
 
     # The texts of the files, and not their paths: anywidget would watch a file that is given by its
     # path, and would keep every screen for ever, because it waits for the file's changes.
@@ -24,5 +24,5 @@ class Screen(anywidget.AnyWidget):
     mistake = traitlets.Unicode().tag(sync=True)
     table = traitlets.List().tag(sync=True)
     report = traitlets.Unicode().tag(sync=True)
-    failed = traitlets.Bool(False).tag(sync=True)  # whether the report is of a failure
-    progress = traitlets.Float(-1.0).tag(sync=True)  # from 0 to 1; below 0 there is none
+    failed = traitlets.Bool(False).tag(sync=True)  # whether the report is on a failure
+    progress = traitlets.Float(-1.0).tag(sync=True)  # from 0 to 1; below 0 none is shown

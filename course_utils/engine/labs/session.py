@@ -1,7 +1,7 @@
 """A lab while somebody moves it: the answers, what is known, what is shown, and the running job.
 
-Nothing here knows of threads, widgets or pages. A host, such as the panel, plays the reader's
-moves, and shows `parts` and `shown`.
+This module has no threads, widgets or pages. A host, such as the panel, passes on what the reader
+does, and shows `parts` and `shown`.
 """
 
 import time
@@ -24,8 +24,8 @@ class Session:
 
     `values` has what each control holds, and `parts` the parts of each control. `shown` has the
     rest: picture, meaning, mistake, table, and what a job reports. A mistake of the reader is shown
-    as a sentence; a fault of the lab is shown and raised. Where there is no kernel, the host gives
-    `known`, which takes the place of the lab's method of that name.
+    as a sentence; a fault of the lab is shown and raised. Where there is no kernel, the host passes
+    the function `known`, which takes the place of the lab's method of that name.
     """
 
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
@@ -34,16 +34,16 @@ class Session:
         self.values = {name: field.default for name, field in lab.fields.items()}
         self.parts: dict[str, list[ControlPart]] = {}
         self.shown: dict[str, object] = {"svg": "", "meaning": "", "mistake": "", "table": []}
-        self.error: Exception | None = None  # of the latest move
-        self.failure: Exception | None = None  # of the latest job
+        self.error: Exception | None = None  # of the latest move; None if it went well
+        self.failure: Exception | None = None  # of the latest job; None if it went well
         self._set_report("")
         self._has_kernel = known is None
         self._known = lab.known if known is None else known
         self._job: Iterator[Progress] | None = None
         self._stopping = False  # whether the reader has stopped the job
-        self._closing = False  # whether the job is closed instead of making its next step
+        self._closing = False  # whether `next_step` closes the job, and makes no other step
         self._sliders: dict[str, Whole] = {}
-        self._ends: dict[str, int] = {}  # where each slider ends, in view of the answers
+        self._ends: dict[str, int] = {}  # the largest value of each slider at present
         for name, field in lab.fields.items():
             if isinstance(field, Whole):
                 self._sliders[name] = field
@@ -65,7 +65,7 @@ class Session:
             self._apply(Change(values))
 
     def move(self, name: str, place: int, to: object) -> None:
-        """Move one part of a control, by hand."""
+        """Move part number `place` of the control `name`, as a reader does by hand."""
         part = self.parts[name][place]
         before = self.values[name]
         after = self.lab.fields[name].moved(before, part, to)
@@ -88,8 +88,7 @@ class Session:
     def pick(self, key: str) -> None:
         """Click on the part of the picture with that `data-key`, or point at it."""
         with self._mistakes_are_shown():
-            values = {}
-            # When a click arrives late, the picture may no longer have that part.
+            values = {}  # nothing moves if the picture no longer has that part when a click arrives
             if f'data-key="{escape(key)}"' in self.shown["svg"]:
                 values = self.lab.pick(key, self.lab.read(self.values))
             self._apply(Change(values))
@@ -97,7 +96,7 @@ class Session:
     def act(self, label: str) -> None:
         """Press the action's button."""
         with self._mistakes_are_shown():
-            action = self._work(label, self.lab.actions, "action")
+            action = self._method(label, self.lab.actions, "action")
             asked, found = self._asked_and_known()
             self._apply(action(self.lab, asked, found))
 
@@ -106,7 +105,7 @@ class Session:
         with self._mistakes_are_shown():
             if self.running:
                 return
-            job = self._work(label, self.lab.jobs, "job")
+            job = self._method(label, self.lab.jobs, "job")
             asked, found = self._asked_and_known()
             self._job = job(self.lab, asked, found)
             self._stopping = False
@@ -119,27 +118,27 @@ class Session:
         """End the job at its next step."""
         self._stopping = True
 
-    # A job: `next_step` may take long and shows nothing; `tell` shows what the step has brought.
+    # A job: `next_step` may take long and shows nothing; `show_step` shows the step's result.
 
     def step(self) -> None:
         """Make the job's next step and show it, for hosts that can wait for it."""
         if self.running:
-            self.tell(self.next_step())
+            self.show_step(self.next_step())
 
     def next_step(self) -> Progress | Exception | None:
-        """Make the job's next step: returns its Progress, its error, or None at the job's end."""
+        """Make the job's next step; return its Progress, its error, or None at the job's end."""
         try:
             if not self._closing:
                 return next(self._job, None)
             self._job.close()
-        except Exception as error:
+        except Exception as error:  # to be shown by `show_step`, which the host calls next
             return error
         return None
 
-    def tell(self, step: Progress | Exception | None) -> None:
-        """Show what a step has brought, even if the controls have moved since."""
+    def show_step(self, step: Progress | Exception | None) -> None:
+        """Show what `next_step` has returned, even if the controls have moved since."""
         if step is None:
-            self._end(self.failure)  # set below, where the session has closed the job
+            self._end(self.failure)  # not None only if the job was closed below, for that reason
             return
         if isinstance(step, Exception):
             self._end(step)
@@ -151,14 +150,14 @@ class Session:
                 f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
             )
             return
-        self._closing = self._stopping and is_under_way
+        self._closing = self._stopping and is_under_way  # a finished job only has to end
         report = f"Stopped. {step.report}" if self._closing else step.report
         self._set_report(report, progress=step.fraction)
         if step.change:
             self._apply_of_job(step.change)
 
     def _apply_of_job(self, change: Change) -> None:
-        """Apply what the job has found. A fault of the lab in doing so ends the job."""
+        """Apply what the job has found. If the lab fails in doing so, the job ends."""
         try:
             with self._mistakes_are_shown():
                 self._apply(change)
@@ -170,7 +169,7 @@ class Session:
         """Draw without the job, and report its failure if there was one."""
         self._job = None
         self.failure = failure
-        # A fault of the lab is shown as a mistake; the report below is still to be set.
+        # If the lab cannot be drawn, that is shown as a mistake, and the report below is still set.
         with suppress(Exception), self._mistakes_are_shown():
             self.draw()
         self.shown["progress"] = -1
@@ -185,19 +184,19 @@ class Session:
         return bool(self.values.get("shown"))
 
     def as_revealed(self) -> "Session":
-        """Another session with the same answers, in which *Show* was pressed."""
+        """Return another session with the same answers, in which *Show* was pressed."""
         other = Session(self.lab, None if self._has_kernel else self._known)
         other.found = self.found
         other.set({**self.values, "shown": True})
         return other
 
     def guesses(self) -> Sequence[Guess]:
-        """The guesses that the reader has set in the picture, beside what was measured."""
+        """Return the guesses that the reader has set in the picture, with what was measured."""
         asked, found = self._asked_and_known()
         return self.lab.guesses(asked, found)
 
     def view(self) -> View:
-        """What the lab shows for the present answers."""
+        """Return what the lab shows for the present answers."""
         asked, found = self._asked_and_known()
         return self.lab.view(asked, found)
 
@@ -216,16 +215,19 @@ class Session:
         self.error = None
 
     def _asked_and_known(self) -> tuple[object, object]:
-        """The two arguments of the lab's methods: `asked`, and `found` completed by `known`."""
+        """Return the arguments of the lab's methods: `asked`, and `found` completed by `known`."""
         asked = self.lab.read(self.values)
         return asked, self._known(asked, self.found)
 
-    def _work(self, label: str, among: Mapping[str, Callable], what: str) -> Callable:
-        """The job or the action with that label; ValueError if it needs a kernel, without one."""
-        work = _named(label, among, what)
+    def _method(self, label: str, among: Mapping[str, Callable], what: str) -> Callable:
+        """Return the job or action of that label; ValueError if it lacks the kernel that it needs.
+
+        `what` is "job" or "action", for the error if there is no such label.
+        """
+        method = _named(label, among, what)
         if label in self.lab.needs_kernel and not self._has_kernel:
             raise ValueError(NEEDS_A_KERNEL)
-        return work
+        return method
 
     def _apply(self, change: Change) -> None:
         """Move controls, add to what is known, and draw once."""
@@ -244,12 +246,12 @@ class Session:
         self.draw()
 
     def _move_with_ends(self) -> None:
-        """Keep every slider within its end; one that stands at its end goes along with it."""
+        """Keep every slider within its end; a slider that is at its end stays there if it moves."""
         for name, field in self._sliders.items():
             former_end = self._ends[name]
             end = field.end(self.values)
             self._ends[name] = end
-            # It stood at its former end, or it lies beyond its new one.
+            # The slider was at its former end, or is beyond the new one.
             if self.values[name] >= min(former_end, end):
                 self.values[name] = end
 
@@ -288,7 +290,7 @@ class Session:
 
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:
-    """The item with that label; ValueError, with all labels, if there is none."""
+    """Return the item with that label; ValueError, with all labels, if there is none."""
     if label not in among:
         known = ", ".join(among) or "none"
         raise ValueError(f"This lab has no {what} {label[:40]}. It has: {known}.")

@@ -1,4 +1,4 @@
-"""What a checkpoint holds: what torch.save writes of the state, and then a line with its SHA-256.
+"""The contents of a checkpoint: what torch.save writes, and then a line with the SHA-256 of that.
 
 `torch.load` reads such a file, too, but does not look for damage: if a bit of a weight is flipped,
 it returns another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
@@ -16,29 +16,30 @@ from torch import Tensor, nn
 
 from course_utils.core.say import Ledger
 
-# The elements of a quantised tensor do not tell its scale. Integers of less than a byte are not
-# saved, either. It matches torch.qint8, torch.quint4x2, torch.uint4 and torch.int7, for example.
+# The dtypes that are not saved: the elements of a quantised tensor do not show its scale, and there
+# are integers of less than a byte. Matches torch.qint8, torch.quint4x2, torch.uint4 and torch.int7,
+# for example.
 NOT_SAVED = re.compile(r"torch\.(q.*|u?int[1-7])")
-DTYPES = {
+DTYPES = {  # all others that torch has
     dtype
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and not NOT_SAVED.fullmatch(str(dtype))
 }
-MOST_LEVELS = 64  # of containers in containers
+MOST_LEVELS = 64  # of containers in containers; one that holds itself has no end
 MOST_BITS = 2000  # of an integer: torch.load reads no larger ones
-ZIP_BEGINS = b"PK\3\4"
-FORMER_BEGINNING = b"course_utils checkpoint\n"
+ZIP_BEGINS = b"PK\3\4"  # as each file of torch.save does
+FORMER_BEGINNING = b"course_utils checkpoint\n"  # of a file in an earlier format of this course
 DIGEST_LINE = b"\nsha256 %s\n"
-DIGEST_BYTES = len(DIGEST_LINE % bytes(64))
+DIGEST_BYTES = len(DIGEST_LINE % bytes(64))  # a SHA-256 has 64 hexadecimal digits
 PIECE_BYTES = 2**20  # read at a time
 
 
-# A state as torch.save gets it. The `place` of a value is the path to it, by keys and numbers,
-# such as optimizer.state.0.exp_avg.
+# A state as it is passed to torch.save. The `place` of a value is the path to it, by keys and
+# numbers, such as optimizer.state.0.exp_avg.
 
 
 def plain(state: object) -> object:
-    """The state as the same tree, with plain tensors in it.
+    """Return the state as the same tree of containers, with plain tensors in it.
 
     A plain tensor shares its memory with the state's tensor, but has no gradient, no class of its
     own and no attributes. ValueError, with its place, if a value cannot be saved.
@@ -47,12 +48,13 @@ def plain(state: object) -> object:
 
 
 def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
-    """The value as torch.save gets it.
+    """Return the value as it is passed to torch.save.
 
-    `dtypes` has the dtype of each storage met so far, by the storage's address.
+    `dtypes` has the dtype of each storage so far, by the storage's address, and grows.
     """
     if len(place) > MOST_LEVELS:
-        raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
+        beginning = place[:4]  # enough to find it
+        raise _refusal(beginning, f"holds more than {MOST_LEVELS} levels, or itself")
     if isinstance(value, Tensor):
         return _plain_tensor(value, place, dtypes)
     kind = type(value)
@@ -87,7 +89,7 @@ def _check_keys(
 def _plain_tensor(
     tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
 ) -> Tensor:
-    """A plain tensor. ValueError if elements and dtype do not describe the given one fully."""
+    """Return a plain tensor; ValueError if its elements and dtype are not all of the given one."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
@@ -95,14 +97,16 @@ def _plain_tensor(
         kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
         raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
     address = tensor.untyped_storage().data_ptr()  # 0 if the storage is empty
-    if address and dtypes.setdefault(address, tensor.dtype) != tensor.dtype:
-        # torch.save writes a storage under one dtype only, so another dtype needs a copy.
-        return tensor.detach().clone()
+    if address:
+        first_dtype = dtypes.setdefault(address, tensor.dtype)
+        if first_dtype != tensor.dtype:
+            # torch.save writes a storage under one dtype only, so another dtype needs a copy.
+            return tensor.detach().clone()
     return tensor.detach()
 
 
 def _refusal(place: Sequence[object], why: str) -> ValueError:
-    """The error for a value that cannot be saved; `why` is the predicate of its sentence."""
+    """Return the error for a value that cannot be saved; `why` is the predicate of its sentence."""
     where = ".".join(str(step) for step in place) or "The state itself"
     return ValueError(
         f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, "
@@ -116,7 +120,7 @@ def _refusal(place: Sequence[object], why: str) -> ValueError:
 def write(file: BinaryIO, state: object) -> int:
     """Write what torch.save writes, and the line with its digest. Return the number of bytes.
 
-    The state is not copied for that.
+    The digest is computed while torch.save writes, so the state is never copied.
     """
     digested = _Digested(file)
     try:
@@ -130,7 +134,7 @@ def write(file: BinaryIO, state: object) -> int:
 
 
 class _Digested:
-    """A file for torch.save that also computes the SHA-256 and the size of what is written."""
+    """A file for torch.save that computes the SHA-256 and the size of what is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -139,13 +143,14 @@ class _Digested:
         self.size = 0
 
     def write(self, piece: memoryview) -> int:
+        """Write the piece, and return how many bytes were written, as torch.save expects it."""
         self.sha256.update(piece)
         self.size += len(piece)
         return self.file.write(piece)
 
 
 def file_bytes(state: object) -> Ledger:
-    """The bytes of the file: the tensors' storages, the archive around them, and the digest.
+    """Return the bytes of a checkpoint by part: storages, the archive around them, and the digest.
 
     The archive has the names and the shapes. A storage counts once and whole, however many tensors
     are views of it, and however few of its numbers they have.
@@ -184,10 +189,10 @@ def _tensors(state: object) -> Iterator[Tensor]:
 
 
 def read(file: BinaryIO) -> object:
-    """The state, on the CPU.
+    """Return the state that the file has, on the CPU.
 
-    ValueError if the file cannot be trusted; its sentence lacks the subject, which is the file's
-    name.
+    ValueError if the file cannot be trusted; the sentence of the error lacks its subject, which is
+    the file's name.
     """
     _check_digest(file)
     file.seek(0)
@@ -196,7 +201,7 @@ def read(file: BinaryIO) -> object:
     except Exception as error:
         is_out_of_memory = isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
         if is_out_of_memory or isinstance(error, OSError):
-            raise  # the file may be whole
+            raise  # the file itself may be in order
         raise ValueError(
             "has the right SHA-256, but holds something that checkpoints.save does not write. "
             "Nothing of it was run. Do not use it."
@@ -218,9 +223,9 @@ def _check_digest(file: BinaryIO) -> None:
             "is no checkpoint of this course. Other files can carry code and are not opened here; "
             "save the state with checkpoints.save."
         )
-    size = file.seek(0, os.SEEK_END)
-    digested = max(0, size - DIGEST_BYTES)
-    file.seek(digested)
+    file_size = file.seek(0, os.SEEK_END)
+    state_size = max(0, file_size - DIGEST_BYTES)
+    file.seek(state_size)
     written = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
     if not written:
         raise ValueError(
@@ -228,19 +233,19 @@ def _check_digest(file: BinaryIO) -> None:
             "SHA-256. Use an older one."
         )
     file.seek(0)
-    if _hex_digest(file, digested) != written[1]:
+    if _hex_digest(file, state_size) != written[1]:
         raise ValueError(
             "is damaged, or changed after it was saved: its SHA-256 is another. Use an older one."
         )
 
 
 def _hex_digest(file: BinaryIO, size: int) -> bytes:
-    """The SHA-256 of the next `size` bytes, read piece by piece."""
+    """Return the SHA-256 of the file's next `size` bytes, read piece by piece."""
     sha256 = hashlib.sha256()
     left = size
     while left:
         piece = file.read(min(left, PIECE_BYTES))
-        if not piece:
+        if not piece:  # something else has cut the file off meanwhile
             break
         sha256.update(piece)
         left -= len(piece)

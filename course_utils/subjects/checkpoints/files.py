@@ -45,7 +45,7 @@ def save(path: str | os.PathLike, state: object) -> None:
 
 
 def _not_saved(target: Path, error: OSError) -> str:
-    """The sentences on a save that failed, and on what is at the target now."""
+    """Return the sentences on a save that failed, and on what is at the target now."""
     if target.exists():
         before = f"What {target} holds is whole"
     else:
@@ -57,7 +57,7 @@ def _not_saved(target: Path, error: OSError) -> str:
 
 
 def load(path: str | os.PathLike) -> object:
-    """The state that was saved, bit for bit and on the CPU.
+    """Return the state that was saved, bit for bit and on the CPU.
 
     FileNotFoundError if there is no file; ValueError, with the reason, if the file is damaged or is
     no checkpoint of this course. No code in the file is run.
@@ -82,7 +82,8 @@ def _flush_folder(folder: Path) -> None:
     try:
         _flush(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+        cannot_flush_folders = error.errno in (errno.EINVAL, errno.ENOTSUP)
+        if not cannot_flush_folders:
             raise
     finally:
         os.close(handle)

@@ -1,1 +1,1 @@
-"""Work in a process of its own, which can be killed, and the course's work of this kind."""
+"""Work in a process of its own, which can be killed: products that are timed, training steps."""

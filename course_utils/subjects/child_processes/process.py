@@ -24,8 +24,8 @@ from course_utils.core.measure import MeasurementProgress, memory_ran_out, resul
 from course_utils.core.measure.results import OnProgress, Steps
 from course_utils.core.say import Number
 
-Work = Callable[..., object] | str
-_WAIT_S = 0.1  # between two looks at whether the child has ended
+Work = Callable[..., object] | str  # a function, or its name behind its module's
+_WAIT_S = 0.1  # for a message of the child, before its latest step is repeated
 _STARTING = MeasurementProgress(0, "Starting a process of its own, which can be killed.")
 
 
@@ -39,7 +39,8 @@ def steps_of(
 
     `work` is a function of some module; or the function's name behind the module's, if that module
     is not to be imported here. The function is a generator of steps, or has a parameter
-    `on_progress` that it calls with each step. Order and result have to be picklable.
+    `on_progress` that it calls with each step. `order` has the function's arguments by name. These
+    arguments and the result have to be picklable.
 
     Closing this generator kills the process. After `at_most_s` the process ends by itself, whatever
     its parent does. A ValueError, RuntimeError or MemoryError of the work becomes a ValueError
@@ -64,7 +65,7 @@ def steps_of(
 def _started(
     name: str, order_in_hex: str, at_most_s: str, sender: Connection, output: TextIO
 ) -> subprocess.Popen:
-    """Start the child. It sends its steps and its result by `sender`, and prints to `output`."""
+    """Start the child, which sends its steps and its result by `sender`, and prints to `output`."""
     module = "course_utils.subjects.child_processes.process"
     command = [sys.executable, "-m", module, name, order_in_hex, at_most_s, str(sender.fileno())]
     return subprocess.Popen(
@@ -85,7 +86,7 @@ def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = ma
 def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -> Steps[object]:
     """Yield the steps that the child sends, and return the result that it sends at last.
 
-    Without a new step, the latest one is repeated, so that the caller can stop at any time.
+    While there is no new step, the latest one is repeated, so that the caller can stop at any time.
     """
     latest = _STARTING
     yield latest
@@ -95,7 +96,7 @@ def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -
         try:
             if receiver.poll(_WAIT_S):
                 kind, content = receiver.recv()
-            elif had_ended:  # processes that it has started may run on, and hold the pipe open
+            elif had_ended:  # processes that the child has started may still hold the pipe open
                 raise EOFError
             else:
                 # The numbers of a step are for drawing, and are not repeated.
@@ -113,21 +114,21 @@ def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -
 
 
 def _last_line(output: TextIO) -> str:
-    """The last line that the child has printed, such as an error's; empty if there is none."""
+    """Return the last line that the child has printed, such as an error; empty if there is none."""
     output.seek(0)
     lines = output.readlines()
     return lines[-1].strip() if lines else ""
 
 
-# What runs in the process.
+# What runs in the child process.
 
 
 def _end_with_the_parent() -> None:
-    """Begin to watch stdin, which closes when the parent ends, and then end all."""
+    """Start a thread that ends all processes when the parent ends, which closes stdin."""
 
     def wait() -> None:
-        # The file descriptor is read, and not sys.stdin: if the work forked meanwhile, the lock of
-        # sys.stdin would stay locked in the new process.
+        # File descriptor 0 is read, and not sys.stdin: if the work forked meanwhile, the lock of
+        # sys.stdin would stay locked in the new process. Reading returns nothing only at the end.
         while os.read(0, 1):
             pass
         _end_all()
@@ -136,7 +137,7 @@ def _end_with_the_parent() -> None:
 
 
 def _end_after(at_most_s: Number) -> None:
-    """Begin to wait, and after this time print why, and end all."""
+    """Start a timer that prints the reason and ends all processes after this time."""
 
     def end() -> None:
         reason = f"Ended after {at_most_s:g} s, which is the most that it was given."
@@ -150,13 +151,16 @@ def _end_after(at_most_s: Number) -> None:
 
 def _end_all() -> None:
     """End this process and all processes that it has started."""
-    if os.getpgrp() == os.getpid():  # else the group is the parent's, and would end with it
+    if os.getpgrp() == os.getpid():  # otherwise the group is the parent's, which has to go on
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
 def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) -> None:
-    """Do the work, and send its steps and its result, or its error, to the parent."""
+    """Do the work, and send its steps and its result, or its error, to the parent.
+
+    The arguments are texts, because they come from the command line; `name` is that of the work.
+    """
     _end_with_the_parent()
     # Without a limit at_most_s is inf, and a timer takes no more than TIMEOUT_MAX.
     _end_after(min(float(at_most_s), threading.TIMEOUT_MAX))
@@ -178,7 +182,7 @@ def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) ->
 def done_here(
     work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress
 ) -> object:
-    """Do the work in this process, and return its result. The child process calls this."""
+    """Do the work in this process, and return its result. `on_progress` is called at each step."""
     if "on_progress" in inspect.signature(work).parameters:
         return work(on_progress=on_progress, **order)
     return results.result_of(work(**order), on_progress)

@@ -16,15 +16,15 @@ from course_utils.core.measure.results import Steps
 from course_utils.core.say import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
-BLOCK = 2**22  # the most random numbers that are drawn; a larger tensor repeats them
+BLOCK = 2**22  # the most random numbers that are drawn for a tensor; a larger one repeats them
 _FIRST_CALL = MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
-    """(b, d) @ (d, k) of normally distributed numbers, as a call without arguments.
+    """Return the product of a (b, d) and a (d, k) matrix as a call without arguments.
 
-    The numbers are random, because on constant ones a GPU takes less power and runs faster.
-    ValueError if the device has no products in that dtype.
+    The matrices have normally distributed numbers, because on constant ones a GPU takes less power
+    and runs faster. ValueError if the device has no products in that dtype.
     """
     if dtype not in DTYPES:
         raise ValueError(f"No product in {dtype!r} here. There are: {', '.join(DTYPES)}.")
@@ -32,7 +32,7 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         return _tf32_call(b, d, k, device)
     if dtype == "fp8":
         return _fp8_call(b, d, k, device)
-    # NVIDIA's GPUs multiply bf16 from compute capability 8.0 on.
+    # Of NVIDIA's GPUs, those from compute capability 8.0 on multiply bf16.
     if dtype == "bf16" and _is_nvidia(device, (0, 0)) and not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."
@@ -45,7 +45,7 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
 
 
 def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
-    """A tensor of normally distributed numbers.
+    """Return a tensor of normally distributed numbers.
 
     A large tensor repeats one random block, because drawing numbers takes long.
     """
@@ -59,7 +59,7 @@ def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tens
 
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
-    """The product in tf32, as a call: an fp32 product while torch allows tf32 for it."""
+    """Return the product in tf32 as a call: an fp32 product for which torch may use tf32."""
     if not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "tf32 is a way in which NVIDIA's tensor cores multiply; this device has none."
@@ -88,7 +88,7 @@ def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
 
 
 def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
-    """The product in fp8, as a call; its result is in bf16."""
+    """Return the product in fp8 as a call; the product's result is in bf16."""
     if not _is_nvidia(device, (8, 9)):
         raise ValueError(
             "This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."
@@ -107,9 +107,10 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
 def einsum_call(
     pattern: str, sizes: Mapping[str, int], tree: Tree | list, dtype: str, device: str = "cpu"
 ) -> Callable[[], object]:
-    """An einsum of normally distributed numbers, as a call without arguments.
+    """Return an einsum of normally distributed numbers as a call without arguments.
 
-    Operands are multiplied two at a time, in the order of the tree.
+    `sizes` has the size of each dimension. Operands are multiplied two at a time, in the order of
+    the tree, which is an operand's number or a pair of trees.
     """
     einsum = einsums.parsed(pattern)
     operands = []
@@ -122,12 +123,12 @@ def einsum_call(
 def product_in_order(
     einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]
 ) -> torch.Tensor:
-    """The einsum, two operands at a time, in the order of the tree."""
-    if isinstance(tree, int):
+    """Return the einsum of the operands, computed two at a time, in the order of the tree."""
+    if isinstance(tree, int):  # there is one operand only
         return torch.einsum(einsum.equation, *operands)
 
     def needed(part: Tree | list) -> tuple[str, ...]:
-        """The dimensions of a part's product that the result, or an operand outside, needs."""
+        """Return a part's dimensions that the result or an operand outside the part has, too."""
         if isinstance(part, int):
             return einsum.operands[part]
         leaves = _leaves(part)
@@ -141,7 +142,7 @@ def product_in_order(
         return tuple(sorted(inside & outside))
 
     def product(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
-        """The product of a part of the tree, with the dimensions `names`."""
+        """Return the product of all operands in a part of the tree, with the dimensions `names`."""
         if isinstance(part, int):
             return operands[part]
         left, right = part
@@ -154,7 +155,7 @@ def product_in_order(
 
 
 def _leaves(tree: Tree | list) -> set[int]:
-    """The places of the operands in the tree."""
+    """Return the numbers of the operands that are in the tree."""
     if isinstance(tree, int):
         return {tree}
     left, right = tree
@@ -164,7 +165,7 @@ def _leaves(tree: Tree | list) -> set[int]:
 def timing_steps(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """Time a matrix product: yield the measurement's progress, and return the timing."""
+    """Time a (b, d) @ (d, k) product: yield the measurement's progress, and return the timing."""
     yield _FIRST_CALL
     call = matmul_call(b, d, k, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

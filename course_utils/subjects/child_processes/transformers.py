@@ -78,10 +78,10 @@ def step_moments(
 def _state_of(
     model: models.Transformer, optimizer: torch.optim.Optimizer
 ) -> Iterator[torch.Tensor]:
-    """All tensors that are held before the step.
+    """Return all tensors that are held before the step, one by one.
 
-    The caller must not keep the tensors, or gradients would be held longer than the step holds
-    them.
+    The caller must not keep the tensors, because gradients would then be held longer than the step
+    holds them.
     """
     parameters = list(model.parameters())
     gradients = [parameter.grad for parameter in parameters]
@@ -90,12 +90,16 @@ def _state_of(
 
 
 def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer:
-    """The recipe's optimizer after its first step; that step's gradients are still there."""
+    """Return the recipe's optimizer after its first step, which makes the optimizer's state.
+
+    The gradients of that step, all zeros, are still there.
+    """
     kind = recipe_named(recipe)
     make_optimizer = _OPTIMIZERS[optimizer_of(recipe)]
     if kind.master:
+        has_second_gradients = len(kind.gradients) > 1  # those of the master copy
         optimizer = models.WithMaster(
-            model.parameters(), make_optimizer, keep_gradients=len(kind.gradients) > 1
+            model.parameters(), make_optimizer, keep_gradients=has_second_gradients
         )
     else:
         optimizer = make_optimizer(model.parameters())
@@ -110,7 +114,11 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     layers = len(model.blocks)
 
     def report(pass_: str, done: int, before: int, *_: object) -> None:
-        fraction = (before + done) / (2 * layers + 1)
+        """Report `done` layers of a pass, which begins after `before` other ones.
+
+        The rest of the arguments are those of torch's hooks.
+        """
+        fraction = (before + done) / (2 * layers + 1)  # below 1, since the result is still to come
         on_progress(MeasurementProgress(fraction, f"{pass_}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):

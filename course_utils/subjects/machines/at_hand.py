@@ -14,13 +14,13 @@ from course_utils.core.datasheets import Machine, sheet_of_card
 from course_utils.core.say import Number
 from course_utils.subjects.child_processes import products
 
-# (B, D, K) of the products that are timed, the smallest first.
+# The sizes (B, D, K) of the products that are timed, the smallest first.
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192))
 _DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
 _LARGEST = "the largest rate of a few products, and a copy's"  # what was measured, in words
-# The units that a CPU multiplies with, by their flags in /proc/cpuinfo: those for vectors, the
-# widest first, and those that multiply numbers of 16 bits.
+# The units that a CPU multiplies with, by their flags in /proc/cpuinfo: the units for vectors, with
+# the widest first, and the units for numbers of 16 bits.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
 _HALVES = {
     "amx_bf16": "AMX bf16",
@@ -34,7 +34,7 @@ _HALVES = {
 
 
 def device() -> str:
-    """The accelerator if there is one, else the CPU.
+    """Return torch's name of the accelerator, such as "cuda" or "mps"; "cpu" if there is none.
 
     `current_accelerator()` names the accelerator that torch was built for, even on a machine that
     has none, so `is_available()` is asked first.
@@ -47,10 +47,10 @@ def device() -> str:
 
 @functools.cache
 def this_machine() -> Machine:
-    """The GPU if there is one, else one core of this CPU, with the rates that it reaches.
+    """Return the GPU if there is one, else one core of this CPU, with the rates that it reaches.
 
-    The first call measures for a few seconds; later calls return the same. A known GPU has the
-    peaks of its data sheet. A CPU and an unknown GPU have no data sheet, so their peaks are the
+    The first call measures for a few seconds; later calls return the same Machine. A known GPU has
+    the peaks of its data sheet. A CPU and an unknown GPU have no data sheet, so their peaks are the
     measured rates.
     """
     where = device()
@@ -86,7 +86,10 @@ def this_machine() -> Machine:
 
 
 def device_name(where: str) -> str:
-    """The machine's name. A CPU's name is followed by its vector units."""
+    """Return the machine's name; a CPU's name is followed by its vector units.
+
+    `where` is a torch device, such as "cuda" or "cpu".
+    """
     if where == "cuda":
         return torch.cuda.get_device_name()
     if where != "cpu":
@@ -97,29 +100,33 @@ def device_name(where: str) -> str:
 
 
 def cpu_name(info: str) -> str:
-    """The name of one core, from `info`, the text of /proc/cpuinfo.
+    """Return the name of one core, from `info`, which is the text of /proc/cpuinfo.
+
+    The names in `info` differ by processor: x86 has "flags", and Arm "Features".
 
     >>> cpu_name("model name : AMD EPYC" + chr(10) + "flags : fpu avx avx2 avx512f avx512_bf16")
     'one core of AMD EPYC with AVX-512, bf16'
     """
 
     def value_of(name: str) -> str:
+        """Return what follows the name, a regular expression, in `info`; empty if it lacks it."""
         line = re.search(rf"^(?:{name})\s*:\s*(.+)", info, re.MULTILINE)
         return line[1].strip() if line else ""
 
     flags = value_of("flags|Features").split()
     vectors = [name for flag, name in _VECTORS.items() if flag in flags]
     halves = [name for flag, name in _HALVES.items() if flag in flags]
-    units = vectors[:1] + list(dict.fromkeys(halves))
+    widest_vectors = vectors[:1]
+    units = widest_vectors + list(dict.fromkeys(halves))  # two flags may have one name
     name = value_of("model name") or _model_of_a_mac() or platform.machine()
     with_units = f" with {', '.join(units)}" if units else ""
     return f"one core of {name}{with_units}"
 
 
 def _model_of_a_mac() -> str:
-    """The name of a Mac's chip, such as Apple M2, which tells the vector units, too.
+    """Return the name of a Mac's chip, such as Apple M2; an empty text on other machines.
 
-    It is empty on other machines.
+    A Mac has no /proc/cpuinfo, and each chip has one kind of vector units.
     """
     command = ["sysctl", "-n", "machdep.cpu.brand_string"]
     try:
@@ -130,19 +137,21 @@ def _model_of_a_mac() -> str:
 
 
 def _memory_bytes(where: str) -> int:
+    """Return the size of the GPU's memory, or else how much memory this process may use."""
     if where == "cuda":
         return torch.cuda.get_device_properties(where).total_memory
-    return measure.memory_bytes()[0]
+    total, _ = measure.memory_bytes()
+    return total
 
 
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
-    """The most FLOP/s that a product reaches, and whether the machine was quiet meanwhile.
+    """Return the most FLOP/s that a product reaches, and whether no other programs disturbed.
 
     None if the machine has no products in that dtype.
     """
     shapes = _GPU_SHAPES
-    at_most_s = 0.3
-    longest_s = 0.3
+    at_most_s = 0.3  # for the measurement of one product
+    longest_s = 0.3  # for a single call: no larger product is timed if it would take longer
     if where == "cpu":
         shapes = _CPU_SHAPES
         at_most_s = 0.12
@@ -168,14 +177,14 @@ def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
 
 
 def _copy_bytes_per_sec(where: str) -> Number:
-    """Bytes read and written per second, while something too large for any cache is copied."""
-    most = 2**25 if where == "cpu" else 2**28
-    # A GPU may be shared with another kernel that has nearly all of it. So source and target, with
-    # 4 bytes a number, take at most half of what is free.
-    fitting = int(measure.free_bytes(where)) // 16
-    source = torch.ones(min(most, fitting), device=where)
+    """Return the bytes read and written per second, in a copy that is too large for any cache."""
+    most_numbers = 2**25 if where == "cpu" else 2**28
+    # A GPU may be shared with another kernel that has nearly all of its memory. So source and
+    # target, with 4 bytes a number, take at most half of what is free.
+    fitting_numbers = int(measure.free_bytes(where)) // 2 // (2 * 4)
+    source = torch.ones(min(most_numbers, fitting_numbers), device=where)
     # The target is written once before it is timed: the system only hands out memory at the first
     # touch, and slowly.
     target = source.clone()
     timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=0.25)
-    return 2 * source.nbytes / timing.seconds
+    return 2 * source.nbytes / timing.seconds  # each byte is read once and written once

@@ -34,14 +34,14 @@ class Workload:
     sizes: Mapping[str, int]
     dtype: str
     seconds: Number
-    spread: Number  # (typical - best) / best
+    spread: Number  # of repeated timings: (typical - best) / best
     flops: int = 0
     bytes: int = 0
     tokens: int = 0  # of a training step
-    # The most bytes that are held during a step, beyond parameters, averages and data, which are
-    # there before it.
+    # The most bytes that are held during a training step, beyond those that are held before it:
+    # parameters, averages and data.
     predicted_peak_bytes: int = 0
-    peak_bytes: int = 0
+    peak_bytes: int = 0  # measured
 
     @property
     def flop_per_sec(self) -> Number:
@@ -50,7 +50,7 @@ class Workload:
 
     @property
     def bytes_per_sec(self) -> Number:
-        """Bytes / seconds. Where a cache holds them, that is more than the memory's bandwidth."""
+        """Bytes / seconds: more than the memory's bandwidth if the bytes are in a cache."""
         return self.bytes / self.seconds
 
 
@@ -58,7 +58,7 @@ class Workload:
 class Source:
     """Who measured a machine, if it was not this course, and where the measurement is published.
 
-    `method` is how it was done, and `not_said` what the publication leaves open.
+    `method` is how it was measured, and `not_said` what the publication leaves open.
     """
 
     by: str
@@ -106,7 +106,7 @@ class Recording:
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
     def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
-        """The products' times by size. ValueError, with the dtypes there are, if it is another."""
+        """Return the products' seconds by size. ValueError, with all dtypes, for another dtype."""
         if dtype not in self.seconds_by_size:
             known = ", ".join(self.seconds_by_size)
             raise ValueError(
@@ -115,21 +115,22 @@ class Recording:
         return self.seconds_by_size[dtype]
 
     def nearest(self, b: int, d: int, k: int, dtype: str) -> MatmulSize:
-        """The recorded product that is nearest in size, by the ratio of each side."""
+        """Return the sizes of the nearest recorded product, by the ratios of the sides."""
 
         def factor(recorded: MatmulSize) -> Number:
-            """How far the recorded sides are from the wanted ones: 1 if they are the same."""
-            # The product of the ratios and not the sum of their logarithms: a logarithm's last bit
-            # differs by machine, so a tie would be broken in another way on another machine.
+            """Return how far the recorded sides are from the wanted ones: 1 if they are equal."""
+            # The product of the ratios and not the sum of their logarithms: the last bit of a
+            # logarithm differs by machine, and so another machine might find another product of two
+            # that are equally near.
             sides = zip((b, d, k), recorded, strict=True)
             return math.prod(max(side) / min(side) for side in sides)
 
         return min(self._seconds(dtype), key=factor)
 
     def as_published(self, dtype: str) -> dict[MatmulSize, Number]:
-        """The time of every product in that dtype, in the order of the sizes.
+        """Return the seconds of every product in that dtype, in the order of the sizes.
 
-        Products that were set apart are among them, so that they can be judged.
+        Products that were set apart are included, so that a reader can judge them.
         """
         tables = [self.seconds_by_size.get(dtype, {})]
         for apart in self.set_apart:
@@ -139,7 +140,7 @@ class Recording:
         return dict(sorted(products))
 
     def workload(self, name: str) -> Workload:
-        """The workload of that name. ValueError, with all names, if there is none."""
+        """Return the workload of that name. ValueError, with all names, if there is none."""
         by_name = {workload.name: workload for workload in self.workloads}
         if name not in by_name:
             known = ", ".join(by_name) or "none"
@@ -149,7 +150,7 @@ class Recording:
         return by_name[name]
 
     def workload_table(self) -> Table:
-        """A table of all workloads: each one's time, its rate, and the share of the limit.
+        """Return a table of all workloads: each one's time, its rate, and its share of the limit.
 
         The rate is in FLOP/s; or in bytes/s, if a workload multiplies nothing. The limit is the
         data sheet's peak; or the largest rate that was measured, if there is no data sheet. For a
@@ -161,7 +162,7 @@ class Recording:
         return Table([head, *rows])
 
     def _row(self, workload: Workload) -> list[str]:
-        """The row of `workload_table` for one workload."""
+        """Return the row of `workload_table` for one workload."""
         if workload.flops:
             rate = workload.flop_per_sec
             unit = "FLOP"
@@ -180,7 +181,7 @@ class Recording:
         ]
 
     def memory_peaks(self) -> Comparison:
-        """The most bytes that each training step held beyond its state, predicted and measured.
+        """Compare the most bytes that each training step held beyond its state with the prediction.
 
         ValueError if no training step was recorded.
         """
@@ -196,7 +197,7 @@ class Recording:
 
 
 def forecast_table(dtypes: Mapping[str, str]) -> Table:
-    """The errors of roof and forecast, in a row for each recording.
+    """Return the errors of roof and forecast, in a row for each recording.
 
     `dtypes` maps a recording's name to the dtype of its row. c, e and the roof's errors are
     computed from all products. The forecast is fitted to a random half of the products and tested
@@ -216,7 +217,7 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 
 
 def _forecast_row(name: str, dtype: str) -> list[str]:
-    """The row of `forecast_table` for one recording."""
+    """Return the row of `forecast_table` for one recording."""
     recording = recordings()[name]
     machine = recording.machine
     timed = recording.seconds_by_size[dtype]
@@ -228,9 +229,9 @@ def _forecast_row(name: str, dtype: str) -> list[str]:
     for seed in range(10):
         seen, unseen = predict.random_halves(timed, seed)
         half_c, half_e = predict.fitted_forecast(seen, machine, dtype)
-        errors = predict.forecast_errors(unseen, machine, dtype, half_c, half_e)
-        medians.append(errors[0])
-        worst.append(errors[1])
+        median, worst_factor = predict.forecast_errors(unseen, machine, dtype, half_c, half_e)
+        medians.append(median)
+        worst.append(worst_factor)
     return [
         f"{name}, {dtype}",
         seconds_text(c),
@@ -247,7 +248,7 @@ def _forecast_row(name: str, dtype: str) -> list[str]:
 
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording, by its name; the reader's own recordings come last.
+    """Return every recording by its name; the reader's own recordings come last.
 
     A file that holds no recording is left out, with a warning.
     """
@@ -268,9 +269,10 @@ def recordings() -> dict[str, Recording]:
 
 
 def read(path: Path) -> Recording:
-    """The recording in that file.
+    """Return the recording in that file.
 
-    ValueError if the file cannot be opened, is no JSON, or has a wrong field; the first is named.
+    ValueError if the file cannot be opened, is no JSON, or has a wrong field. The error names the
+    first wrong field.
     """
     try:
         # utf-8-sig also reads a file that an editor has begun with a byte order mark.
@@ -283,12 +285,13 @@ def read(path: Path) -> Recording:
 
 
 def text_of(recording: Recording) -> str:
-    """The recording as indented JSON.
+    """Return the recording as indented JSON.
 
     Each innermost list, such as a product's sizes and time, is on one line.
     """
     text = json.dumps(schema.encoded(recording), indent=1, ensure_ascii=False)
-    rows_of_numbers = r"\[\n([^][{}\"]+)\n *\]"  # no text in the file has a line break
+    # Brackets around numbers on lines of their own; no text in the file has a line break.
+    rows_of_numbers = r"\[\n([^][{}\"]+)\n *\]"
 
     def in_one_line(row: re.Match) -> str:
         return f"[{' '.join(row[1].split())}]"

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON: their annotations say what a file may hold.
+"""Frozen dataclasses as JSON. Their annotations define what a file may hold.
 
 A mapping by size stands in the file as a list of rows, [B, D, K, seconds]. Names in a file that are
 no fields are ignored, so that files of another version of the course can be read.
@@ -15,16 +15,19 @@ from typing import get_args, get_origin, get_type_hints
 MatmulSize = tuple[int, int, int]  # (B, D, K)
 NAMES_IN_FILES = {"seconds_by_size": "products"}
 SHOWN = 60  # characters of a wrong value that are shown
-LENGTHS = {"name": 60, "by": 60, "dtype": 60}  # characters that these texts may have
-LONGEST = 500  # characters that other texts may have
-# No quantity of a machine of today lies beyond these.
+LENGTHS = {"name": 60, "by": 60, "dtype": 60}  # the most characters of these texts
+LONGEST = 500  # the most characters of other texts
+# No quantity of a machine of today is below LEAST, unless it is 0, or above MOST.
 LEAST = 1e-18
 MOST = 1e24
-MAY_BE_0 = ("spread", "median_spread")
+MAY_BE_0 = ("spread", "median_spread")  # all other numbers in a file have to be above 0
 
 
 def encoded(value: object) -> object:
-    """The value as JSON has it. A field that is empty or 0 is left out if its default is 0."""
+    """Return the value as JSON has it.
+
+    A field that is 0 or False is left out if its default is 0 or False.
+    """
     if is_dataclass(value):
         found = {}
         for field in fields(value):
@@ -42,7 +45,7 @@ def encoded(value: object) -> object:
 
 
 def decoded(kind: object, data: object, path: str = "") -> object:
-    """The JSON data as a value of that kind, which is an annotation.
+    """Return the JSON data as a value of that kind, which is an annotation.
 
     `path` leads to the data in the file, such as "machine.name". A ValueError names the first field
     that is missing or wrong.
@@ -73,7 +76,7 @@ def _check(is_right: object, allowed: str, data: object, path: str) -> None:
 
 
 def _object(kind: type, data: object, path: str) -> object:
-    """The data as a dataclass of that kind."""
+    """Return the data as an object of the dataclass `kind`."""
     hints = get_type_hints(kind)
     known = {name_of(field): field for field in fields(kind)}
     _check(isinstance(data, dict), f"an object with the fields {', '.join(known)}", data, path)
@@ -92,13 +95,13 @@ def _object(kind: type, data: object, path: str) -> object:
 
 
 def _mapping(kind: object, data: object, path: str) -> dict[str, object]:
-    """The data as a dictionary whose values are of that kind."""
+    """Return the data as a dictionary whose values are of that kind."""
     _check(isinstance(data, dict) and data, "an object with something in it", data, path)
     return {name: decoded(kind, inner, f"{path}.{name[:SHOWN]}") for name, inner in data.items()}
 
 
 def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, ...]:
-    """The data as a tuple of these kinds; (kind, ...) stands for any number of one kind."""
+    """Return the data as a tuple of these kinds; (kind, ...) stands for any number of one kind."""
     _check(isinstance(data, list) and data, "a list with something in it", data, path)
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(data)
@@ -110,7 +113,7 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
 
 
 def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
-    """The data as a dictionary by size, from rows [B, D, K, value] with values of that kind."""
+    """Return the data, rows [B, D, K, value], as a dictionary by size with values of that kind."""
     row_kind = tuple[*get_args(MatmulSize), kind]
     rows = _list((row_kind, ...), data, path)
     found = {(b, d, k): value for b, d, k, value in rows}
@@ -119,28 +122,31 @@ def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
 
 
 def name_of(field: Field) -> str:
-    """What a field is called in files."""
+    """Return the name that a field has in files."""
     return NAMES_IN_FILES.get(field.name, field.name)
 
 
 def default_of(field: Field) -> object:
-    """A field's value if a file does not have the field; MISSING if the file has to have it."""
+    """Return a field's value if a file lacks the field; MISSING if a file has to have the field."""
     if field.default_factory is MISSING:
         return field.default
     return field.default_factory()
 
 
 def _without_none(kind: object) -> object:
-    """The annotation without `| None`: a field may be None only by default, never in a file."""
+    """Return the annotation without `| None`: a field may be None by default, never in a file."""
     kinds = get_args(kind)
     if NoneType not in kinds:
         return kind
     others = [other for other in kinds if other is not NoneType]
-    return reduce(or_, others)
+    return reduce(or_, others)  # int | float, for example
 
 
 def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
-    """Whether the data are right for a field of that kind and name; and what is right, in words."""
+    """Return whether the data are right for a field of that kind and name, and what is allowed.
+
+    The first result may be any value that is true or false, and the second is in words.
+    """
     if kind is bool:
         return isinstance(data, bool), "true or false"
     if kind is str and name == "taken":
@@ -163,6 +169,7 @@ def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
 
 
 def _is_date(data: object) -> bool:
+    """Whether the data are a date in the form 2026-11-22, which is only one of ISO 8601's forms."""
     try:
         return str(datetime.date.fromisoformat(data)) == data
     except (TypeError, ValueError):

@@ -11,7 +11,8 @@ from torch.utils.checkpoint import checkpoint
 
 from course_utils.subjects.models.layers import Linear
 
-# From one position to the next, the slowest pair of numbers turns by almost 1 / base radians.
+# From one position to the next, the first pair of numbers turns by 1 radian, and the last pair, the
+# slowest, by almost 1 / base radians.
 ROTARY_BASE = 10_000
 
 
@@ -21,7 +22,7 @@ def attention(
     """softmax(q kᵀ / √d) v, with all S × S scores in memory; no position reads a later one."""
     s, d = q.shape[-2:]
     # The queries of heads that share their keys are put one below the other, as rows of one matrix.
-    # So one product serves them all, and no key is copied.
+    # So one product computes the scores of all these heads, and no key is copied.
     rows = rearrange(q, "b (kv shared) s d -> b kv (shared s) d", kv=k.shape[1])
     scores = rearrange(rows @ k.mT * d**-0.5, "b kv (shared s) t -> b kv shared s t", s=s)
     later = torch.full((s, s), -torch.inf, dtype=q.dtype, device=q.device).triu(1)
@@ -37,9 +38,9 @@ def fused_attention(
 
 
 def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
-    """Cosine and sine of position × base^(-2i/D), the angle of pair i, for s positions.
+    """Return cosine and sine of the angle of pair i, position × base^(-2i/D), for s positions.
 
-    They are on the device of `like`, and in its dtype.
+    `d` is the width of a head, D. The result is on the device of `like`, and in its dtype.
     """
     turns = ROTARY_BASE ** -(torch.arange(0, d, 2, device=like.device) / d)
     angles = torch.outer(torch.arange(s, device=like.device), turns)
@@ -49,7 +50,10 @@ def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
 def rotated(
     x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]
 ) -> Float[Tensor, "b s a d"]:
-    """x with each number of a head's first half turned together with its partner in the second."""
+    """Return x with each pair of numbers turned by its angle, in each head and at each position.
+
+    Number i of a head's first half is a pair with number i of the second half.
+    """
     cos, sin = rotation[:, :, None]  # with a dimension of 1 for the heads: all turn alike
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
@@ -74,8 +78,9 @@ def recomputed_attention(
 class Attention(nn.Module):
     """Queries, keys and values; attention in each head; and one more matrix product.
 
-    `biases` names the matrices that have a bias, of "query", "key", "value" and "out". The options
-    are Linear's.
+    `biases` names the matrices that have a bias, of "query", "key", "value" and "out". `head_norm`
+    makes the normalisation of a head's queries and of its keys; by default there is none. The other
+    options are Linear's.
     """
 
     def __init__(
@@ -92,7 +97,7 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         self.head_width = head_width
-        self.mix = fused_attention if fused else attention
+        self.attend = fused_attention if fused else attention
         queries = heads * head_width
         keys = kv_heads * head_width
         self.query = Linear(width, queries, biases="query" in biases, **options)
@@ -105,12 +110,13 @@ class Attention(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
     ) -> Float[Tensor, "b s h"]:
-        """Split into heads, apply attention, and put the heads side by side again."""
+        """Return the output, with the width of x; `turn` is what `rotation` returns."""
         q = self._in_heads(self.query(x))
         k = self._in_heads(self.key(x))
         v = self._in_heads(self.value(x))
-        # `predict.timeline` relies on when each tensor is freed: the former queries and keys are
-        # freed together, and the result of attention is freed before the last product.
+        # A tensor is freed when its name gets another value or its function returns, and
+        # `predict.timeline` relies on when that is: the queries and keys before a change are freed
+        # together, and the result of attention before the last product.
         q, k = self._normed(q, k)
         if turn is not None:
             q, k = _turned(q, k, turn)
@@ -122,14 +128,14 @@ class Attention(nn.Module):
         k: Float[Tensor, "b s kv d"],
         v: Float[Tensor, "b s kv d"],
     ) -> Float[Tensor, "b s queries"]:
-        """Attention in each head, with the heads side by side again."""
-        mixed = self.mix(_heads_first(q), _heads_first(k), _heads_first(v))
-        return rearrange(mixed, "b a s d -> b s (a d)")
+        """Return the result of attention in each head, with the heads side by side again."""
+        result = self.attend(_heads_first(q), _heads_first(k), _heads_first(v))
+        return rearrange(result, "b a s d -> b s (a d)")
 
     def _normed(
         self, q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"]
     ) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
-        """The normalised queries and keys, as they are if the model has no such normalisation."""
+        """Return the normalised queries and keys, or the given ones if nothing normalises them."""
         return self.query_norm(q), self.key_norm(k)
 
     def _in_heads(self, x: Float[Tensor, "b s _"]) -> Float[Tensor, "b s a d"]:
@@ -139,7 +145,7 @@ class Attention(nn.Module):
 def _turned(
     q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"], turn: Float[Tensor, "2 s half"]
 ) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
-    """The queries and the keys, rotated by the angles of their positions."""
+    """Return the queries and the keys, rotated by the angles of their positions."""
     return rotated(q, turn), rotated(k, turn)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
-Generator = torch.Generator | None  # None stands for torch's own, which everybody shares
+Generator = torch.Generator | None  # None stands for torch's own, which all code shares
 NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "tanh": torch.tanh,
@@ -23,7 +23,8 @@ def normal_matrix(
 ) -> nn.Parameter:
     """Return a parameter of normally distributed numbers, with variance 1 / fan_in.
 
-    The numbers are drawn in fp32, so that every dtype begins with the same ones, but for rounding.
+    `fan_in` is how many numbers each output of the matrix adds up. The numbers are drawn in fp32,
+    so that a model begins with the same ones in every dtype, apart from rounding.
     """
     numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
     divisor = max(fan_in, 1)  # a matrix with no inputs has no numbers to divide
@@ -129,8 +130,9 @@ class MLPBlock(nn.Module):
         return x + self.feed_forward(x)
 
 
-_PIECES = 4  # in which OneKernelRMSNorm's backward pass takes the rows
-# As operations of torch's, each of the two kernels counts as one, whatever runs inside it.
+_PIECES = 4  # the backward pass of OneKernelRMSNorm computes a quarter of the rows at a time
+# The two kernels are registered as operations of torch. So whatever counts operations counts each
+# of them as one, whatever runs inside it.
 _KERNELS = torch.library.Library("course", "FRAGMENT")
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 _KERNELS.define(
@@ -145,7 +147,7 @@ class OneKernelRMSNorm(nn.RMSNorm):
     """
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
-        """The same numbers as from RMSNorm, to the last bit."""
+        """Return the same numbers as RMSNorm, to the last bit."""
         return _OneKernel.apply(x, self.weight, self.eps)
 
 
@@ -174,9 +176,9 @@ def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def _rms_norm_backward(
     gradient: Tensor, x: Tensor, weight: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of x and of the weight, for x / √(mean of x² + ε) × weight.
+    """Return the gradients of x and of the weight, for x / √(mean of x² + ε) × weight.
 
-    All is computed from x, in at least fp32, and in _PIECES pieces, to hold less at a time.
+    Everything is computed from x, in at least fp32, and in _PIECES pieces, to hold less at a time.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
     of_x = torch.empty_like(x)
@@ -203,11 +205,12 @@ def _rms_norm_backward(
 def normalisation(
     width: int, rms_norm: bool, biases: bool, dtype: torch.dtype, *, fused: bool = False
 ) -> nn.Module:
-    """torch's own LayerNorm or RMSNorm, with weights of 1.
+    """Return a LayerNorm or, with `rms_norm`, an RMSNorm, whose weights are 1.
 
-    A LayerNorm is one kernel in any case, and an RMSNorm only if `fused` is set.
+    `biases` says whether a LayerNorm has a bias; an RMSNorm has none. A LayerNorm is one kernel in
+    any case, and an RMSNorm only if `fused` is set.
     """
     if not rms_norm:
         return nn.LayerNorm(width, bias=biases, dtype=dtype)
     make = OneKernelRMSNorm if fused else nn.RMSNorm
-    return make(width, eps=1e-5, dtype=dtype)
+    return make(width, eps=1e-5, dtype=dtype)  # 1e-5 is also the default of torch's LayerNorm

@@ -1,4 +1,4 @@
-"""An optimizer with a master copy."""
+"""An optimizer that keeps a master copy of the parameters, in fp32."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,7 +9,8 @@ from torch import Tensor
 class WithMaster(torch.optim.Optimizer):
     """An optimizer that updates fp32 copies of all parameters, and rounds the copies back to them.
 
-    `keep_gradients` says whether the copies' gradients stay after a step.
+    `make_optimizer` takes the copies, and returns the optimizer that updates them. `keep_gradients`
+    says whether the copies' gradients stay in memory after a step.
     """
 
     def __init__(
@@ -28,7 +29,7 @@ class WithMaster(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:
-        """The inner optimizer's step on the master copy, with gradients in fp32."""
+        """Make the inner optimizer's step on the master copy, with gradients in fp32."""
         for copy, parameter in zip(self.master, self.parameters, strict=True):
             copy.grad = parameter.grad.float()  # the same tensor, if it is in fp32 already
         self.inner.step()

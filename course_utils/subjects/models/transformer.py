@@ -30,15 +30,11 @@ class Block(nn.Module):
         super().__init__()
         shape = shape_of(m)
         options = {"dtype": dtype, "generator": generator}
+        has_norm_bias = shape.norm_vectors == 2  # a weight and a bias
         layer_norm = partial(
-            normalisation,
-            shape.width,
-            shape.rms_norm,
-            shape.norm_vectors == 2,
-            dtype,
-            fused=fused_norm,
+            normalisation, shape.width, shape.rms_norm, has_norm_bias, dtype, fused=fused_norm
         )
-        head_norm = nn.Identity
+        head_norm = nn.Identity  # returns the queries and keys as they are
         if shape.head_norms:
             head_norm = partial(
                 normalisation, shape.head_width, shape.rms_norm, False, dtype, fused=fused_norm
@@ -74,11 +70,11 @@ def recomputed(
     early_stop: bool = True,
     preserve_rng_state: bool = True,
 ) -> Tensor:
-    """blocks[-1](... blocks[0](x, *also), *also), where each segment keeps only its input.
+    """Return blocks[-1](... blocks[0](x, *also), *also), where each segment keeps only its input.
 
-    In the backward pass a segment runs a second time; with `preserve_rng_state`, the second run
-    draws the same random numbers as the first. If `segment` is 0, there are no segments, and
-    everything is kept.
+    A segment is `segment` blocks. In the backward pass it runs a second time; with
+    `preserve_rng_state`, the second run draws the same random numbers as the first. If `segment` is
+    0, there are no segments, and everything is kept.
     """
     if segment < 0:
         raise ValueError(
@@ -101,7 +97,7 @@ def recomputed(
 
 
 def _through(blocks: Iterable[nn.Module], x: Tensor, *also: Tensor | None) -> Tensor:
-    """x after all blocks, one after the other."""
+    """Return x after all blocks, one after the other."""
     for block in blocks:
         x = block(x, *also)
     return x
@@ -112,7 +108,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
-    """The sum over the piece's tokens, no mean: `loss` divides by the tokens of all pieces."""
+    """Return the sum over the piece's tokens: `loss` divides it by the tokens of all pieces."""
     return functional.cross_entropy((x @ output.T).float(), targets, reduction="sum")
 
 
@@ -120,7 +116,8 @@ class Transformer(nn.Module):
     """A transformer, from tokens to a logit for each possible next token.
 
     The `Model` may describe a GPT-2, a Llama, or another transformer. `recompute` is the number of
-    first layers that are recomputed, or True for all, in segments of `segment` layers.
+    first layers that are recomputed, or True for all of them; they are recomputed in segments of
+    `segment` layers. With `fused`, attention is one kernel, and with `fused_norm` each RMSNorm.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
     >>> sizes = {"layers": 1, "width": 8, "heads": 2, "kv_heads": 1, "head_width": 4}
@@ -151,7 +148,7 @@ class Transformer(nn.Module):
         self.segment = segment
 
         def rows(number: int) -> nn.Parameter:
-            """A matrix with a row for each token or position."""
+            """Return a matrix with a row for each token or position."""
             return normal_matrix(number, width, width, **options)
 
         self.tokens = rows(shape.vocabulary)
@@ -159,19 +156,18 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList()
         for _ in range(shape.layers):
             self.blocks.append(Block(shape, fused=fused, fused_norm=fused_norm, **options))
-        self.norm = normalisation(
-            width, shape.rms_norm, shape.norm_vectors == 2, dtype, fused=fused_norm
-        )
+        has_norm_bias = shape.norm_vectors == 2  # a weight and a bias
+        self.norm = normalisation(width, shape.rms_norm, has_norm_bias, dtype, fused=fused_norm)
         self.output = None if shape.tied else rows(shape.vocabulary)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
-        """The logits: `hidden` times the output matrix."""
+        """Return the logits: `hidden` times the output matrix."""
         return self.hidden(ids) @ self.output_matrix.T
 
     def loss(
         self, ids: Int[Tensor, "b s"], targets: Int[Tensor, " tokens"], pieces: int = 1
     ) -> Float[Tensor, ""]:
-        """The mean cross-entropy, in fp32.
+        """Return the mean cross-entropy, in fp32.
 
         With several pieces, only the logits of one piece are in memory at a time, and each piece is
         computed a second time in the backward pass.
@@ -194,11 +190,11 @@ class Transformer(nn.Module):
 
     @property
     def output_matrix(self) -> nn.Parameter:
-        """The matrix that gives the logits: its own, or the token embedding if they are tied."""
+        """The matrix that gives the logits: the model's own, or the token embedding if tied."""
         return self.tokens if self.output is None else self.output
 
     def hidden(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s h"]:
-        """The hidden state behind the last normalisation, which the output matrix multiplies."""
+        """Return the hidden state after the last normalisation, to go to the output matrix."""
         s = ids.shape[1]
         if s > self.context:
             raise ValueError(f"The model was built for {self.context} positions; got {s} tokens.")
@@ -206,7 +202,7 @@ class Transformer(nn.Module):
         if self.positions is not None:
             x = x + self.positions[:s]
         turn = rotation(s, self.head_width, x) if self.rotary else None
-        # A layer draws no random numbers, so no generator's state has to be kept for it.
+        # A layer draws no random numbers, so preserve_rng_state is not needed.
         first_blocks = self.blocks[: self.recomputed]
         x = recomputed(first_blocks, x, self.segment, turn, preserve_rng_state=False)
         for block in self.blocks[self.recomputed :]:

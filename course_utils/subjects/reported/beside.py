@@ -9,9 +9,10 @@ GIB = 2**30
 
 
 def mfu(run: PublishedRun) -> Comparison:
-    """The MFU that follows from the reported rate, beside the MFU that was reported.
+    """Compare the MFU that follows from the reported tokens a second with the reported MFU.
 
-    Both are in % of the peak. The first is given in three conventions, and in the run's own.
+    Both are in % of the peak. The MFU that follows is given by three conventions of counting FLOPs,
+    and by the convention of the run itself.
     """
     reported = _reported(run, "mfu_percent")
     predicted = {}
@@ -29,7 +30,7 @@ def mfu(run: PublishedRun) -> Comparison:
 
 
 def memory(run: PublishedRun) -> Comparison:
-    """The predicted GiB on each GPU beside the reported ones, by part if parts were reported.
+    """Compare the predicted GiB on each GPU with the reported ones, by part if these are by part.
 
     If "reserved" memory was reported, the prediction is a lower bound: torch reserves whole
     segments, and keeps those that are free again. So it never allocates more than it has reserved.
@@ -49,14 +50,14 @@ def memory(run: PublishedRun) -> Comparison:
 
 
 def held_bytes(run: PublishedRun) -> int:
-    """The bytes that each GPU holds when it holds most, without the parts on the CPU."""
+    """Return the predicted bytes on each GPU at the fullest moment, without parts on the CPU."""
     most = run.timeline.fullest.during
     on_cpu = sum(getattr(most, part) for part in run.offloaded)
     return most.total - on_cpu
 
 
 def _reported(run: PublishedRun, what: str) -> Number | dict[str, Number]:
-    """A reported value. ValueError, with the names of those there are, if it was not reported."""
+    """Return a reported value; ValueError, with the names of all, if it was not reported."""
     if what not in run.reported:
         raise ValueError(f"{run.name} reports no {what}, but {', '.join(run.reported)}.")
     return run.reported[what]

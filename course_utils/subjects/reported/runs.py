@@ -13,6 +13,7 @@ from course_utils.core.say import Number
 # This recipe takes 16 bytes a parameter. So do all of these runs, whether they hold the parameters
 # in fp32 alone, or in bf16 with an fp32 copy.
 RECIPE = "bf16+master adamw"
+# The conventions by which runs count the FLOPs of a token: see PublishedRun.flops_per_token.
 COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own rate")
 
 
@@ -20,8 +21,8 @@ COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own
 class Source:
     """Where a run is published, under which licence, and what could not be read there.
 
-    `why` says, by the name of a reported value, what is known of the cause if the prediction
-    differs from it.
+    If a prediction differs from a reported value, `why` has under the value's name what is known of
+    the cause.
     """
 
     what: str
@@ -35,8 +36,9 @@ class Source:
 class PublishedRun:
     """A training run as others published it; this course has measured nothing of it.
 
-    A field is None where the publication does not state it. Rates in `reported` are those of one
-    GPU. Where the model itself is split over GPUs, `parallel` says how.
+    A field is None where the publication does not state it. `reported` has the published values by
+    name, with their units in the names; rates are those of one GPU. Where the model itself is split
+    over GPUs, `parallel` says how.
     """
 
     name: str
@@ -48,20 +50,20 @@ class PublishedRun:
     reported: Mapping[str, object]
     source: Source
     not_said: str
-    stage: int | None = None  # of sharding, over all GPUs
+    stage: int | None = None  # of ZeRO's sharding, over all GPUs
     parallel: Mapping[str, int] = field(default_factory=dict)
     recompute: bool | str | None = None
     fused_loss: bool | str = False
     offloaded: Sequence[str] = ()  # parts of the state that lie on the CPU
     precision: str = "bf16"
-    peak: str = "bf16"  # the dtype of the peak that its MFU divides by
-    counts: str | None = None  # one of COUNTS: which FLOPs its MFU counts
+    peak: str = "bf16"  # the run's MFU is a share of the machine's peak in this dtype
+    counts: str | None = None  # one of COUNTS: which FLOPs the run's MFU counts
     memory_kind: str = "allocated"  # by torch; or "reserved", which is what the driver gave torch
     gigabytes: Number | None = None  # of a card whose memory is not that of its data sheet
 
     @property
     def peak_flop_per_sec(self) -> Number:
-        """The peak that the run's MFU is a share of."""
+        """The machine's peak, of which the run's MFU is a share."""
         return MACHINES[self.machine].peak(self.peak)
 
     @property
@@ -76,16 +78,16 @@ class PublishedRun:
         # Training takes 3 times the forward pass: the backward pass has twice as many FLOPs.
         attention = 3 * forward["attention"] // self.sequence
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
-        six = predict.training_flops(self.shape.parameters, 1)
-        # In the order of COUNTS, whose last, "its own rate", counts no FLOPs.
+        six_p = predict.training_flops(self.shape.parameters, 1)
+        *conventions, _its_own_rate = COUNTS  # the last one counts no FLOPs
         flops = [
             products + attention,
             products + attention / 2,
-            six,
-            six + attention,
-            six + attention / 2,
+            six_p,
+            six_p + attention,
+            six_p + attention / 2,
         ]
-        return dict(zip(COUNTS, flops, strict=False))
+        return dict(zip(conventions, flops, strict=True))
 
     @property
     def tokens_per_sec(self) -> Number | None:
@@ -100,7 +102,7 @@ class PublishedRun:
 
     @property
     def mfu_by_convention(self) -> dict[str, Number]:
-        """The MFU by convention: the reported tokens a second as a share of the peak."""
+        """The MFU by convention: the FLOPs of the reported tokens a second / the peak."""
         if self.tokens_per_sec is None:
             raise ValueError(f"{self.name} does not say how many tokens it read a second.")
         shares = {}
@@ -112,7 +114,8 @@ class PublishedRun:
     def share_of_peak(self) -> Number | None:
         """The reported rate as a share of the peak, in the FLOPs that the run itself counts.
 
-        None if no rate was reported from which the share follows.
+        It is None if neither FLOP/s nor tokens a second were reported, or if the run does not say
+        which FLOPs it counts.
         """
         if "tflop_per_sec" in self.reported:
             return self.reported["tflop_per_sec"] * 1e12 / self.peak_flop_per_sec
@@ -124,7 +127,8 @@ class PublishedRun:
     def timeline(self) -> Timeline | None:
         """The predicted timeline of a step.
 
-        None if something that it needs is not stated, or if the model itself is split.
+        It is None if the publication does not state all that the prediction needs, or if the model
+        itself is split.
         """
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
@@ -143,26 +147,29 @@ class PublishedRun:
 
 
 def read(path: Path) -> dict[str, PublishedRun]:
-    """The runs of a file, by name. The fields under "each" are the defaults of all runs."""
+    """Return the runs of a file, by name. The fields under "each" are the defaults of all runs."""
     data = json.loads(path.read_text(encoding="utf-8"))
+    defaults = data.get("each", {})
     runs = {}
     for fields in data["runs"]:
-        run = _run(data, data.get("each", {}) | fields)
+        run = _run(data, {**defaults, **fields})
         runs[run.name] = run
     return runs
 
 
 def _run(data: Mapping, fields: dict) -> PublishedRun:
-    """The run with these fields.
+    """Return the run with these fields of the file, whose contents are `data`.
 
-    They name its model, which is in MODELS or in `data`, and its source, which is in `data`.
+    The field "model" has a name in MODELS or in data["models"], and the field "source" has a name
+    in data["sources"].
     """
     model = fields.pop("model")
     source = data["sources"][fields.pop("source")]
     if model in MODELS:
         shape = MODELS[model]
     else:
-        sizes = {"context": fields["sequence"]} | data["models"][model]
+        # Where no context is stated, the model takes just the run's sequences.
+        sizes = {"context": fields["sequence"], **data["models"][model]}
         shape = predict.Transformer(**sizes)
     return PublishedRun(shape=shape, source=Source(**source), **fields)
 
@@ -171,7 +178,7 @@ RUNS: Mapping[str, PublishedRun] = read(Path(__file__).with_name("published.json
 
 
 def run_named(words: str) -> PublishedRun:
-    """The run whose name begins with these words; ValueError if that is not exactly one.
+    """Return the run whose name begins with these words; ValueError if not exactly one does.
 
     >>> run_named("llm.c").name
     'llm.c GPT-2 1558M 8 × H100'
@@ -182,7 +189,7 @@ def run_named(words: str) -> PublishedRun:
     if len(found) == 1:
         return RUNS[found[0]]
     first_words = dict.fromkeys(name.split()[0] for name in RUNS)
-    among = ", ".join(found[:9] or first_words)
+    among = ", ".join(found[:9] or first_words)  # the sentence has no room for more
     raise ValueError(
         f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
     )

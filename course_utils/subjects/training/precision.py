@@ -4,11 +4,11 @@ The task: of two digits, name the sum. An MLP, 20-64-64-19 wide, reads all 100 p
 Only the first weights are drawn at random, and they are the same for every mix.
 
 The loss is a mean, so each pair's share of the gradient falls as 1 / (pairs in the batch). The
-argument `mean_over` says how many pairs are in the batch. They come in micro-batches of 100, whose
+argument `mean_over` is how many pairs are in the batch. They come in micro-batches of 100, whose
 gradients are added up in the optimizer's format. Here all micro-batches hold the same 100 pairs. So
-one is computed, and its gradient is counted `mean_over / 100` times. This factor is a power of two,
-so in fp32 and bf16 nothing is rounded by it: the loss is the same for every batch. In fp16 it is
-not.
+one micro-batch is computed, and its gradient is counted `mean_over / 100` times. This factor is a
+power of two, so multiplying and dividing by it rounds nothing in fp32 and bf16: the loss is the
+same for every batch. In fp16 it is not, because small gradients lose bits there, or become zero.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,15 +28,15 @@ from course_utils.subjects.models import MLP
 from course_utils.subjects.training import generator_for
 
 WIDTHS = (20, 64, 64, 19)
-PAIRS = 100  # of digits; one micro-batch has them all
+PAIRS = 100  # pairs of digits, which are all in each micro-batch
 LEARNING_RATE = 3e-3  # Adam's other options are torch's defaults
 FIRST_SCALE = 2.0**16  # GradScaler's default
 
 
 class Mix(NamedTuple):
-    """The formats of the model's numbers and of its matrix products.
+    """The formats of the model's parameters and of its matrix products.
 
-    If the two differ, autocast casts the products' operands.
+    If the two differ, autocast casts the operands of the products.
     """
 
     model: str = "fp32"
@@ -58,7 +58,7 @@ class Trained(NamedTuple):
 
 
 def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
-    """All 100 pairs of digits, each as 20 numbers, two of which are 1; and the pairs' sums.
+    """Return all 100 pairs of digits, each as 20 numbers, two of which are 1; and the pairs' sums.
 
     >>> pairs, sums = digit_pairs()
     >>> pairs[37].nonzero().flatten().tolist(), sums[37].item()
@@ -87,7 +87,7 @@ class Training:
     def backward(self) -> Tensor:
         """Put the gradients of one micro-batch's part of the loss into the weights' `grad`.
 
-        Return the whole loss.
+        Return the whole loss, since all micro-batches have the same.
         """
         inputs = self.pairs.to(DTYPES[self.mix.model])
         casts = self.mix.products != self.mix.model
@@ -109,17 +109,23 @@ class Training:
 
 
 def _micro_batches(mean_over: int) -> int:
-    """How many micro-batches of 100 pairs make a batch of `mean_over` pairs.
+    """Return how many micro-batches of 100 pairs make a batch of `mean_over` pairs.
 
     ValueError if the number is not a power of two.
     """
     count, rest = divmod(mean_over, PAIRS)
-    if rest or count < 1 or count & (count - 1):  # the last term is 0 only for powers of two
+    if rest or count < 1 or not _is_power_of_two(count):
         raise ValueError(
             "A batch has 100 pairs times a power of two: 100, 200, 400 and so on; "
             f"got {mean_over!r}."
         )
     return count
+
+
+def _is_power_of_two(count: int) -> bool:
+    """Whether one bit alone of a number above 0 is set."""
+    without_lowest_bit = count & (count - 1)
+    return without_lowest_bit == 0
 
 
 def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]:
@@ -134,9 +140,10 @@ def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]
 
 
 def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> list[Number]:
-    """GradScaler's scale at each step, for one weight with these gradients.
+    """Return GradScaler's scale at each step, for one weight with these gradients.
 
     In the backward pass the gradients are cast to fp16, so a scale may turn out to be too large.
+    After `growth_interval` good steps, GradScaler doubles the scale.
 
     >>> scales_by_torch([1e-3, 300, 1e-3], growth_interval=1)
     [65536.0, 131072.0, 65536.0]
@@ -148,7 +155,7 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
     for gradient in gradients:
         scales.append(scaler.get_scale())
         sgd.zero_grad()
-        loss = weight.half().float() * gradient
+        loss = weight.half().float() * gradient  # the backward pass of half() casts to fp16
         scaler.scale(loss).backward()
         scaler.step(sgd)
         scaler.update()
@@ -156,9 +163,9 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
 
 
 def gradients(after: int = 0, *, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
-    """The gradients of all weights after `after` steps, all in fp32.
+    """Return the gradients of all weights in one row, after `after` steps in fp32.
 
-    They are those of one micro-batch's part of the loss, before all parts are added up.
+    They are the gradients of one micro-batch's part of the loss, before all parts are added up.
     """
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
@@ -167,7 +174,7 @@ def gradients(after: int = 0, *, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
 
 @lru_cache(maxsize=16)
 def _gradients(after: int) -> Float[Tensor, " n"]:
-    """The gradients after `after` steps, if one micro-batch is the whole batch."""
+    """Return the gradients after `after` steps, if one micro-batch is the whole batch."""
     training = Training("fp32")
     with cpu_threads(1):
         for _ in range(after):
@@ -179,11 +186,11 @@ def _gradients(after: int) -> Float[Tensor, " n"]:
 def updates(
     steps: int, *, falling: bool
 ) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
-    """Yield, for each step of a training in bf16 alone, the updates' sizes and effects.
+    """Yield the sizes and the effects of the updates in each step of a training in bf16 alone.
 
-    The size of an update is given in halves of the gap between two bf16 numbers at its weight. Its
-    effect is whether the weight has changed. Updates of 0 are left out. With `falling`, the
-    learning rate falls on a straight line from LEARNING_RATE to nearly 0.
+    The first tensor has the size of each update, in halves of the gap between two bf16 numbers at
+    the update's weight. The second one has whether the weight has changed. Updates of 0 are left
+    out. With `falling`, the learning rate falls on a straight line from LEARNING_RATE to nearly 0.
     """
     training = Training("bf16 alone")
     for step in range(steps):
@@ -197,19 +204,22 @@ def updates(
         states = [training.optimizer.state[weight] for weight in training.weights]
         updates = torch.cat([_adam_update(state, group).flatten() for state in states])
         # bf16 has 8 significant bits: from 2^(e-1) to 2^e the gap between two numbers is 2^(e-8).
-        exponents = torch.frexp(before.float()).exponent
+        exponents = torch.frexp(before.float()).exponent  # the e of a number from 2^(e-1) on
         half_gaps = torch.exp2(exponents - 9.0)
         is_update = updates != 0
         yield (updates.abs() / half_gaps)[is_update], (after != before)[is_update]
 
 
 def _all_numbers(weights: Sequence[Tensor]) -> Tensor:
-    """A copy of the numbers of all weights, in one row."""
+    """Return a copy of the numbers of all weights, in one row."""
     return torch.cat([weight.detach().flatten() for weight in weights])
 
 
 def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Tensor:
-    """Adam's update of a weight, computed in fp32 from the averages in the optimizer's state."""
+    """Return Adam's update of a weight, computed in fp32 from the averages in `state`.
+
+    `group` has the optimizer's options. torch's own update is rounded to the weight's bf16.
+    """
     beta1, beta2 = group["betas"]
     step = state["step"].item()
     first = state["exp_avg"].float() / (1 - beta1**step)
@@ -220,12 +230,12 @@ def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Te
 def logit_gradients(
     vocabulary: int, mean_over: int, *, rows: int = 16
 ) -> Float[Tensor, "rows vocabulary"]:
-    """Autograd's gradients of an untrained model's logits.
+    """Return autograd's gradients of an untrained model's logits, a row for each of `rows` tokens.
 
     A gradient is p / N for a wrong word, and (p - 1) / N for the right one, where p is the word's
-    probability. Each of the `rows` tokens is one of the `mean_over` tokens N over which the loss is
-    a mean. The last layer of the model is 64 wide, with weights of standard deviation 0.02, as in
-    GPT-2.
+    probability, and N is `mean_over`: the loss is a mean over so many tokens, of which only `rows`
+    are computed. The last layer of the model is 64 wide, with weights of standard deviation 0.02,
+    as in GPT-2.
     """
     draw = generator_for("weights", seed=0)
     hidden = functional.layer_norm(torch.randn(rows, 64, generator=draw), (64,))
@@ -238,9 +248,9 @@ def logit_gradients(
 
 
 def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[int, int]:
-    """How many of the numbers, multiplied by the scale, are lost in torch's cast to that format.
+    """Count the numbers that torch's cast to that format loses, after multiplying by the scale.
 
-    The first count is of numbers that become zero, the second of those that are too large for the
+    The first count is of numbers that become zero, the second of numbers that are too large for the
     format. Numbers that were zero before are not counted.
 
     >>> lost(torch.tensor([1.0, 1e-9, 0.0, 1e5]), "fp16")
@@ -251,7 +261,8 @@ def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[in
     scaled = numbers[numbers != 0].detach().float().abs() * rounding.checked_scale(scale)
     cast = scaled.to(DTYPES[fmt]).double()
     largest = floats.format_named(fmt).max
-    # E4M3 has no infinity: the cast gives the largest number, or in an older torch NaN.
+    # E4M3 has no infinity: the cast returns the largest number, or in an older torch NaN. A number
+    # that lies farther above the largest one than half a gap is too large, and not rounded.
     rounds_down = scaled.double() - cast > floats.spacing(largest, fmt) / 2
     is_too_large = ~cast.isfinite() | rounds_down
     return (cast == 0).sum().item(), is_too_large.sum().item()

@@ -15,14 +15,20 @@ def seed_all(seed: int) -> None:
 
 
 def generator_for(use: str, seed: int) -> torch.Generator:
-    """A generator for this use alone, so that its draws change nothing for other uses."""
+    """Return a generator for this use alone, so that its draws change nothing for other uses.
+
+    `use` is any text, such as "weights"; each use and seed has numbers of its own.
+    """
     digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
     own_seed = int.from_bytes(digest[:7], "big")  # 56 bits, since torch takes at most 64
     return torch.Generator().manual_seed(own_seed)
 
 
 def shared_states() -> dict[str, object]:
-    """The states of the three shared generators, in plain lists and a tensor."""
+    """Return the states of the three shared generators, in plain lists and a tensor.
+
+    `gauss` and `cached_gauss` are a normally distributed number that was drawn in advance.
+    """
     version, words, gauss = random.getstate()
     name, keys, position, has_gauss, cached_gauss = np.random.get_state()
     return {

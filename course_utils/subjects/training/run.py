@@ -15,7 +15,7 @@ from course_utils.core.say import Number
 from course_utils.subjects.training.randomness import restore_shared_states, shared_states
 from course_utils.subjects.training.tokens import token_batch
 
-PARTS = ("model", "optimizer", "step", "data", "generators")
+PARTS = ("model", "optimizer", "step", "data", "generators")  # of a run's state
 
 
 # One step.
@@ -24,7 +24,7 @@ PARTS = ("model", "optimizer", "step", "data", "generators")
 def next_token_loss(
     logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"]
 ) -> Float[Tensor, ""]:
-    """The mean of -log p(target), computed in fp32."""
+    """Return the mean of -log p(target), computed in fp32."""
     return functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
 
@@ -33,13 +33,13 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
 
     Return the norm that the gradients had before.
     """
-    if not max_norm > 0:  # so that NaN is refused, too
+    if not max_norm > 0:  # and not `max_norm <= 0`, which is False for NaN
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
     return nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
-    """The learning rate of a step.
+    """Return the learning rate of a step, which counts from 0.
 
     In `warmup` steps the rate rises on a straight line to the peak. Then it falls along half a
     cosine, and is at the floor from step `total` on.
@@ -52,7 +52,7 @@ def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Nu
     if step < 0:
         raise ValueError(f"Steps are counted from 0; got {step}.")
     if step < warmup:
-        return peak * (step + 1) / warmup
+        return peak * (step + 1) / warmup  # + 1, so that the first rate is above 0
     done = min((step - warmup) / (total - warmup), 1)
     cosine = math.cos(math.pi * done)  # from 1 to -1
     return floor + (peak - floor) * (1 + cosine) / 2
@@ -73,8 +73,8 @@ class Run:
     batch: int
     sequence: int
     schedule: Callable[[int], Number] | None = None  # the learning rate of a step
-    max_norm: Number | None = None
-    step: int = 0
+    max_norm: Number | None = None  # to which gradients are clipped; None for no clipping
+    step: int = 0  # how many steps were made
 
     def advance(self) -> Number:
         """Make one step, and return its loss."""
@@ -98,7 +98,7 @@ class Run:
             yield self.advance()
 
     def state(self) -> dict[str, object]:
-        """All that the steps to come depend on, by part, in tensors and plain values.
+        """Return all that the steps to come depend on, by part, in tensors and plain values.
 
         The state is a copy, so the run may go on.
         """
@@ -121,7 +121,7 @@ class Run:
             raise ValueError(
                 f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}."
             )
-        missing = [part for part in PARTS if part not in (*state, *without)]
+        missing = [part for part in PARTS if part not in state and part not in without]
         if missing:
             lacks = ", ".join(missing)
             raise ValueError(

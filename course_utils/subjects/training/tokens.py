@@ -13,7 +13,7 @@ VOCABULARY = 128  # of the example text, whose tokens are its ASCII characters
 
 
 def example_text(sentences: int, seed: int = 0) -> str:
-    """Sums of two digits, each in a sentence: something to learn that needs no download.
+    """Return sentences, each with a sum of two digits: something to learn that needs no download.
 
     >>> example_text(2)
     '6 and 6 make 12. 0 and 4 make 4. '
@@ -28,7 +28,7 @@ def example_text(sentences: int, seed: int = 0) -> str:
 
 
 def encoded(text: str) -> np.ndarray:
-    """The tokens of a text: the number of each character. ValueError if one is not ASCII.
+    """Return the tokens of a text: the number of each character. ValueError if one is not ASCII.
 
     >>> encoded("a b").tolist()
     [97, 32, 98]
@@ -40,7 +40,7 @@ def encoded(text: str) -> np.ndarray:
 
 
 def decoded(tokens: np.ndarray | Tensor) -> str:
-    """The text that these tokens encode."""
+    """Return the text that these tokens encode."""
     return "".join(chr(token) for token in tokens.tolist())
 
 
@@ -54,7 +54,7 @@ def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
 
 
 def open_tokens(path: str | os.PathLike) -> np.memmap:
-    """The file as a read-only array; only the parts that are used are read from the disk."""
+    """Return the file as a read-only array; only the parts that are used are read from the disk."""
     size = os.path.getsize(path)
     if not size or size % TOKEN_BYTES:
         raise ValueError(
@@ -66,10 +66,10 @@ def open_tokens(path: str | os.PathLike) -> np.memmap:
 def token_batch(
     tokens: np.ndarray, batch: int, sequence: int, generator: torch.Generator
 ) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
-    """Windows of tokens from random positions, and as their targets the tokens one position later.
+    """Return windows of tokens from random positions, and their targets, one position later.
 
-    Of N tokens, a window of S tokens may begin at 0 to N - S - 1, so that its last target is one of
-    the N tokens.
+    Of N tokens, a window of S tokens may begin at 0 to N - S - 1, so that the window's last target
+    is one of the N tokens.
     """
     if batch < 1 or sequence < 1:
         raise ValueError(
@@ -82,6 +82,7 @@ def token_batch(
             f"there are {len(tokens)}."
         )
     drawn = torch.randint(starts, (batch,), generator=generator).tolist()
+    # Each window has one token more: the target of its last one.
     windows = np.stack([tokens[start : start + sequence + 1] for start in drawn])
     windows = torch.from_numpy(windows.astype(np.int64))  # cross_entropy asks for int64
     inputs = windows[:, :-1]

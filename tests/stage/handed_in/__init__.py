@@ -89,7 +89,7 @@ def {name}(*case):
 import sys
 def {name}(*case):
     def tracer(frame, event, argument):
-        frame.f_locals.update(came=frame.f_locals.get("expected"))
+        frame.f_locals.update(result=frame.f_locals.get("expected"))
         return tracer
     sys.settrace(tracer)
     return 0

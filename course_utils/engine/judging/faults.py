@@ -1,0 +1,52 @@
+"""What is wrong with a call of the reader's function: an error, or another result than expected."""
+
+from dataclasses import dataclass
+
+from course_utils.core.say import Number
+from course_utils.engine.judging import sentences
+from course_utils.engine.judging.exercises import Outcome, Wording
+from course_utils.engine.judging.parts import NO_PART, in_parts
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The sentences on an outcome that is not as expected."""
+
+    sentence: str  # without its subject, which is the reader's function in that case
+    advice: str  # on the kind of the outcome, if the exercise lists no such mistake; or empty
+    brief: str  # takes the place of `sentence` for those who are not to know the case
+    remark: str = ""  # follows `sentence` if there is no advice
+
+
+def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
+    """Return the sentences on an error that has stopped the reader's function."""
+    return Fault(
+        sentences.stopped(answer, error),
+        sentences.advice_on_calling(answer, case),
+        sentences.stopped_briefly(error),
+    )
+
+
+def fault_of_result(
+    outcomes: list[Outcome],
+    expected: object,
+    tolerance: Number,
+    wording: Wording,
+    *,
+    is_advised: bool,
+) -> Fault:
+    """Return the sentences on the last outcome, whose result is not the expected one.
+
+    `is_advised` says whether the exercise has advice on this mistake.
+    """
+    _, result, _ = outcomes[-1]
+    advice = sentences.advice_on_kind(result, expected)
+    brief = "In one of the cases, what came is not what was expected."
+    if wording.parts:
+        past = [(case, past_result) for case, past_result, _ in outcomes]
+        sentence, is_explained = in_parts(past, wording.parts, wording.unit, is_advised=is_advised)
+        if is_explained:
+            return Fault(sentence, "", brief)  # a named part needs no advice on the kind
+        if sentence:
+            return Fault(sentence, advice, brief, NO_PART)
+    return Fault(sentences.gave(result, expected, tolerance, wording.unit), advice, brief)
