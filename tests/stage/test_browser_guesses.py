@@ -1,6 +1,7 @@
 """When the cell of a guess is in the middle of a laptop's window, nothing of the answer is in view.
 
-That holds for every guess: in a copy, before an audience, on a page and on a slide.
+That holds for every guess: in a copy, before an audience, on a page and on a slide. On a page it
+holds for a phone, too.
 """
 
 import re
@@ -24,6 +25,7 @@ from tests.tools.slide_sheets import blank_page, open_deck
 skip_without_browser()
 
 LAPTOP = {"width": 1366, "height": 768}
+PHONE = {"width": 390, "height": 844}
 OPEN = """async (name) => {
   const options = { path: name, kernel: { shouldStart: false } };
   await window.jupyterapp.commands.execute('docmanager:open', options);
@@ -157,6 +159,8 @@ def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
     with served(tmp_path) as address:
         page.goto(f"{address}/page.html")
         assert page.locator("main details.fold").count() == len(guesses(read(path)))
+        assert page.evaluate(BELOW_THE_QUESTIONS) == []
+        page.set_viewport_size(PHONE)
         assert page.evaluate(BELOW_THE_QUESTIONS) == []
     page.close()
 

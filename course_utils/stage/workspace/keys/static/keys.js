@@ -48,6 +48,11 @@
   // course_utils.stage.notebook.code decides this.
   const asksForAGuess = (source) =>
     /labs\.figure\([^)]*"shown"/.test(source) || /^\s*\w+\s*=\s*ask\(/m.test(source);
+  // The names of the guesses for which the cell asks, such as my_gb in `my_gb = ask("GB")`.
+  const namesAskedIn = (source) =>
+    [...source.matchAll(/^\s*(\w+)\s*=\s*ask\(/gm)].map(([, name]) => name);
+  const reveals = (source, name) =>
+    /\breveal\(|\bguess\s*=/.test(source) && new RegExp(`\\b${name}\\b`).test(source);
   const topOf = (node) => node.getBoundingClientRect().top;
 
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
@@ -235,6 +240,37 @@
     }
     window.addEventListener("keydown", goOnFromLab, true);
 
+    // All cells may have run before the reader came to a guess. Its reveal below then shows no
+    // guess, or a former one. So when *Show* is pressed, each reveal that has run is run again.
+    let runsAgain = false; // while a cell runs that the reader has not asked for
+    function revealAgain(event) {
+      const field = event.target.closest?.(".course-ask-show")?.closest(".course-ask");
+      const notebook = field ? currentNotebook() : null;
+      if (!notebook) return;
+      const { widgets, activeCellIndex } = notebook;
+      const at = widgets.findIndex(({ node }) => node.contains(field));
+      if (at < 0) return;
+      const names = namesAskedIn(sourceOf(widgets[at]));
+      const hasRun = (cell) => isCode(cell) && cell.model.executionCount !== null;
+      const isRevealed = (cell) => names.some((name) => reveals(sourceOf(cell), name));
+      const was = topOf(widgets[at].node);
+      const runs = [];
+      runsAgain = true;
+      widgets.forEach((cell, number) => {
+        if (number <= at || !hasRun(cell) || !isRevealed(cell)) return;
+        notebook.activeCellIndex = number; // the command runs the active cell
+        runs.push(app.commands.execute(STAYS));
+      });
+      runsAgain = false;
+      notebook.activeCellIndex = activeCellIndex;
+      if (runs.length === 0) return;
+      // JupyterLab brings the cell that it runs into view; the reader looks at the field.
+      const scroller = scrollerOf(notebook);
+      const moves = getComputedStyle(scroller).scrollSnapType === "none";
+      keep(scroller, widgets[at], Promise.all(runs), { always: true, moves, was, former: null });
+    }
+    window.addEventListener("click", revealAgain);
+
     // Take away the space below the cells above that kept the rest out of view; returns whether
     // there was any.
     function liftAbove(widgets) {
@@ -271,7 +307,7 @@
     }
 
     app.commands.commandExecuted.connect((_, { id, result }) => {
-      if (id === GOES_ON || id === STAYS) afterRun(id, result);
+      if ((id === GOES_ON || id === STAYS) && !runsAgain) afterRun(id, result);
     });
   }
 
