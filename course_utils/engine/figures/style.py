@@ -190,20 +190,25 @@ def _apart(up: Mapping[str, Number]) -> dict[str, Number]:
 
     Names that would overlap become a group, in the middle of where they would stand.
     """
-    groups: list[list[str]] = []
-    for name in sorted(reversed(up), key=lambda name: up[name]):  # of equals, the first is on top
+    groups: list[list[str]] = []  # from the top down; of equals, the first is on top
+    for name in sorted(up, key=lambda name: -up[name]):
         groups.append([name])
-        while len(groups) > 1 and _middle(up, groups[-1]) - _middle(up, groups[-2]) < (
-            _LINE * (len(groups[-1]) + len(groups[-2])) / 2
-        ):
-            last = groups.pop()
-            groups[-1] += last
+        while len(groups) > 1 and _overlap(up, groups[-2], groups[-1]):
+            lower = groups.pop()
+            groups[-1] += lower
     moved = {}
     for group in groups:
-        lowest = _middle(up, group) - _LINE * (len(group) - 1) / 2
-        for place, name in enumerate(group):
-            moved[name] = lowest + _LINE * place
+        height = _middle(up, group) + _LINE * (len(group) - 1) / 2
+        for name in group:
+            moved[name] = height
+            height -= _LINE
     return moved
+
+
+def _overlap(up: Mapping[str, Number], upper: list[str], lower: list[str]) -> bool:
+    """Whether two groups of names, each around the middle of its heights, would overlap."""
+    apart = _middle(up, upper) - _middle(up, lower)
+    return apart < _LINE * (len(upper) + len(lower)) / 2
 
 
 def _middle(up: Mapping[str, Number], group: list[str]) -> Number:
