@@ -1,4 +1,4 @@
-"""The colours of the series: of what labs and figures draw, of curves, and of formats."""
+"""The colours of the series."""
 
 # A colour means one thing in the whole series. Most are Okabe and Ito's or Tol's, which readers who
 # are colour-blind can tell apart. Some are made a little darker or lighter, so that lines and words
@@ -30,28 +30,4 @@ COLOURS = {
     "momentum": "#C38700",
     "rmsprop": "#B71A77",
     "adamw": "#5B93E8",
-}
-
-# For curves that run beside each other, so that no two of one figure are alike, for readers who are
-# colour-blind, too; and dark enough for a curve's name on white. The first four differ the most.
-CURVES = (
-    "#C45000",
-    "#007A5A",
-    "#9A4DD0",
-    "#1a1a1a",
-    "#6A3D9A",
-    "#7A4A1E",
-    "#5f6b76",
-    "#0B4F3A",
-)
-# A format has the same one of these in each figure that compares formats.
-FORMATS = {
-    "fp64": "#5f6b76",
-    "fp32": "#1a1a1a",
-    "tf32": "#6A3D9A",
-    "bf16": "#007A5A",
-    "fp16": "#C45000",
-    "e5m2": "#7A4A1E",
-    "e4m3": "#9A4DD0",
-    "e2m1": "#0B4F3A",
 }

@@ -15,8 +15,8 @@ from PIL import Image
 
 from course_utils.chapters import figures
 from course_utils.core import floats
-from course_utils.core.colours import COLOURS, CURVES, FORMATS
-from course_utils.engine.figures.style import PNG_WIDTH_PX
+from course_utils.core.colours import COLOURS
+from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)

@@ -4,9 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number, seconds_text
-from course_utils.engine.figures.style import QUIET, axes_with, label, measured_dots, points
+from course_utils.engine.figures.style import (
+    COLOURS,
+    QUIET,
+    axes_with,
+    label,
+    measured_dots,
+    points,
+)
 
 
 def wasted_shares(

@@ -6,10 +6,18 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from course_utils.core.colours import CURVES, FORMATS
 from course_utils.core.floats import Format
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import QUIET, Curve, axes_with, label, name_curves, points
+from course_utils.engine.figures.style import (
+    CURVES,
+    FORMATS,
+    QUIET,
+    Curve,
+    axes_with,
+    label,
+    name_curves,
+    points,
+)
 
 
 def losses_by_mix(

@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import INK, SMALL, axes_with, label, points
+from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
 # edge, so that bars can be told apart without colours, too.

@@ -6,9 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import INK, axes_with, points
+from course_utils.engine.figures.style import COLOURS, INK, axes_with, points
 
 # The rows of the figure, from bottom to top.
 WEIGHT_GRADIENTS = 0

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.core.colours import COLOURS, CURVES, FORMATS
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import (
+    COLOURS,
+    CURVES,
+    FORMATS,
     QUIET,
     Curve,
     axes_with,

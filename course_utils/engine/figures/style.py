@@ -27,6 +27,29 @@ PNG_WIDTH_PX = 1400  # as that of a lab's picture: sharp on a projector, too
 MARGIN = 10
 INK = "#1a1a1a"
 QUIET = COLOURS["limit"]
+# For curves that run beside each other, so that no two of one figure are alike, for readers who are
+# colour-blind, too; and dark enough for a curve's name on white. The first four differ the most.
+CURVES = (
+    "#C45000",
+    "#007A5A",
+    "#9A4DD0",
+    "#1a1a1a",
+    "#6A3D9A",
+    "#7A4A1E",
+    "#5f6b76",
+    "#0B4F3A",
+)
+# A format has the same one of these in each figure that compares formats.
+FORMATS = {
+    "fp64": "#5f6b76",
+    "fp32": "#1a1a1a",
+    "tf32": "#6A3D9A",
+    "bf16": "#007A5A",
+    "fp16": "#C45000",
+    "e5m2": "#7A4A1E",
+    "e4m3": "#9A4DD0",
+    "e2m1": "#0B4F3A",
+}
 _UNITS_PER_INCH = 100
 MARGIN_INCHES = MARGIN / _UNITS_PER_INCH
 

@@ -47,8 +47,9 @@ function render({ model, el }) {
   return () => el.replaceChildren();
 }
 
-// Words on a scale have the scale's name as `data-scale`. Where they differ from those of the picture
-// before, the scale has changed, and they are marked for a while: bars could seem to have grown.
+// Words on a scale have the scale's name as `data-scale`. Where they differ from those of the
+// picture before, the scale has changed, and they are marked for a while: without that, bars could
+// seem to have grown.
 function followScales(picture) {
   const said = new Map(); // the words, by the scale's name
   const markedUntil = new Map();

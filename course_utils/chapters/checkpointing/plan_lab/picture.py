@@ -11,7 +11,7 @@ from course_utils.engine.labs.draw.lettering import (
     fitted,
     key,
     labelled_lines,
-    scale,
+    scale_words,
     width_of,
 )
 from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
@@ -75,7 +75,7 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
     else:
         yield fitted(RIGHT, BAR + 18, f"{sizes}: too much", WIDTH, "alarm")
     said = f"scale: 0 to {short(full)}"
-    yield scale(RIGHT, BAR - 2, said, WIDTH, "bytes")
+    yield scale_words(RIGHT, BAR - 2, said, WIDTH, "bytes")
     names = [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()]
     yield key(names, 0, NAMES)
 
@@ -99,7 +99,9 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
     yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
     said = f"scale: 0 to {full_s:.3g} s"
-    yield scale(LEFT + LENGTH - width_of(said, "small strong"), PASSES, said, RIGHT, "seconds")
+    yield scale_words(
+        LEFT + LENGTH - width_of(said, "small strong"), PASSES, said, RIGHT, "seconds"
+    )
     yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")
     row_count = len(passes) + 1  # the last row is the whole step
     bottom = PASSES + 8 + STEP * row_count

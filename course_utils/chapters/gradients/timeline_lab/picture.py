@@ -14,8 +14,7 @@ from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
 from course_utils.engine.labs.draw import marks
-from course_utils.engine.labs.draw.lettering import fitted, width_of
-from course_utils.engine.labs.draw.lettering import scale as draw_scale
+from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.marks import Track
 from course_utils.engine.labs.draw.svg import dot, picture, polyline, rect, text
@@ -196,7 +195,7 @@ def _numbers(scale: Scale) -> Iterator[str]:
 
 def _said(scale: Scale) -> str:
     """Say the scale, because another model or option may have another, and a peak as high."""
-    return draw_scale(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
+    return scale_words(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
 
 
 def _end_of_memory(scale: Scale) -> Iterator[str]:

@@ -46,7 +46,7 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     yield plot.frame("Share of the updates that are lost")
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
-        yield from _curves(plot, asked, found, marks.spaces(asked, "guess", tracks))
+        yield from _curves(plot, asked, found, _taken(asked, tracks))
         yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks, through=True)
 
@@ -70,6 +70,16 @@ def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Ite
         Curve("predicted", predicted, "formula"),
     ]
     yield from names(plot, curves, taken)
+
+
+def _taken(asked: Asked, tracks: Sequence[marks.Track]) -> list[Box]:
+    """Return the boxes that the marks may fill, each with the words beside it."""
+    boxes = []
+    for track, level in zip(tracks, asked.guess, strict=True):
+        if level is not None:
+            x, y = track.at(level / 100)
+            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))
+    return boxes
 
 
 def _updates(asked: Asked, found: Found) -> Iterator[str]:

@@ -51,13 +51,13 @@ def fitted(
     return scaled(x, y, space / width, text(0, 0, words, class_=class_, **attributes))
 
 
-def scale(x: Number, y: Number, words: str, right: Number, name: str) -> str:
+def scale_words(x: Number, y: Number, words: str, right: Number, name: str) -> str:
     """Words on a scale that follows what is asked, such as "scale: 0 to 3 GB".
 
     screen.js marks them for a while when they have changed, so that no scale moves unnoticed. The
     name is that of the scale among those of the picture.
     """
-    return fitted(x, y, words, right, "small strong faint scale", data_scale=name)
+    return fitted(x, y, words, right, "small strong faint", data_scale=name)
 
 
 def columns(

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
 from course_utils.engine.labs.draw.lines import Point
-from course_utils.engine.labs.draw.naming import Box
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
@@ -88,17 +87,6 @@ def words_beside(
             places.append(track.at(_share(field, level)))
     for guess, (x, y) in zip(guesses, places, strict=True):
         yield text(x + RADIUS + 4, y + 4, _as_multiple(guess), class_="small strong halo")
-
-
-def spaces(asked: object, name: str, tracks: Sequence[Track]) -> list[Box]:
-    """The boxes that the set marks of the field `name` fill, each with the words beside it."""
-    field = _field(asked, name)
-    boxes = []
-    for track, level in zip(tracks, getattr(asked, name), strict=True):
-        if level is not None:
-            x, y = track.at(_share(field, level))
-            boxes.append(Box(x - RADIUS, y - RADIUS - 2, x + RADIUS + 76, y + RADIUS + 2))
-    return boxes
 
 
 def farthest(guesses: Sequence[Guess]) -> str:

@@ -131,7 +131,7 @@ class Plot:
     def _axis_title(self, axis: Axis, x: Number, y: Number, side: str = "") -> str:
         """The axis's name, from x on or up to x. One that rescales can be told apart by name."""
         if axis.rescales:
-            said = {"class_": f"small strong faint scale {side}".rstrip(), "data_scale": axis.name}
+            said = {"class_": f"small strong faint {side}".rstrip(), "data_scale": axis.name}
             return text(x, y, axis.title, **said)
         if side:
             return text(x, y, axis.name, class_=f"faint {side}")
