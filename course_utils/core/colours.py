@@ -15,7 +15,7 @@ COLOURS = {
     "kept": "#88CCEE",
     "summed": "#DDCC77",
     "forward": "#88CCEE",
-    "weight_gradient": "#CC6677",
+    "weight_gradient": "#E8909C",
     "input_gradient": "#DDCC77",
     # What training holds: even the two most alike can be told apart by every kind of eye.
     "parameters": "#88BBEE",

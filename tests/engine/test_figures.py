@@ -16,6 +16,7 @@ from PIL import Image
 from course_utils.chapters import figures
 from course_utils.core import floats
 from course_utils.core.colours import COLOURS
+from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)
@@ -57,6 +58,32 @@ def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
     assert axes.get_xlabel()
     assert axes.get_ylabel()
     assert len(axes.get_title(loc="left").split()) > 4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_figure_is_as_wide_as_a_labs_picture_and_at_most_450_px_high_on_a_page(name):
+    _, metadata = ALL[name]._repr_mimebundle_()
+    drawn = shown_as(ALL[name], "png")
+    assert drawn.width == PNG_WIDTH_PX
+    on_page_px = metadata["image/png"]["width"]
+    assert on_page_px == 1000
+    assert drawn.height * on_page_px / drawn.width <= 450
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_curves_of_a_figure_have_the_same_colour_and_each_is_named_in_its_own(name):
+    (axes,) = ALL[name].axes
+    curves = [line for line in axes.lines if line.get_linestyle() != "None"]
+    colours = [line.get_color() for line in curves if len({*line.get_xdata()}) > 1]
+    assert len(set(colours)) == len(colours)
+    assert set(colours) <= {text.get_color() for text in axes.texts}
+
+
+def test_curves_of_many_names_have_as_many_colours():
+    (axes,) = figures.losses_by_mix({f"mix {n}": [3.0, 1 / n] for n in range(1, 9)}).axes
+    assert len({line.get_color() for line in axes.lines}) == 8
+    assert set(FORMATS) == set(floats.FORMATS)
+    assert set(FORMATS.values()) == set(CURVES)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -136,8 +163,6 @@ def test_a_layers_boxes_are_filled_where_a_count_is_given_and_another_name_is_re
     blue = to_rgba(COLOURS["parameters"])
     assert [patch.get_facecolor() for patch in filled].count(blue) == 2
     assert {"query: 802,816", "last norm: 896", "key"} <= set(written(LAYER))
-    _, height = LAYER.get_size_inches() * LAYER.dpi
-    assert height <= 450
     with pytest.raises(ValueError, match=r"There is no box 'bias'\. There are: norm, query,"):
         figures.layer_boxes(bias=1)
 
@@ -227,7 +252,7 @@ def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():
 def test_its_png_carries_the_words_and_is_otherwise_the_one_that_matplotlib_draws():
     carried = shown_as(MIXES, "png")
     saved = io.BytesIO()
-    MIXES.savefig(saved, format="png", dpi=55)
+    MIXES.savefig(saved, format="png", dpi=MIXES.dpi / 2)
     ours = MIXES.canvas
     bare = FigureCanvasAgg(MIXES)  # it takes the figure for itself
     try:
@@ -256,8 +281,8 @@ def test_on_a_screen_of_twice_the_pixels_it_is_as_large_and_sharper():
 
 
 def test_words_that_find_no_room_are_shown_all_the_same():
-    long = figures.product_boxes({"": (1, 1, 1)}, "A layer of " * 12)
-    assert shown_as(long, "png").width > 1.2 * 9.5 * 110
+    long = figures.product_boxes({"": (1, 1, 1)}, "A layer of " * 15)
+    assert shown_as(long, "png").width > 1.2 * PNG_WIDTH_PX
 
 
 def test_shapes_are_as_large_as_their_dimensions_and_named_by_them():

@@ -38,6 +38,7 @@ STATES = 300
 # On a laptop's screen, 1366 × 768 with the file browser open. tests/stage/test_browser_access.py
 # measures the last four.
 FIGURE_PX = 450
+CAPTION = 34  # the line below a still picture
 ROW_PX = 40
 LAB_PX = 640
 PICTURE_WIDTH_PX = 934
@@ -47,6 +48,12 @@ AROUND_PX = {  # what a lab has beside its picture and its meaning
     "optimizer": 204, "precision": 163, "updates": 120, "plan": 151,
     "timeline": 217, "walk": 200, "roof": 160,
 }  # fmt: skip
+RESCALED = {  # the scales of each lab that are not always the same
+    "timeline": {"bytes"},
+    "matmul": {"FLOP/s", "FLOPs per byte", "time"},
+    "roof": {"time", "time by the roof"},
+    "plan": {"bytes", "seconds"},
+}
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
 ROLES = {"__init__", "asked", "picture", "words", "operations", "jobs"}
 NONSENSE = {
@@ -128,16 +135,35 @@ def test_in_every_state_words_have_room_shapes_have_colours_and_the_lab_fits_on_
             assert not re.search(r'(fill|stroke|style)="', view.picture)
             assert view.meaning[0] == view.meaning[0].upper()
             assert AROUND_PX[name] + picture_and_meaning_px(view) <= LAB_PX
+            assert size_of(view.picture)[1] + CAPTION <= FIGURE_PX
     assert len(seen) > STATES / 4
+
+
+def size_of(drawn: str) -> tuple[float, float]:
+    """The width and the height of a picture, in its units."""
+    view_box = re.search(r'viewBox="0 0 (\S+) (\S+)"', drawn)
+    return float(view_box[1]), float(view_box[2])
 
 
 def picture_and_meaning_px(view: View) -> float:
     """How tall they are together on a laptop; the meaning has space for two lines, and wraps."""
-    view_box = re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture)
-    picture_px = float(view_box[2]) * PICTURE_WIDTH_PX / float(view_box[1])
+    width, height = size_of(view.picture)
+    picture_px = height * PICTURE_WIDTH_PX / width
     meaning_width_px = width_of(view.meaning) * 15 / USUAL_SIZE
     lines = math.ceil(meaning_width_px / PICTURE_WIDTH_PX)
     return picture_px + LINE_PX * max(2, lines)
+
+
+def test_a_scale_that_follows_what_is_asked_is_said_in_the_picture(shown):
+    name, cases = shown
+    said = {}
+    for *_, view in cases:
+        if not isinstance(view, str):
+            for scale, words in re.findall(r'data-scale="([^"]+)">([^<]+)<', view.picture):
+                said.setdefault(scale, set()).add(words)
+    assert set(said) == RESCALED.get(name, set())
+    for words in said.values():
+        assert len(words) > 1
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
@@ -180,7 +206,7 @@ def test_where_no_kernel_runs_a_still_picture_stays_and_says_how_to_bring_it_to_
     *_, (said, left, top, right, _) = boxes(still.captioned(drawn, caption))
     width = float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1])
     assert said == caption
-    assert 0 < left < right < width
+    assert 0 < left < right < width == metadata["image/png"]["width"]
     assert top > max(bottom for *_, bottom in boxes(drawn))
     png = base64.b64decode(bundle["image/png"])
     assert png == still.still_png(still.captioned(drawn, caption), words)

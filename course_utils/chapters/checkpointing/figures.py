@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from course_utils.core.say import Number, seconds_text
-from course_utils.engine.figures.style import COLOURS, axes_with, key, label, measured_dots
+from course_utils.engine.figures.style import (
+    COLOURS,
+    QUIET,
+    axes_with,
+    label,
+    measured_dots,
+    points,
+)
 
 
 def wasted_shares(
@@ -18,15 +25,17 @@ def wasted_shares(
     title = "Save too often or too rarely, and the run pays; in between there is room"
     x_name = "time between two saves"
     y_name = "share of the time that is lost"
-    grey = COLOURS["limit"]
     with axes_with(title, x_name, y_name, log_x=10) as axes:
         axes.plot(intervals_s, predicted, color=COLOURS["predicted"])
         measured_dots(axes, simulated.items())
-        axes.axvline(best_s, color=grey, linestyle=":")
-        label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, grey, offset=(6, 8))
+        axes.axvline(best_s, color=QUIET, linestyle=":", linewidth=points(1.5))
+        label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, QUIET, offset=(6, 8))
         axes.set_ylim(0, 1)
         axes.set_xticks(list(simulated), [seconds_text(s) for s in simulated])
         axes.minorticks_off()
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-        key(axes, "predicted", "simulated")
+        predicted_to = (intervals_s[-1], predicted[-1])
+        label(axes, "predicted", *predicted_to, COLOURS["predicted"], offset=(-8, -2), ha="right")
+        simulated_to = list(simulated.items())[-1]
+        label(axes, "simulated", *simulated_to, COLOURS["measured"], offset=(10, -10))
     return axes.figure

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.engine.figures.style import COLOURS, axes_with
+from course_utils.engine.figures.style import COLOURS, HEIGHT, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
 PART_OF_A_LINE = re.compile(r"(?P<name>\S+)\[(?P<rows>\S+) (?P<columns>\S+)\]|(?P<words>\S+)")
@@ -22,7 +22,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     largest = max(sizes.values())
     colours: dict[frozenset[int], str] = {}
     ends = []
-    with axes_with(title, "columns", "rows", height=0.6 + 1.9 * len(lines)) as axes:
+    with axes_with(title, "columns", "rows", height=min(HEIGHT, 60 + 190 * len(lines))) as axes:
         for number, line in enumerate(lines):
             x = 0.0
             middle = -number * (largest + 4)

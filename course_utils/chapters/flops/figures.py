@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import COLOURS, axes_with, label
+from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
-INK = "#1a1a1a"
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
 # edge, so that bars can be told apart without colours, too.
 CERTAINTY = {
@@ -42,7 +41,7 @@ def waterfall(
     title = f"{unknown} of {reported:.0f} days have no explanation"
     if not isinstance(guesses, Mapping):
         guesses = {}
-    with axes_with(title, "days", "the parts, from top to bottom", height=5.6) as axes:
+    with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
         for row, (part, days) in enumerate(parts.items()):
             words = f"{_range(shortest[part], days)} days, {certainties[row]}"
@@ -87,7 +86,7 @@ def _label_of_bar(
 
 def _guess(axes: Axes, row: int, begin: Number, days: object) -> None:
     if isinstance(days, int | float):
-        axes.plot(begin + days, row + 0.47, "^", color=INK, markersize=9)
+        axes.plot(begin + days, row + 0.47, "^", color=INK, markersize=points(13))
 
 
 def _range(one: Number, other: Number) -> str:
@@ -178,7 +177,7 @@ def _face(axes: Axes, squares: Sequence[Square], letter: str, colour: str) -> No
         ha="center",
         va="center",
         weight="bold",
-        fontsize=17,
+        fontsize=points(20),
         bbox={"facecolor": colour, "edgecolor": "none", "pad": 2},
     )
 
@@ -231,7 +230,7 @@ def layer_boxes(**counts: int) -> Figure:
     if unknown:
         raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(known)}.")
     title = "The boxes of a layer come m.layers times, the others once"
-    with axes_with(title, "as a token passes", "once, and in each layer", height=4.0) as axes:
+    with axes_with(title, "as a token passes", "once, and in each layer", height=430) as axes:
         _frame(axes)
         for name, box in zip(known, _BOXES, strict=True):
             _draw(axes, box, counts.get(name))
@@ -246,9 +245,9 @@ def _frame(axes: Axes) -> None:
     corner = (0, 18.5)
     frame = Rectangle(corner, 120, 56, facecolor="none", edgecolor=COLOURS["limit"], lw=1)
     axes.add_patch(frame)
-    axes.text(1.5, 71, "m.layers times", weight="bold", va="center", fontsize=11)
+    axes.text(1.5, 71, "m.layers times", weight="bold", va="center")
     biases = "A matrix that m.biases names has a bias, too: one number for each output."
-    axes.text(21, 71, biases, va="center", fontsize=10)
+    axes.text(21, 71, biases, va="center", fontsize=SMALL)
     for begin, end in _ARROWS:
         arrow = FancyArrowPatch((begin, 47), (end, 47), arrowstyle="->", mutation_scale=9)
         axes.add_patch(arrow)
@@ -272,5 +271,5 @@ def _draw(axes: Axes, box: _Box, count: int | None) -> None:
     size = f"{box.size}\n{box.condition}" if box.condition else box.size
     centre = box.left + box.width / 2
     top = bottom + box.height
-    axes.text(centre, top - 0.8, name, ha="center", va="top", weight="bold", fontsize=9.5)
-    axes.text(centre, bottom + 0.8, size, ha="center", va="bottom", fontsize=8.5)
+    axes.text(centre, top - 0.8, name, ha="center", va="top", weight="bold", fontsize=points(13))
+    axes.text(centre, bottom + 0.8, size, ha="center", va="bottom", fontsize=SMALL)

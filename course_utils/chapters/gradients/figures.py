@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import COLOURS, axes_with
+from course_utils.engine.figures.style import COLOURS, INK, axes_with, points
 
-INK = "#1a1a1a"
 # The rows of the figure, from bottom to top.
 WEIGHT_GRADIENTS = 0
 INPUT_GRADIENTS = 1
@@ -38,7 +37,7 @@ def gradient_chain(
     xlabel = "from the data to the loss"
     ylabel = "gradients below, numbers above"
     end = 2 * len(weights)  # activations stand at even places, weights between them
-    with axes_with(title, xlabel, ylabel, height=4.6) as axes:
+    with axes_with(title, xlabel, ylabel, height=430) as axes:
         even_places = range(0, end + 1, 2)
         for x, (name, shape) in zip(even_places, activations.items(), strict=True):
             is_data = x == 0
@@ -63,10 +62,10 @@ def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
     before = x - 1
     after = x + 1
     _arrow(axes, (before, ACTIVATIONS), (after, ACTIVATIONS))
-    _arrow(axes, (x, WEIGHTS), (x, ACTIVATIONS), start_gap=24, end_gap=1)
+    _arrow(axes, (x, WEIGHTS), (x, ACTIVATIONS), start_gap=28, end_gap=1)
     # The gradient of the layer's input has its arrow, even where nobody computes it.
     _arrow(axes, (after, INPUT_GRADIENTS), (before, INPUT_GRADIENTS))
-    _arrow(axes, (x, INPUT_GRADIENTS), (x, WEIGHT_GRADIENTS), start_gap=1, end_gap=24)
+    _arrow(axes, (x, INPUT_GRADIENTS), (x, WEIGHT_GRADIENTS), start_gap=1, end_gap=28)
     _arrow_of_reading_again(axes, (before, ACTIVATIONS), (x, WEIGHT_GRADIENTS))
     if has_input_gradient:
         _arrow_of_reading_again(axes, (x, WEIGHTS), (before, INPUT_GRADIENTS))
@@ -75,8 +74,8 @@ def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
 def _loss(axes: Axes, end: int) -> None:
     """Draw the loss, between the last activation and the gradient of this activation."""
     place = (end + 1.2, 1.5)
-    _arrow(axes, (end, ACTIVATIONS), place, start_gap=44, end_gap=22)
-    _arrow(axes, place, (end, INPUT_GRADIENTS), start_gap=22, end_gap=44)
+    _arrow(axes, (end, ACTIVATIONS), place, start_gap=51, end_gap=26)
+    _arrow(axes, place, (end, INPUT_GRADIENTS), start_gap=26, end_gap=51)
     _box(axes, place, "loss")
 
 
@@ -124,19 +123,19 @@ def _box(
 
 
 def _arrow(
-    axes: Axes, begin: Place, tip: Place, *, start_gap: int = 44, end_gap: int = 44, **look: object
+    axes: Axes, begin: Place, tip: Place, *, start_gap: int = 51, end_gap: int = 51, **look: object
 ) -> None:
-    """Draw an arrow between two places, with a gap at each end, in points."""
-    look = {"linewidth": 1.5, "linestyle": "-", **look}
+    """Draw an arrow between two places, with a gap at each end, in units."""
+    look = {"linewidth": points(1.8), "linestyle": "-", **look}
     arrow = FancyArrowPatch(
         begin,
         tip,
         arrowstyle="-|>",
-        mutation_scale=14,
+        mutation_scale=points(16),
         color=INK,
         zorder=1,
-        shrinkA=start_gap,
-        shrinkB=end_gap,
+        shrinkA=points(start_gap),
+        shrinkB=points(end_gap),
         **look,
     )
     axes.add_patch(arrow)
@@ -144,4 +143,4 @@ def _arrow(
 
 def _arrow_of_reading_again(axes: Axes, begin: Place, tip: Place) -> None:
     """Draw a dashed arrow from a matrix that the backward pass reads again."""
-    _arrow(axes, begin, tip, start_gap=30, end_gap=30, linewidth=1, linestyle="--")
+    _arrow(axes, begin, tip, start_gap=35, end_gap=35, linewidth=points(1), linestyle="--")

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import COLOURS, axes_with, key, label, measured_dots
+from course_utils.engine.figures.style import (
+    COLOURS,
+    CURVES,
+    FORMATS,
+    QUIET,
+    Curve,
+    axes_with,
+    measured_dots,
+    name_curves,
+    points,
+)
 
 
 def weights_by_step(
@@ -13,19 +23,22 @@ def weights_by_step(
 ) -> Figure:
     """Draw a weight in bf16 alone, and an fp32 master with its bf16 copy, over the same updates."""
     title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
-    orange = COLOURS["measured"]
+    last = len(masters) - 1
+    ends = {
+        "fp32 master": Curve(last, masters[-1], FORMATS["fp32"]),
+        "its bf16 copy": Curve(last, copies[-1], FORMATS["bf16"]),
+        "bf16 alone": Curve(last, alone[-1], CURVES[0]),
+    }
+    master, copy, only = (end.colour for end in ends.values())
     with axes_with(title, "step", "weight") as axes:
-        axes.plot(masters, color=orange, linewidth=1)
-        axes.plot(copies, color=orange, drawstyle="steps-post")
-        axes.plot(alone, color=orange, linestyle="--")
-        last = len(masters) - 1
-        label(axes, "fp32 master", last, masters[-1], orange, offset=(8, 4))
-        label(axes, "its bf16 copy", last, copies[-1], orange, offset=(8, -14))
-        label(axes, "bf16 alone", last, alone[-1], orange, offset=(8, -4))
-        axes.set_xlim(0, last * 1.25)  # with space for the labels
+        axes.plot(masters, color=master, linewidth=points(1.25))
+        axes.plot(copies, color=copy, drawstyle="steps-post")
+        axes.plot(alone, color=only)
+        axes.set_xlim(0, last * 1.2)  # with space for the names
         axes.set_xticks(range(0, last + 1, max(1, last // 4)))
-        axes.spines["bottom"].set_bounds(0, last)
         axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_ylim(axes.get_ylim())
+        name_curves(axes, ends)
     return axes.figure
 
 
@@ -34,12 +47,18 @@ def scales_by_step(
 ) -> Figure:
     """Draw the loss scale by a rule and by torch, and the scales from which gradients overflow."""
     title = "Halved at once, doubled after patience: the scale finds its limit"
-    with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:
-        axes.plot(limits, color=COLOURS["limit"], linestyle=":")
+    last = len(scales) - 1
+    ends = {
+        "infinite from here on": Curve(last, limits[-1], QUIET),
+        "by the rule": Curve(last, scales[-1], COLOURS["predicted"]),
+        "by torch": Curve(last, by_torch[-1], COLOURS["measured"]),
+    }
+    with axes_with(title, "step", "loss scale", log_y=2) as axes:
+        axes.plot(limits, color=QUIET, linewidth=points(1.5))
         axes.plot(scales, color=COLOURS["predicted"], drawstyle="steps-mid")
-        measured_dots(axes, enumerate(by_torch), 5)
-        highest = max(limits)
-        grey = COLOURS["limit"]
-        label(axes, "dotted: infinite from here on", 0, highest, grey, offset=(0, -6))
-        key(axes, "by the rule", "by torch")
+        measured_dots(axes, enumerate(by_torch), 3)
+        axes.set_xlim(-0.01 * last, 1.24 * last)  # with space for the names
+        axes.set_xticks(range(0, last + 1, max(1, len(scales) // 5)))
+        axes.set_ylim(axes.get_ylim())
+        name_curves(axes, ends)
     return axes.figure

@@ -1,34 +1,95 @@
-"""What all figures share: type, axes, and words beside what they name."""
+"""What all figures share: the type, lines and axes of the labs, and words beside what they name.
+
+A figure is as wide as a lab's picture, 1,000 units, and a unit is a pixel of the page (a CSS pixel)
+where there is space. The sizes here are those of `draw/picture.css` and `draw/plot.py`.
+"""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import open_file_cm
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.transforms import Bbox
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
 from course_utils.engine.figures.png import in_few_colours
 
+WIDTH = 1000
+HEIGHT = 440  # of a figure that does not say how tall it is
+PNG_WIDTH_PX = 1400  # as that of a lab's picture: sharp on a projector, too
+MARGIN = 10
+INK = "#1a1a1a"
+QUIET = COLOURS["limit"]
+# For curves that run beside each other, so that no two of one figure are alike, for readers who are
+# colour-blind, too; and dark enough for a curve's name on white. The first four differ the most.
+CURVES = (
+    "#C45000",
+    "#007A5A",
+    "#9A4DD0",
+    "#1a1a1a",
+    "#6A3D9A",
+    "#7A4A1E",
+    "#5f6b76",
+    "#0B4F3A",
+)
+# A format has the same one of these in each figure that compares formats.
+FORMATS = {
+    "fp64": "#5f6b76",
+    "fp32": "#1a1a1a",
+    "tf32": "#6A3D9A",
+    "bf16": "#007A5A",
+    "fp16": "#C45000",
+    "e5m2": "#7A4A1E",
+    "e4m3": "#9A4DD0",
+    "e2m1": "#0B4F3A",
+}
+_UNITS_PER_INCH = 100
+MARGIN_INCHES = MARGIN / _UNITS_PER_INCH
+
+
+def points(units: Number) -> float:
+    """So many units of the figure, in the typographic points in which matplotlib is told sizes."""
+    return 72 * units / _UNITS_PER_INCH
+
+
+SMALL = points(12)  # the size of letters that are not as large as usual
+
 _STYLE = {
-    "figure.dpi": 110,
+    "figure.dpi": PNG_WIDTH_PX * _UNITS_PER_INCH / WIDTH,
     "figure.facecolor": "white",
-    "font.size": 12,
-    "axes.titlesize": 14,
+    "font.family": "DejaVu Sans",
+    "font.size": points(14),
+    "text.color": INK,
+    "axes.titlesize": points(16),
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
+    "axes.labelcolor": QUIET,
+    "axes.labelpad": points(6),
+    "axes.spines.left": False,
+    "axes.spines.bottom": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": "#e3e6e8",
-    "lines.linewidth": 2.5,
+    "axes.axisbelow": True,
+    "grid.color": "#e0e0e0",
+    "grid.linewidth": points(1),
+    "lines.linewidth": points(2.5),
+    "hatch.linewidth": points(1),
+    "xaxis.labellocation": "right",
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.major.size": 0,
+    "ytick.minor.size": 0,
 }
-
-MARGIN_INCHES = 0.1
 
 
 class DescribedFigure(Figure):
@@ -49,9 +110,21 @@ class DescribedFigure(Figure):
         written = "; ".join(labels)
         return f"{title_and_axes} Written in it: {written}." if written else title_and_axes
 
-    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    def get_tightbbox(self, *arguments: object, **options: object) -> Bbox:
+        """What IPython cuts a figure to: all of it, so that all figures are equally wide.
+
+        It is more where words find no space.
+        """
+        width, height = self.get_size_inches()
+        frame = [
+            (MARGIN_INCHES, MARGIN_INCHES),
+            (width - MARGIN_INCHES, height - MARGIN_INCHES),
+        ]
+        return Bbox.union([Bbox(frame), super().get_tightbbox(*arguments, **options)])
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, object]]]:
         data = {"text/plain": self.words}
-        metadata = {"image/png": {"alt": self.words}}
+        metadata = {"image/png": {"alt": self.words, "width": WIDTH}}
         return data, metadata
 
 
@@ -73,22 +146,29 @@ def axes_with(
     xlabel: str,
     ylabel: str,
     *,
-    height: Number = 4.8,
+    height: Number = HEIGHT,
     log_x: int = 0,
     log_y: int = 0,
 ) -> Iterator[Axes]:
-    """A context manager for axes in the course's style.
+    """A context manager for axes in the course's style, in a figure of that height in units.
 
     `log_x` and `log_y` are the bases of logarithmic axes; with 0 an axis is linear. The figure is
     closed when the drawing is done, so that a cell shows it once, as its result.
     """
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
-            figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure
+            figsize=(WIDTH / _UNITS_PER_INCH, height / _UNITS_PER_INCH),
+            layout="constrained",
+            FigureClass=DescribedFigure,
         )
         figure.get_layout_engine().set(w_pad=MARGIN_INCHES, h_pad=MARGIN_INCHES)
         try:
-            axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+            axes.set_title(title, pad=points(28))  # with space for the name of the upward axis
+            axes.set_xlabel(xlabel)
+            # As in a lab: above the axis, and not beside it.
+            above = {"rotation": "horizontal", "ha": "left", "va": "bottom"}
+            axes.set_ylabel(ylabel, y=1, **above)
+            axes.yaxis.set_label_coords(0, 1 + 8 / height)
             if log_x:
                 axes.set_xscale("log", base=log_x)
             if log_y:
@@ -99,27 +179,71 @@ def axes_with(
             _Canvas(figure)  # a new canvas makes itself the figure's
 
 
-def key(axes: Axes, predicted: str, measured: str) -> None:
-    """A key that says what blue and orange mean, in the lower right corner."""
-    lines = [("predicted", predicted, 0.1), ("measured", measured, 0.03)]
-    for colour, words, height in lines:
-        axes.text(
-            0.98,
-            height,
-            words,
-            color=COLOURS[colour],
-            weight="bold",
-            ha="right",
-            transform=axes.transAxes,
-        )
+class Curve(NamedTuple):
+    """A curve's colour, and the point beside which its name is written: as a rule its end."""
+
+    x: Number
+    y: Number
+    colour: str
 
 
-def measured_dots(axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8) -> None:
+_LINE = 18  # the height of a line of words, in units
+_AROUND_PLOT = 110  # the units of a figure's height that are no plot: title, names and numbers
+
+
+def name_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
+    """Write each curve's name at the right of its end, in its colour; below each other if need be.
+
+    The limits of the axes have to be set before, because the names' distances follow from them.
+    """
+    plot_height = _UNITS_PER_INCH * axes.figure.get_size_inches()[1] - _AROUND_PLOT
+    up = {}
+    for name, curve in curves.items():
+        _, share = axes.transLimits.transform(axes.transScale.transform((curve.x, curve.y)))
+        up[name] = share * plot_height
+    at = _apart(up)
+    for name in sorted(curves, key=lambda name: -at[name]):
+        curve = curves[name]
+        offset = (points(8), points(at[name] - up[name] - 5))
+        label(axes, name, curve.x, curve.y, curve.colour, offset)
+
+
+def _apart(up: Mapping[str, Number]) -> dict[str, Number]:
+    """The heights, moved so that any two are at least a line apart, and by as little as possible.
+
+    Names that would overlap become a group, in the middle of where they would stand.
+    """
+    groups: list[list[str]] = []  # from the top down; of equals, the first is on top
+    for name in sorted(up, key=lambda name: -up[name]):
+        groups.append([name])
+        while len(groups) > 1 and _overlap(up, groups[-2], groups[-1]):
+            lower = groups.pop()
+            groups[-1] += lower
+    moved = {}
+    for group in groups:
+        height = _middle(up, group) + _LINE * (len(group) - 1) / 2
+        for name in group:
+            moved[name] = height
+            height -= _LINE
+    return moved
+
+
+def _overlap(up: Mapping[str, Number], upper: list[str], lower: list[str]) -> bool:
+    """Whether two groups of names, each around the middle of its heights, would overlap."""
+    apart = _middle(up, upper) - _middle(up, lower)
+    return apart < _LINE * (len(upper) + len(lower)) / 2
+
+
+def _middle(up: Mapping[str, Number], group: list[str]) -> Number:
+    return sum(up[name] for name in group) / len(group)
+
+
+def measured_dots(axes: Axes, places: Iterable[tuple[Number, Number]], radius: Number = 5) -> None:
     """Draw a dot at each (x, y), in the colour of what was measured."""
-    points = list(points)
-    xs = [x for x, _ in points]
-    ys = [y for _, y in points]
-    axes.plot(xs, ys, "o", color=COLOURS["measured"], markersize=size)
+    places = list(places)
+    xs = [x for x, _ in places]
+    ys = [y for _, y in places]
+    axes.plot(xs, ys, "o", color=COLOURS["measured"], markersize=points(2 * radius), mew=0)
 
 
 def label(
@@ -128,10 +252,13 @@ def label(
     x: Number,
     y: Number,
     colour: str,
-    offset: tuple[int, int],
+    offset: tuple[Number, Number],
     ha: str = "left",
 ) -> None:
-    """Words beside the point (x, y) that they name, `offset` typographic points away from it."""
+    """Words beside the point (x, y) that they name, `offset` typographic points away from it.
+
+    The page's white is around the letters, so that they can be read where they lie on lines.
+    """
     axes.annotate(
         words,
         (x, y),
@@ -140,4 +267,5 @@ def label(
         color=colour,
         weight="bold",
         ha=ha,
+        path_effects=[withStroke(linewidth=points(4), foreground="white")],
     )

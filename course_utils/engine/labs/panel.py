@@ -314,7 +314,7 @@ class Panel(widgets.VBox):
             "text/plain": f"{words} (A live lab: run this cell to move its controls.)",
             "image/png": base64.b64encode(png).decode(),
         }
-        return bundle, colabs | {"image/png": {"alt": words}}
+        return bundle, colabs | {"image/png": {"alt": words, "width": still.WIDTH}}
 
     def _still(self) -> tuple[Mapping[str, object], str]:
         """Return the `shown` of a session for the still picture, and the line below the picture.

@@ -3,6 +3,7 @@
 // escaped the words in it.
 
 const TYPING_PAUSE_MS = 700; // without a key for so long, a reader has stopped typing
+const MARKED_MS = 3000; // how long a scale is marked that has changed
 // The next three are in the picture's units.
 const REACH = 26; // how far beside a track a pointer may be and still move its mark
 const SLIP = 4; // how much farther from a track than before a stroke may be and still move its mark
@@ -22,6 +23,7 @@ function render({ model, el }) {
   const { picture, fold, frame } = parts;
   const clicks = followClicks(picture, model);
   const guess = followDrawing(picture, model);
+  const markScales = followScales(picture);
 
   // Shows the picture that Python has sent.
   function draw() {
@@ -31,6 +33,7 @@ function render({ model, el }) {
     const hadFocus = picture.contains(document.activeElement);
     const markWithFocus = hadFocus ? document.activeElement.dataset.mark : undefined;
     picture.innerHTML = model.get("svg");
+    markScales();
     guess.prepare(markWithFocus);
     clicks.prepare(hadFocus && !markWithFocus);
     nameTheControls(el, model.get("name"));
@@ -47,6 +50,33 @@ function render({ model, el }) {
   showWords();
   // When a cell runs again, something in the page may still hold its old screen: empty that.
   return () => el.replaceChildren();
+}
+
+// Words on a scale have the scale's name as `data-scale`. Where they differ from those of the
+// picture before, the scale has changed, and they are marked for a while: without that, bars could
+// seem to have grown.
+function followScales(picture) {
+  const said = new Map(); // the words, by the scale's name
+  const markedUntil = new Map();
+  let timer;
+
+  function mark() {
+    clearTimeout(timer);
+    const now = performance.now();
+    let isAnyMarked = false;
+    for (const node of picture.querySelectorAll("[data-scale]")) {
+      const name = node.dataset.scale;
+      const words = node.textContent;
+      if (said.has(name) && said.get(name) !== words) markedUntil.set(name, now + MARKED_MS);
+      said.set(name, words);
+      const isMarked = markedUntil.get(name) > now;
+      node.classList.toggle("changed", isMarked);
+      isAnyMarked ||= isMarked;
+    }
+    if (isAnyMarked) timer = setTimeout(mark, MARKED_MS + 50);
+  }
+
+  return mark;
 }
 
 function buildScreen(el) {

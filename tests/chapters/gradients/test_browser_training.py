@@ -1,6 +1,7 @@
 """The labs of notebooks 5 to 8 as a reader meets them: clicked, dragged and moved by keys."""
 
 import random
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -10,6 +11,7 @@ from tests.tools.fuzz_browser import WatchedPage
 
 browser.skip_without_browser()
 NAMES = ("optimizer", "timeline")
+CHANGED = re.compile(r"\bchanged\b")
 
 
 def test_the_recomputed_layers_follow_the_keyboard_and_the_best_plan_is_a_click_away(labs_page):
@@ -25,6 +27,18 @@ def test_the_recomputed_layers_follow_the_keyboard_and_the_best_plan_is_a_click_
     browser.press(lab, "Show the best plan")
     expect(meaning).to_contain_text("No plan takes noticeably fewer.")
     expect(lab.locator(".course-mistake")).to_be_empty()
+
+
+def test_a_scale_that_has_changed_is_marked_for_a_while(labs_page):
+    lab = browser.lab_of(labs_page, "timeline")
+    scale = lab.locator('[data-scale="bytes"]')
+    browser.press(lab, "do 8 H100s hold 8B?")
+    expect(scale).to_have_text("scale: 0 to 200 GB")
+    expect(scale).not_to_have_class(CHANGED)
+    browser.press(lab, "what do scores take?")
+    expect(scale).to_have_class(CHANGED)
+    assert scale.text_content() == "scale: 0 to 3 GB"
+    expect(scale).not_to_have_class(CHANGED)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS, Asked, Fo
 from course_utils.chapters.checkpointing.plans import Cost, Outcome, Pass, Task
 from course_utils.core.say import Number
 from course_utils.core.say import decimal_bytes_text as short
-from course_utils.engine.labs.draw.lettering import fitted, key, labelled_lines
+from course_utils.engine.labs.draw.lettering import (
+    fitted,
+    key,
+    labelled_lines,
+    scale_words,
+    width_of,
+)
 from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
@@ -68,6 +74,8 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
         yield fitted(RIGHT, BAR + 18, f"{sizes}: fits", WIDTH, "formula")
     else:
         yield fitted(RIGHT, BAR + 18, f"{sizes}: too much", WIDTH, "alarm")
+    said = f"scale: 0 to {short(full)}"
+    yield scale_words(RIGHT, BAR - 2, said, WIDTH, "bytes")
     names = [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()]
     yield key(names, 0, NAMES)
 
@@ -90,7 +98,10 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     full_s = full_scale(outcome)
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
     yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
-    yield text(LEFT + LENGTH, PASSES, f"{full_s:.3g} s", class_="end small")
+    said = f"scale: 0 to {full_s:.3g} s"
+    yield scale_words(
+        LEFT + LENGTH - width_of(said, "small strong"), PASSES, said, RIGHT, "seconds"
+    )
     yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")
     row_count = len(passes) + 1  # the last row is the whole step
     bottom = PASSES + 8 + STEP * row_count

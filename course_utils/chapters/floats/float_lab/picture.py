@@ -14,8 +14,8 @@ from course_utils.engine.labs.lab import View
 NAMES = {name: f.label for name, f in floats.FORMATS.items()}
 FIELDS = ("sign", "exponent", "fraction")
 WIDTH = 1000
-TOP = 28  # of the first format
-ROW = 53  # from one format to the next
+TOP = 26  # of the first format
+ROW = 48  # from one format to the next
 LEFT = 60
 BIT_WIDTH = 19
 BIT_HEIGHT = 20
@@ -47,10 +47,10 @@ def _row(stored: Stored, y: Number) -> Iterator[str]:
     yield from _bits(stored, y)
     is_lost = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if is_lost else "faint")
-    yield text(LEFT, y + 37, floats.formula(stored.bits, stored.fmt))
+    yield text(LEFT, y + 35, floats.formula(stored.bits, stored.fmt))
     if math.isfinite(stored.value):
         step = f"step {floats.spacing(stored.value, stored.fmt):.3g}"
-        yield text(WIDTH, y + 37, step, class_="faint small end")
+        yield text(WIDTH, y + 35, step, class_="faint small end")
 
 
 def _bits(stored: Stored, y: Number) -> Iterator[str]:

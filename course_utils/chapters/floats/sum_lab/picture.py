@@ -7,6 +7,7 @@ from course_utils.chapters.floats.sum_lab.asked import FORMATS, MOST, Ones, gues
 from course_utils.core import floats
 from course_utils.core.say import Number
 from course_utils.engine.labs.draw import marks, svg
+from course_utils.engine.labs.draw.naming import Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
@@ -47,7 +48,7 @@ def view(asked: Ones, found: object) -> View:
     drawn = [
         PLOT.frame("The sum"),
         svg.text(PLOT.right, PLOT.bottom + 36, "ones added", class_="faint end"),
-        PLOT.line([(1, 1), (ones, ones)], "line dashed"),  # the sum if no 1 were lost
+        PLOT.line([(1, 1), (ones, ones)], "line dashed"),
     ]
     for n in POWERS.ticks:
         y = PLOT.y(n)
@@ -59,6 +60,8 @@ def view(asked: Ones, found: object) -> View:
     if asked.shown:
         drawn += _sum(asked)
         drawn += _ruler(asked)
+    drawn += _names(asked)
+    if asked.shown:
         drawn += marks.words_beside(guesses(asked), asked, "guess", TRACKS)
     drawn.append(marks.drawn("guess", asked, TRACKS))
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked))
@@ -112,6 +115,19 @@ def _sum(asked: Ones) -> Iterator[str]:
     yield svg.dot(x, y, class_="measured")
     yield svg.text(COLUMNS_LEFT - 12, PREDICTED_AT, "predicted", class_="faint end")
     yield svg.text(COLUMNS_LEFT - 12, MEASURED_AT, "by adding", class_="faint end")
+
+
+def _names(asked: Ones) -> Iterator[str]:
+    """Name the dashed line and, after *Show*, the format's sum."""
+    ones = 2**asked.power
+    dashed = Curve("if no 1 were lost", [(1, 1), (ones, ones)], "faint strong")
+    if not asked.shown:
+        return names(PLOT, [dashed])
+    totals = sums(asked.fmt)[: asked.power + 1]
+    points = [(2**power, total) for power, total in enumerate(totals)]
+    added = Curve(f"in {asked.fmt}", points, "measured-words")
+    is_any_lost = totals[-1] < ones  # only then is the dashed line seen
+    return names(PLOT, [added, dashed] if is_any_lost else [added])
 
 
 def _ruler(asked: Ones) -> Iterator[str]:

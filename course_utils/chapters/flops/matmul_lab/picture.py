@@ -200,8 +200,8 @@ def _roofline(
     high = max(10_000, *intensities)
     lowest_rate = min((run.rate for run in runs), default=peak)
     bottom = min(peak / 10_000, lowest_rate / 2)
-    x_axis = Axis(low, high, "FLOPs per byte", number_text)
-    y_axis = Axis(bottom, peak * 3, "FLOP/s", rate_text)
+    x_axis = Axis(low, high, "FLOPs per byte", number_text, rescales=True)
+    y_axis = Axis(bottom, peak * 3, "FLOP/s", rate_text, rescales=True)
     plot = Plot(*ROOF, x_axis, y_axis)
 
     yield plot.frame("Under the roofline")
@@ -233,7 +233,8 @@ def _along(
     x_axis = Axis(1, POWERS[-1], f"size of {name}", number_text)
     shortest = min([predicted_s[0] / 10, *run_s])
     longest = max([predicted_s[-1] * 2, *run_s])
-    plot = Plot(*TIMES, x_axis, Axis(shortest, longest, "time", seconds_text))
+    y_axis = Axis(shortest, longest, "time", seconds_text, rescales=True)
+    plot = Plot(*TIMES, x_axis, y_axis)
 
     def swept_size(product: Product) -> int:
         return getattr(product, name.lower())

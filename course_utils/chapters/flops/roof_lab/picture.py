@@ -6,6 +6,7 @@ from course_utils.chapters.flops.roof_lab.asked import SQUARES, Roofed
 from course_utils.core import predict
 from course_utils.core.say import Guess, number_text, seconds_text
 from course_utils.engine.labs.draw import marks, svg
+from course_utils.engine.labs.draw.naming import Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
@@ -17,6 +18,8 @@ SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
 # The n at which roof and forecast are drawn, 16 in each doubling.
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
+ROOF = "roof"
+FORECAST = "c + roof / e"
 TRACKS = [marks.Track(SHARES.at(n, 0), SHARES.at(n, 100)) for n in SQUARES]
 
 
@@ -38,8 +41,11 @@ def _squares(asked: Roofed) -> Iterator[str]:
     roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
     yield SHARES.frame("Products of n × n matrices")
-    yield SHARES.line(roof, "line predicted")
+    yield SHARES.line(roof, "line")
     yield SHARES.line(forecast, "line predicted dashed")
+    # The roof's name is above its end. Beside the forecast, words on the guesses may stand.
+    yield svg.text(SHARES.right, SHARES.top - 8, ROOF, class_="small strong faint end")
+    yield svg.text(SHARES.right, SHARES.top - 26, f"dashed: {FORECAST}", class_="small formula end")
     if asked.shown:
         for n in SQUARES:
             x, y = SHARES.at(n, asked.recorded(n))
@@ -53,25 +59,28 @@ def _all_products(asked: Roofed) -> Iterator[str]:
         roofs[b, d, k] = predict.matmul_seconds(b, d, k, asked.machine, asked.dtype)
     low = min(roofs.values()) / 2
     high = max(roofs.values()) * 4
-    x_axis = Axis(low, high, "time by the roof", seconds_text)
-    y_axis = Axis(low, 4 * high, "time", seconds_text)
+    x_axis = Axis(low, high, "time by the roof", seconds_text, rescales=True)
+    y_axis = Axis(low, 4 * high, "time", seconds_text, rescales=True)
     plot = Plot(*ALL, x_axis, y_axis)
 
     c, e = asked.c_and_e
     along = [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")
-    yield plot.line([(low, low), (high, high)], "line predicted")
-    yield plot.line([(roof, c + roof / e) for roof in along], "line predicted dashed")
+    forecast = [(roof, c + roof / e) for roof in along]
+    yield plot.line([(low, low), (high, high)], "line")
+    yield plot.line(forecast, "line predicted dashed")
     if asked.shown:
         for size, seconds in asked.seconds_by_size.items():
             x, y = plot.at(roofs[size], seconds)
             yield svg.dot(x, y, 4, class_="measured past")
+    roof = Curve(ROOF, [(low, low), (high, high)], "faint strong")
+    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof])
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
     if not asked.shown:
         return (
-            "Solid: the roof. Dashed: c + roof / e. "
+            f"Solid: the {ROOF}. Dashed: {FORECAST}. "
             "Draw the share that each product reaches, then press Show."
         )
     c, e = asked.c_and_e

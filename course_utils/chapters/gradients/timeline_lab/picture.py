@@ -14,7 +14,7 @@ from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
 from course_utils.engine.labs.draw import marks
-from course_utils.engine.labs.draw.lettering import fitted, width_of
+from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.marks import Track
 from course_utils.engine.labs.draw.svg import dot, picture, polyline, rect, text
@@ -27,6 +27,7 @@ PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part o
 LEFT = 62
 RIGHT = 716
 TOP = 50
+SCALE_RIGHT = 132  # the words on the scale stand above the axis, up to here
 BOTTOM = 306
 # Beside the plot, the list of the parts that are held at the chosen moment.
 SIDE = 742
@@ -66,9 +67,10 @@ def _revealed(
     """Yield the parts of the picture that would give away the answer to the guess."""
     yield _stacked(step, scale)
     yield from _numbers(scale)
+    yield _said(scale)
     yield from _end_of_memory(scale)
     if measured:
-        yield _measured(asked, measured, scale)
+        yield from _measured(asked, measured, scale)
     yield from _now(step, asked)
     yield from _fullest(step, scale)
 
@@ -191,6 +193,11 @@ def _numbers(scale: Scale) -> Iterator[str]:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
+def _said(scale: Scale) -> str:
+    """Say the scale, because another model or option may have another, and a peak as high."""
+    return scale_words(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
+
+
 def _end_of_memory(scale: Scale) -> Iterator[str]:
     """Draw a line where the memory ends, if this lies inside the picture."""
     if scale.has_memory:
@@ -200,11 +207,14 @@ def _end_of_memory(scale: Scale) -> Iterator[str]:
         yield fitted(0, y + 4, short(scale.memory), LEFT - 4, "small strong")
 
 
-def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> str:
+def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[str]:
     """Draw the most bytes that a real step held in each column: a line through their middles."""
     heights = highest(measured, asked.machine, asked.dtype, asked.timeline)
     points = [(_column_x(n + 0.5), scale.y(nbytes)) for n, nbytes in enumerate(heights)]
-    return polyline(points, class_="line measured")
+    yield polyline(points, class_="line measured")
+    x, y = points[COLUMNS // 8]
+    y = max(y - 8, TOP + 12)
+    yield text(x, y, "measured", class_="measured-words small halo middle")
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
@@ -215,7 +225,7 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     half = width_of(name, "small strong") / 2
     # The name is centred on the ring, as far as it then lies between the edges of the plot.
     middle = min(x, RIGHT - half)
-    yield text(max(LEFT, middle - half), TOP - 8, name, class_="small strong")
+    yield text(max(SCALE_RIGHT + 10, middle - half), TOP - 8, name, class_="small strong")
 
 
 def _phases(step: Step) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, STEPS, Asked, Found
 from course_utils.core.say import Guess
 from course_utils.engine.labs.draw import marks, svg
+from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
@@ -45,13 +46,16 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     yield plot.frame("Share of the updates that are lost")
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
-        yield from _curves(plot, asked, found)
+        yield from _curves(plot, asked, found, _taken(asked, tracks))
         yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks, through=True)
 
 
-def _curves(plot: Plot, asked: Asked, found: Found) -> Iterator[str]:
-    """Draw the predicted and the measured share over all steps, and a dot at the present step."""
+def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Iterator[str]:
+    """Draw the predicted and the measured share over all steps, and a dot at the present step.
+
+    Their names keep out of the boxes that are taken.
+    """
     predicted = []
     measured = []
     for number, step in enumerate(found.steps, 1):
@@ -61,6 +65,21 @@ def _curves(plot: Plot, asked: Asked, found: Found) -> Iterator[str]:
     yield plot.line(measured, "line measured")
     x, y = plot.at(*measured[asked.step - 1])
     yield svg.dot(x, y, 7, class_="measured")
+    curves = [
+        Curve("measured", measured, "measured-words"),
+        Curve("predicted", predicted, "formula"),
+    ]
+    yield from names(plot, curves, taken)
+
+
+def _taken(asked: Asked, tracks: Sequence[marks.Track]) -> list[Box]:
+    """Return the boxes that the marks may fill, each with the words beside it."""
+    boxes = []
+    for track, level in zip(tracks, asked.guess, strict=True):
+        if level is not None:
+            x, y = track.at(level / 100)
+            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))
+    return boxes
 
 
 def _updates(asked: Asked, found: Found) -> Iterator[str]:

@@ -18,6 +18,7 @@ from course_utils.core.say import Number, listed
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import columns, fitted
 from course_utils.engine.labs.draw.lines import pieces_inside, simplified
+from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
@@ -38,6 +39,7 @@ TABLE_LEFT = 728
 TABLE_STEP = 24
 TRACK_Y = BY_RATE.bottom - 14
 TRACK = marks.Track((BY_RATE.left, TRACK_Y), (BY_RATE.right, TRACK_Y))
+AROUND_TRACK = Box(BY_RATE.left, TRACK_Y - 14, BY_RATE.right, BY_RATE.bottom)
 
 
 def view(race: Race, found: object) -> View:
@@ -121,28 +123,36 @@ def _title_of_paths(race: Race) -> str:
 def _losses(race: Race) -> Iterator[str]:
     """Draw each optimizer's loss by learning rate, and mark the present learning rate."""
     yield BY_RATE.frame(_title_of_curves(race))
+    curves = []
     for name in race.racing:
         if name != race.hidden:
+            curves.append(Curve(name, _curve(race, name)))
             yield from _loss_by_rate(race, name)
     yield _vertical(race.lr, "leader")
+    yield from names(BY_RATE, curves, [AROUND_TRACK])
 
 
 def _loss_by_rate(race: Race, name: str) -> Iterator[str]:
     """Draw an optimizer's curve, the formula's prediction, and a dot at the present lr."""
     limit = race.limit(name)
-    rates = race.drawn_rates
-    if name in LINEAR:
-        # The curve ends just beyond the limit, where the loss shoots up.
-        below = [lr for lr in rates if lr < limit]
-        rates = sorted([*below, 0.99 * limit, 1.05 * limit])
-    curve = [(lr, race.end_loss(name, lr)) for lr in rates]
-    yield BY_RATE.line(curve, f"line {name.lower()}")
+    yield BY_RATE.line(_curve(race, name), f"line {name.lower()}")
     if name in LINEAR and not race.is_falling:
         yield _vertical(limit, "line predicted dashed")
     elif name == "RMSProp" and race.run == LONG:
         yield BY_RATE.line(_settled(race), "line predicted dashed")
     x, y = BY_RATE.at(race.lr, race.end_loss(name, race.lr))
     yield dot(x, y, 5, class_=name.lower())
+
+
+def _curve(race: Race, name: str) -> list[Point]:
+    """Return the points of an optimizer's curve: learning rates and losses."""
+    rates = race.drawn_rates
+    if name in LINEAR:
+        # The curve ends just beyond the limit, where the loss shoots up.
+        limit = race.limit(name)
+        below = [lr for lr in rates if lr < limit]
+        rates = sorted([*below, 0.99 * limit, 1.05 * limit])
+    return [(lr, race.end_loss(name, lr)) for lr in rates]
 
 
 def _vertical(lr: Number, class_: str) -> str:

@@ -40,13 +40,24 @@ def width_of(words: str, class_: str = "") -> float:
     return sum(widths.get(letter, WIDEST) for letter in words) * size / 1000
 
 
-def fitted(x: Number, y: Number, words: str, right: Number, class_: str = "") -> str:
+def fitted(
+    x: Number, y: Number, words: str, right: Number, class_: str = "", **attributes: object
+) -> str:
     """Words that begin at x, and are drawn smaller where they would run beyond `right`."""
     width = width_of(words, class_)
     space = right - x
     if width <= space:
-        return text(x, y, words, class_=class_)
-    return scaled(x, y, space / width, text(0, 0, words, class_=class_))
+        return text(x, y, words, class_=class_, **attributes)
+    return scaled(x, y, space / width, text(0, 0, words, class_=class_, **attributes))
+
+
+def scale_words(x: Number, y: Number, words: str, right: Number, name: str) -> str:
+    """Words on a scale that follows what is asked, such as "scale: 0 to 3 GB".
+
+    screen.js marks them for a while when they have changed, so that no scale moves unnoticed. The
+    name is that of the scale among those of the picture.
+    """
+    return fitted(x, y, words, right, "small strong faint", data_scale=name)
 
 
 def columns(

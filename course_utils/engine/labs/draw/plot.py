@@ -29,6 +29,7 @@ class Axis:
     linear: bool = False
     marks: Sequence[Number] = ()
     most_marks: int = 6
+    rescales: bool = False  # whether its ends follow what is asked, and are therefore said
 
     def share(self, value: Number) -> Number:
         """How far along the axis a value lies, from 0 to 1. Beyond an end, it is 0 or 1 as well."""
@@ -40,6 +41,13 @@ class Axis:
             value = math.log(value) if value > 0 else -math.inf
         share = (value - low) / (high - low)
         return min(1.0, max(0.0, share))
+
+    @property
+    def title(self) -> str:
+        """The axis's name; of an axis that rescales, with its ends."""
+        if not self.rescales:
+            return self.name
+        return f"{self.name}: {self.words(self.low)} to {self.words(self.high)}"
 
     @property
     def ticks(self) -> Sequence[Number]:
@@ -113,12 +121,21 @@ class Plot:
         title_y = self.top - (26 if self.y_axis.name else 8)
         parts = [
             fitted(self.left, title_y, title, self.right, "strong"),
-            fitted(self.left, self.top - 8, self.y_axis.name, self.right, "faint"),
-            text(self.right, self.bottom + 36, self.x_axis.name, class_="faint end"),
+            self._axis_title(self.y_axis, self.left, self.top - 8),
+            self._axis_title(self.x_axis, self.right, self.bottom + 36, "end"),
         ]
         parts += self._verticals()
         parts += self._horizontals()
         return "".join(parts)
+
+    def _axis_title(self, axis: Axis, x: Number, y: Number, side: str = "") -> str:
+        """The axis's name, from x on or up to x. One that rescales can be told apart by name."""
+        if axis.rescales:
+            said = {"class_": f"small strong faint {side}".rstrip(), "data_scale": axis.name}
+            return text(x, y, axis.title, **said)
+        if side:
+            return text(x, y, axis.name, class_=f"faint {side}")
+        return fitted(x, y, axis.name, self.right, "faint")
 
     def _verticals(self) -> Iterator[str]:
         """The vertical lines of the grid. A number that would touch the one before is left out."""

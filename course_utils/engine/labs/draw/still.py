@@ -45,6 +45,7 @@ PAGE_CSS = _confined(PICTURE_CSS)
 # Outside a page there are no theme variables, so each becomes the value that it falls back on:
 # var(--jp-ui-font-color2, #5f6b76) becomes #5f6b76.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+WIDTH = 1000  # of every picture, in units; on a page they are at most so many pixels
 VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
 
