@@ -100,7 +100,7 @@ def bytes_text(n: Number) -> str:
     '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
     """
     if abs(n) < 1000:
-        return f"{number_text(n)} bytes"
+        return f"{number_text(n)} {'byte' if n == 1 else 'bytes'}"
     binary = _scaled(n, 1024, _BINARY)
     decimal = _scaled(n, 1000, _DECIMAL)
     return f"{number_text(n)} bytes = {binary}B = {decimal}B"
@@ -109,8 +109,8 @@ def bytes_text(n: Number) -> str:
 def decimal_bytes_text(n: Number) -> str:
     """Return a number of bytes in decimal units alone, as in data sheets.
 
-    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
-    ('80 GB', '96 bytes')
+    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96), decimal_bytes_text(1)
+    ('80 GB', '96 bytes', '1 byte')
     """
     return bytes_text(n).split(" = ")[-1]
 
