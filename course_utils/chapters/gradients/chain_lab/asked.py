@@ -42,9 +42,9 @@ def _products_in_all(said: Said) -> int:
 class Chain:
     """A number of layers, whether x needs a gradient, and how many products have been done."""
 
-    layers: int = whole("layers", 2, 1, MOST_LAYERS, width_px=150)
+    layers: int = whole("layers", 2, 1, MOST_LAYERS, width_px=230)
     wanted: bool = tick("x needs a gradient", True)
-    product: int = whole("products done", 4, 0, _products_in_all, play=True)
+    product: int = whole("products done", 6, 0, _products_in_all, play=True)
 
     @property
     def done(self) -> int:
