@@ -30,6 +30,7 @@ BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )
 LAYER = figures.layer_boxes(query=802_816, last_norm=896)
+LAYER_AT_FIRST = figures.layer_boxes()
 WATERFALL = figures.waterfall(
     {"at the peak": 10, "sending": 0, "the rest": 45},
     {"at the peak": 10, "sending": 30, "the rest": 15},
