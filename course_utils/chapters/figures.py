@@ -13,7 +13,6 @@ _CHAPTER_OF = {
     "product_boxes": "flops",
     "waterfall": "flops",
     "layer_boxes": "flops",
-    "gradient_chain": "gradients",
     "scales_by_step": "mixed_precision",
     "weights_by_step": "mixed_precision",
     "wasted_shares": "checkpointing",

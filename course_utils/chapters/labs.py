@@ -12,6 +12,7 @@ CHAPTER_OF = {
     "heads": "einsum",
     "matmul": "flops",
     "roof": "flops",
+    "chain": "gradients",
     "timeline": "gradients",
     "optimizer": "optimizers",
     "precision": "mixed_precision",

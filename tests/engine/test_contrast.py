@@ -35,7 +35,9 @@ PAGES = {
         "border": "#616161",
     },
 }
-ON_COLOUR = ("sign", "exponent", "fraction", "batch", "kept", "summed")  # #111111 is written there
+# #111111 is written on these.
+ON_COLOUR = ("sign", "exponent", "fraction", "batch", "kept", "summed")
+ON_COLOUR += ("forward", "weight_gradient", "input_gradient")
 PARTS = (
     "parameters",
     "gradients",

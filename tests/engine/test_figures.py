@@ -31,8 +31,7 @@ BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )
 LAYER = figures.layer_boxes(query=802_816, last_norm=896)
-CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
-WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
+LAYER_AT_FIRST = figures.layer_boxes()
 WATERFALL = figures.waterfall(
     {"at the peak": 10, "sending": 0, "the rest": 45},
     {"at the peak": 10, "sending": 30, "the rest": 15},
@@ -174,44 +173,6 @@ def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():
     different = {str(corners.round(6)) for corners in squares}
     assert len(different) == len(squares)
     assert written(BOXES) == [*"ywx", "4 × 8 times 8 × 5", *"ywx", "flat: 1 × 2 times 2 × 3"]
-
-
-def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dashed():
-    assert chain_boxes(CHAIN) == ({"h1", "w1.grad", "x.grad"}, set())
-    assert chain_boxes(WITHOUT) == ({"h1", "w1.grad"}, {"x.grad"})
-    assert CHAIN.axes[0].get_title(loc="left").endswith("1 on the way there, 2 on the way back")
-    assert WITHOUT.axes[0].get_title(loc="left").endswith("1 on the way there, 1 on the way back")
-    assert "w1.grad\n4 × 2" in written(CHAIN)
-
-
-def chain_boxes(figure):
-    """The names in a chain's coloured boxes, and those in its dashed ones."""
-    coloured = set()
-    dashed = set()
-    for text in figure.axes[0].texts:
-        name = text.get_text().split()[0]
-        box = text.get_bbox_patch()
-        if box.get_facecolor() != to_rgba("white"):
-            coloured.add(name)
-        if box.get_linestyle() == "--":
-            dashed.add(name)
-    return coloured, dashed
-
-
-def test_in_a_chain_dashed_arrows_lead_from_what_is_read_again_to_the_gradient_that_is_made_of_it():
-    assert {((0, 2), (2, 2)), ((2, 1), (0, 1)), ((1, 1), (1, 0))} <= arrows(CHAIN, "-")
-    # From x to w1.grad, and from w1 to x.grad.
-    assert arrows(CHAIN, "--") == {((0, 2), (1, 0)), ((1, 3), (0, 1))}
-    assert arrows(WITHOUT, "--") == {((0, 2), (1, 0))}
-
-
-def arrows(figure, style):
-    """Where the arrows of that line style begin and end."""
-    ends = set()
-    for arrow in figure.axes[0].patches:
-        if arrow.get_linestyle() == style:
-            ends.add(tuple(arrow._posA_posB))
-    return ends
 
 
 def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_its_own():

@@ -174,7 +174,6 @@ MAY_IMPORT = {
     },
     "chapters.gradients": {
         "einops",
-        "matplotlib",
         "torch",
         "core.accountant",
         "core.datasheets",
@@ -182,7 +181,6 @@ MAY_IMPORT = {
         "core.predict",
         "core.say",
         "subjects.child_processes",
-        "engine.figures",
         "engine.judging",
         "engine.labs",
         "chapters.by_torch",

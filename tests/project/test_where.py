@@ -8,7 +8,7 @@ from tests.tools import where
 def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
     flops = [path for path in NOTEBOOKS if "flops" in path.stem]
     for asked, paths, written in (
-        ("figures.gradient_chain", NOTEBOOKS, "figures.gradient_chain("),
+        ("figures.layer_boxes", NOTEBOOKS, "figures.layer_boxes("),
         ("flops.check.square_alone", flops, "check.square_alone("),
     ):
         cells = {cell.id for path in paths for cell in code(path) if written in cell.source}
@@ -17,6 +17,6 @@ def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
         assert cells == {line.split("  ")[1] for line in capsys.readouterr().out.splitlines()}
     where.main("square_alone")
     assert "04_flops  " in capsys.readouterr().out
-    assert where.main("figures.gradient_chai") == 1
+    assert where.main("figures.layer_boxe") == 1
     said = capsys.readouterr().out
-    assert "No cell uses 'figures.gradient_chai'. Cells use: figures.gradient_chain" in said
+    assert "No cell uses 'figures.layer_boxe'. Cells use: figures.layer_boxes" in said

@@ -7,7 +7,10 @@ import ipywidgets as widgets
 
 from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 
-PLAY_MS = 150  # between two steps of a slider that moves by itself
+# A slider that moves by itself takes a step in PLAY_MS. With few steps it takes longer for each, so
+# that it is under way for PLAY_IN_ALL_MS: each step of a short play is a picture to look at.
+PLAY_MS = 150
+PLAY_IN_ALL_MS = 4500
 BESIDE = ("typed", "play")  # kinds of parts that stand beside the slider before them
 
 
@@ -68,10 +71,16 @@ def _play(part: ControlPart) -> widgets.Widget:
         min=part.least,
         max=part.most,
         step=part.step,
-        interval=PLAY_MS,
+        interval=_step_ms(part),
         show_repeat=False,
         layout=_width(92),
     )
+
+
+def _step_ms(part: ControlPart) -> int:
+    """The time from one step of a slider that moves by itself to the next."""
+    steps = (part.most - part.least) // part.step
+    return max(PLAY_MS, PLAY_IN_ALL_MS // max(1, steps))
 
 
 def _menu(part: ControlPart) -> widgets.Widget:
@@ -128,6 +137,7 @@ def show(widget: widgets.Widget, part: ControlPart) -> None:
     if part.kind in ("slider", "play") and not part.options:
         widget.max = part.most
     if part.kind == "play":
+        widget.interval = _step_ms(part)
         return  # the page itself keeps a play button and its slider at one value
     if part.value is None:
         return  # what was typed is no size, so the slider stays where it is

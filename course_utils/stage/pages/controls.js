@@ -1,7 +1,10 @@
 // The controls of a lab, made of parts as engine/labs/control_parts.py has them.
 
 const LETTER_PX = 8;
-const PLAY_MS = 150; // between two steps of a slider that moves by itself
+// Between two steps of a slider that moves by itself, and from its first step to its last if it has
+// few. The same as in engine/labs/controls.py.
+const PLAY_MS = 150;
+const PLAY_IN_ALL_MS = 4500;
 let fields = 0; // how many fields have a label, and so an id
 
 export function make(tag, attributes = {}, ...inside) {
@@ -99,10 +102,12 @@ const KINDS = {
     const start = () => {
       if (isAtEnd()) moveTo(slider().min);
       press(button, true);
+      const steps = (slider().max - slider().min) / step;
+      const stepMs = Math.max(PLAY_MS, PLAY_IN_ALL_MS / steps);
       clock = setInterval(() => {
         moveTo(Number(slider().value) + step);
         if (isAtEnd()) stop();
-      }, PLAY_MS);
+      }, stepMs);
     };
     const attributes = { "aria-label": `Play ${label}`, "aria-pressed": false };
     const button = makeButton(attributes, "▶", () => (isPressed(button) ? stop() : start()));

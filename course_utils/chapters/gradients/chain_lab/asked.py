@@ -1,0 +1,100 @@
+"""A chain of layers, and the matrix products of its forward and its backward pass in order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from course_utils.engine.labs.fields import Said, tick, whole
+
+ROWS = 1024  # of data
+WIDTH = 256  # of the data, and of each layer's result but the last one's
+LAST_WIDTH = 64
+MOST_LAYERS = 6
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    "which is made of which?": {"layers": 2, "wanted": True, "product": 4},
+    "and with plain data?": {"layers": 2, "wanted": False, "product": 5},
+    "how many in six layers?": {"layers": 6, "wanted": False, "product": 17},
+}
+FORWARD = "forward"
+WEIGHT_GRADIENT = "weight_gradient"
+INPUT_GRADIENT = "input_gradient"
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of two matrices: what it makes, what it reads, and the FLOPs that it takes.
+
+    `kind` is FORWARD, WEIGHT_GRADIENT or INPUT_GRADIENT.
+    """
+
+    makes: str
+    reads: tuple[str, str]
+    kind: str
+    flops: int
+
+
+def _products_in_all(said: Said) -> int:
+    """Three for each layer, but without x.grad one fewer."""
+    return 3 * said["layers"] - (not said["wanted"])
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A number of layers, whether x needs a gradient, and how many products have been done."""
+
+    layers: int = whole("layers", 2, 1, MOST_LAYERS, width_px=230)
+    wanted: bool = tick("x needs a gradient", True)
+    product: int = whole("products done", 6, 0, _products_in_all, play=True)
+
+    @property
+    def done(self) -> int:
+        """How many products have been done, of those that there are."""
+        return min(self.product, len(self.products))
+
+    @property
+    def result(self) -> str:
+        """The name of the last layer's result."""
+        return f"h{self.layers}"
+
+    @property
+    def activations(self) -> Sequence[str]:
+        """The names of the data and of each layer's result."""
+        return ["x", *(f"h{layer}" for layer in range(1, self.layers + 1))]
+
+    @property
+    def weights(self) -> Sequence[str]:
+        """The names of the layers' weights."""
+        return [f"w{layer}" for layer in range(1, self.layers + 1)]
+
+    def shape(self, name: str) -> tuple[int, int]:
+        """The rows and columns of a matrix; a gradient has those of its matrix."""
+        name = name.removesuffix(".grad")
+        rows = WIDTH if name in self.weights else ROWS
+        is_last = name in (self.result, self.weights[-1])
+        columns = LAST_WIDTH if is_last else WIDTH
+        return rows, columns
+
+    @cached_property
+    def products(self) -> Sequence[Product]:
+        """All products, in the order in which they are done."""
+        layers = [self._layer(number) for number in range(1, self.layers + 1)]
+        products = [forward for forward, *_ in layers]
+        for _, *backward in reversed(layers):
+            products += backward
+        if not self.wanted:
+            products.pop()  # x.grad would be the last
+        return products
+
+    def _layer(self, number: int) -> tuple[Product, Product, Product]:
+        """The three products of a layer, each of which takes 2 FLOPs for each weight and row."""
+        before = self.activations[number - 1]
+        made = self.activations[number]
+        weight = self.weights[number - 1]
+        behind = f"{made}.grad"
+        rows, columns = self.shape(weight)
+        flops = 2 * ROWS * rows * columns
+        return (
+            Product(made, (before, weight), FORWARD, flops),
+            Product(f"{weight}.grad", (before, behind), WEIGHT_GRADIENT, flops),
+            Product(f"{before}.grad", (behind, weight), INPUT_GRADIENT, flops),
+        )

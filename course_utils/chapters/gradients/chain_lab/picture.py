@@ -1,0 +1,191 @@
+"""The chain of matrices with their gradients below them, and a bar with the products' FLOPs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from course_utils.chapters.gradients.chain_lab.asked import (
+    FORWARD,
+    Chain,
+    Product,
+)
+from course_utils.core.say import Number, flops_text
+from course_utils.engine.labs.draw import svg
+from course_utils.engine.labs.draw.lettering import width_of
+from course_utils.engine.labs.draw.lines import Point
+from course_utils.engine.labs.lab import View
+
+WIDTH = 1000
+HEIGHT = 316
+
+# The boxes: activations stand in even columns, weights between them in odd ones.
+BOX_WIDTH = 86
+BOX_HEIGHT = 38
+LOSS_WIDTH = 52
+WIDEST_STEP = 200  # from one column to the next
+# The middle of each row, from the top.
+WEIGHTS = 54
+ACTIVATIONS = 114
+WEIGHT_GRADIENTS = 174
+INPUT_GRADIENTS = 234
+LOSS = "loss"
+# An arrow ends a little before its box, in a tip with two arms.
+GAP = 3
+TIP_BACK = 8
+TIP_ASIDE = 4
+
+# The bar with the FLOPs.
+BAR_LEFT = 62
+BAR_TOP = 266
+BAR_HEIGHT = 24
+
+
+def view(asked: Chain, found: object) -> View:
+    """Draw the matrices, those that exist so far in full colour, and what the next one reads."""
+    places = _places(asked)
+    now = asked.products[asked.done - 1] if asked.done else None
+    drawn = [svg.text(0, 18, _title(asked), class_="strong")]
+    drawn += _faint_arrows(asked, places)
+    for name, place in places.items():
+        drawn.append(_box(asked, name, place))
+    if now:
+        drawn += _highlighted(now, places)
+    drawn += _bar(asked)
+    return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, now))
+
+
+def _places(asked: Chain) -> dict[str, Point]:
+    """The middle of each box, by its name."""
+    last = 2 * asked.layers
+    step = min(WIDEST_STEP, (WIDTH - BOX_WIDTH - 4) / last)
+    left = (WIDTH - step * last) / 2
+    places = {}
+    for number, name in enumerate(asked.activations):
+        x = left + 2 * number * step
+        places[name] = (x, ACTIVATIONS)
+        places[f"{name}.grad"] = (x, INPUT_GRADIENTS)
+    for number, name in enumerate(asked.weights):
+        x = left + (2 * number + 1) * step
+        places[name] = (x, WEIGHTS)
+        places[f"{name}.grad"] = (x, WEIGHT_GRADIENTS)
+    places[LOSS] = (left + last * step, WEIGHT_GRADIENTS)
+    return places
+
+
+def _box(asked: Chain, name: str, place: Point) -> str:
+    """Draw a matrix: its name, its shape, and the colour of the product that makes it."""
+    x, y = place
+    width = LOSS_WIDTH if name == LOSS else BOX_WIDTH
+    box = svg.rect(x - width / 2, y - BOX_HEIGHT / 2, width, BOX_HEIGHT)
+    if name == LOSS:
+        words = svg.text(x, y + 5, name, class_="middle")
+    else:
+        rows, columns = asked.shape(name)
+        above = svg.text(x, y - 3, name, class_="middle")
+        words = above + svg.text(x, y + 13, f"{rows:,} × {columns:,}", class_="middle small")
+    return svg.element("g", box, words, class_=f"matrix {_look(asked, name)}")
+
+
+def _look(asked: Chain, name: str) -> str:
+    """Return the CSS classes of a box: who makes it, and whether it exists already."""
+    for number, product in enumerate(asked.products):
+        if product.makes == name:
+            return product.kind if number < asked.done else f"{product.kind} later"
+    if name == "x.grad":
+        return "missing"
+    comes_of_result = name in (LOSS, f"{asked.result}.grad")
+    return "unseen" if comes_of_result and asked.done < asked.layers else "given"
+
+
+def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
+    """Draw what each product reads, and the way over the loss."""
+    for product in asked.products:
+        for read in product.reads:
+            class_ = "track" if _reads_again(product, read) else "leader"
+            yield _arrow(places[read], places[product.makes], class_, "leader")
+    for name, following in pairwise((asked.result, LOSS, f"{asked.result}.grad")):
+        yield _arrow(places[name], places[following], "leader", "leader")
+
+
+def _reads_again(product: Product, read: str) -> bool:
+    """Whether the backward pass reads a matrix that the forward pass had."""
+    return product.kind != FORWARD and not read.endswith(".grad")
+
+
+def _highlighted(product: Product, places: dict[str, Point]) -> Iterator[str]:
+    """Draw a frame around what the product makes, and arrows from what it reads."""
+    x, y = places[product.makes]
+    width = BOX_WIDTH + 4
+    height = BOX_HEIGHT + 4
+    yield svg.rect(x - width / 2, y - height / 2, width, height, class_="start")
+    for read in product.reads:
+        class_ = "moment" if _reads_again(product, read) else "start"
+        yield _arrow(places[read], places[product.makes], class_, "start")
+
+
+def _arrow(begin: Point, end: Point, line: str, tip: str) -> str:
+    """Draw an arrow from the edge of a box to the edge of another; `line` and `tip` are classes."""
+    start_x, start_y = _edge(begin, end)
+    x, y = _edge(end, begin)
+    across = x - start_x
+    down = y - start_y
+    length = (across**2 + down**2) ** 0.5
+    along = (across / length, down / length)
+    arms = []
+    for aside in (TIP_ASIDE, -TIP_ASIDE):
+        arm_x = x - TIP_BACK * along[0] - aside * along[1]
+        arm_y = y - TIP_BACK * along[1] + aside * along[0]
+        arms.append((arm_x, arm_y))
+    shaft = svg.polyline([(start_x, start_y), (x, y)], class_=line)
+    return shaft + svg.polyline([arms[0], (x, y), arms[1]], class_=tip)
+
+
+def _edge(place: Point, toward: Point) -> Point:
+    """The point, a gap away from a box's edge, where the line from its middle leaves it."""
+    x, y = place
+    across = toward[0] - x
+    down = toward[1] - y
+    shares = []  # of the line, until it is beyond the box on this axis
+    if across:
+        shares.append((BOX_WIDTH / 2 + GAP) / abs(across))
+    if down:
+        shares.append((BOX_HEIGHT / 2 + GAP) / abs(down))
+    share = min(shares)
+    return x + share * across, y + share * down
+
+
+def _bar(asked: Chain) -> Iterator[str]:
+    """Draw the FLOPs of each product as a part of a bar, one after the other."""
+    yield svg.text(0, BAR_TOP + 17, "FLOPs", class_="strong")
+    forward = sum(product.flops for product in asked.products if product.kind == FORWARD)
+    unit = (WIDTH - BAR_LEFT) / (3 * forward)  # the bar of a step in which nothing is left out
+    x: Number = BAR_LEFT
+    for number, product in enumerate(asked.products):
+        width = unit * product.flops
+        label = ""
+        if width_of(product.makes, "small") + 6 <= width:
+            label = svg.text(x + width / 2, BAR_TOP + 16, product.makes, class_="middle small")
+        look = product.kind if number < asked.done else f"{product.kind} later"
+        box = svg.rect(x, BAR_TOP, width, BAR_HEIGHT)
+        yield svg.element("g", box, label, class_=f"matrix {look}")
+        x += width
+    y = BAR_TOP + BAR_HEIGHT + 16
+    yield svg.text(BAR_LEFT, y, "forward", class_="small faint")
+    yield svg.text(BAR_LEFT + unit * forward, y, "backward", class_="small faint")
+
+
+def _title(asked: Chain) -> str:
+    back = len(asked.products) - asked.layers
+    there = f"{asked.layers} on the way there, {back} on the way back"
+    return f"Each coloured box is a product: {there}"
+
+
+def _meaning(asked: Chain, now: Product | None) -> str:
+    if now is None:
+        return "There are only the data and the weights. Press play: product after product is done."
+    done = sum(product.flops for product in asked.products[: asked.done])
+    in_all = sum(product.flops for product in asked.products)
+    first, second = now.reads
+    return (
+        f"Product {asked.done} of {len(asked.products)}: {now.makes} is made of {first} "
+        f"and {second}. So far {flops_text(done)} of {flops_text(in_all)}."
+    )
