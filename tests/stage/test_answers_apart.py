@@ -32,8 +32,9 @@ from tests.helpers.thorough import few
 # The processes of answers are forked by a server that has imported what they need and has computed
 # nothing. To fork this process would not do: a torch with CUDA refuses a backward pass in a process
 # whose parent has done one, and any torch may wait for ever for threads that were not copied.
+# torch._dynamo takes a second, and each answer with an optimizer would import it for itself.
 FROM_SERVER = multiprocessing.get_context("forkserver")
-FROM_SERVER.set_forkserver_preload(["tests.stage.test_answers_apart"])
+FROM_SERVER.set_forkserver_preload(["tests.stage.test_answers_apart", "torch._dynamo"])
 BASE = torch.arange(24.0).view(4, 6)
 META = torch.empty(1 << 20, 8, device="meta")
 PLAIN = [
