@@ -244,7 +244,7 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     asked = [(text, unit) for text in TYPED["numbers"] for unit in ("", "percent of the peak")]
     for line in TYPED["in other units"]:
         text, unit = re.fullmatch(
-            r"(.*?) (days|bytes|GB|billions of parameters|times)", line
+            r"(.*?) (days|minutes|bytes|GB|billions of parameters|times)", line
         ).groups()
         asked.append((text, unit))
     asked += [(text, "days") for text in TYPED["no numbers"]]
@@ -254,7 +254,20 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     asked += [("2^31", "bytes"), ("12 %", "percent"), ("3x", "times"), ("٣٫٥ GB", "bytes")]
     for (text, unit), found in zip(asked, guessing.evaluate(READ, asked), strict=True):
         assert found == said_in_python(text, unit), (text, unit)
-    numbers = (0, 1, 2.416, 999.7, 0.00012, 1e-7, 123456.7, 44_193_349_632, 1.358e12, 2e20, -3)
+    numbers = (
+        0,
+        1,
+        2.416,
+        16.001,
+        999.7,
+        0.00012,
+        1e-7,
+        123456.7,
+        44_193_349_632,
+        1.358e12,
+        2e20,
+        -3,
+    )
     units = ("", "GB", "bytes", "FLOPs", "FLOP/s", "days", "share", "percent", "of 200")
     asked = [(n, unit) for n in numbers for unit in (*units, "billions of parameters")]
     for (n, unit), found in zip(asked, guessing.evaluate(WRITTEN, asked), strict=True):

@@ -46,6 +46,7 @@ _SIZES = {
 _FLOPS = {"flop": 1, "kflop": 1e3, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12, "pflop": 1e15}
 OTHER_UNITS = {
     "days": {"d": 1, "h": 1 / 24, "hour": 1 / 24, "week": 7, "month": 365.25 / 12, "year": 365.25},
+    "minutes": {"min": 1, "second": 1 / 60, "h": 60, "hour": 60},
     "bytes": {"b": 1, **_SIZES},
     "gb": {"byte": 1e-9, **{name: size / 1e9 for name, size in _SIZES.items()}},
     "billions": {"b": 1, "million": 1e-3, "trillion": 1e3},

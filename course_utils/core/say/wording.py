@@ -74,8 +74,8 @@ def number_text(n: Number, digits: int | None = None) -> str:
 
     With `digits`, any other number has that many significant digits, trailing zeros included.
 
-    >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
-    ('2,415,919,104', '0.0265123', '1.0')
+    >>> number_text(2_415_919_104), number_text(0.9998, 2), number_text(1909.4, 4)
+    ('2,415,919,104', '1.0', '1,909')
     """
     if isinstance(n, float) and n.is_integer() and abs(n) < _IN_FULL_BELOW:
         n = int(n)
@@ -90,7 +90,7 @@ def number_text(n: Number, digits: int | None = None) -> str:
 def with_digits(n: Number, digits: int) -> str:
     """Return the number with that many significant digits, trailing zeros included."""
     # The # in the format keeps trailing zeros, and also a point behind a whole number.
-    return f"{n:#.{digits}g}".removesuffix(".")
+    return f"{n:#,.{digits}g}".removesuffix(".")
 
 
 def bytes_text(n: Number) -> str:
@@ -100,7 +100,7 @@ def bytes_text(n: Number) -> str:
     '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
     """
     if abs(n) < 1000:
-        return f"{number_text(n)} {'byte' if n == 1 else 'bytes'}"
+        return f"{three_digits(n)} {'byte' if n == 1 else 'bytes'}"
     binary = _scaled(n, 1024, _BINARY)
     decimal = _scaled(n, 1000, _DECIMAL)
     return f"{number_text(n)} bytes = {binary}B = {decimal}B"
@@ -154,8 +154,8 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
 
     >>> in_words(44_193_349_632, "bytes"), in_words(2.416, "GB"), in_words(1.358e12, "FLOP/s")
     ('44.2 GB', '2.42 GB', '1.36 TFLOP/s')
-    >>> in_words(143.927, "days"), in_words(0.25, "share"), in_words(197, "of 200")
-    ('144 days', '25 %', '197 of 200')
+    >>> in_words(143.927, "days"), in_words(0.25, "share"), in_words(16.001, "bytes")
+    ('144 days', '25 %', '16 bytes')
     """
     n = int(n) if isinstance(n, int) else as_float(n)  # a number of NumPy's, too, becomes Python's
     is_scalable = abs(n) < 1e27  # above, there is no prefix
