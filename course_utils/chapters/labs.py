@@ -10,6 +10,7 @@ CHAPTER_OF = {
     "walk": "tensors",
     "einsum": "einsum",
     "heads": "einsum",
+    "box": "flops",
     "matmul": "flops",
     "roof": "flops",
     "chain": "gradients",

@@ -33,6 +33,7 @@ CELLS = [
     'my_gb = ask("one matrix", "GB")',
     "reveal(my_gb, predicted=2, measured=2.416)",
     'my_days = ask(["products below the peak", "sending", "pauses"], "days")',
+    'my_parts = ask(["products", "links"], "days", between={"at the peak": 80, "reported": 260})',
     'my_format = ask("format without a scale", among=("fp16", "bf16", "fp8"))',
     'my_early = ask("all cells have run", "share")',
     "reveal(my_early, predicted=0.5, measured=0.25)",
@@ -179,6 +180,48 @@ def test_several_guesses_are_typed_line_by_line_and_nonsense_stays_in_its_own(pa
     for number, focused in enumerate((button(field), boxes.first), start=1):
         focused.press("Control+s")
         page.wait_for_function("(number) => window.courseSaves === number", arg=number)
+
+
+def test_parts_of_a_sum_are_dragged_typed_and_moved_by_keys(page: Page, mine: Path):
+    field = asked(page, "my_parts")
+    sliders = field.get_by_role("slider")
+    boxes = field.get_by_role("textbox")
+    total = field.locator(".course-ask-sum")
+    expect(total).to_have_text("So far 80 of 260 days (reported), and 180 are left.")
+    products = field.get_by_role("slider", name="products, bar, days")
+    expect(products).to_have_attribute("aria-valuetext", "no guess")
+
+    # The middle of the handle goes from the bar's begin to the end of the axis, 312 - 80 days.
+    products.scroll_into_view_if_needed()
+    box = products.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 10, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle)
+    expect(boxes.first).to_have_value("116")  # while the bar is being dragged
+    expect(total).to_have_text("So far 196 of 260 days (reported), and 64 are left.")
+    page.mouse.up()
+    second = sliders.nth(1).bounding_box()
+    assert second["x"] == pytest.approx(box["x"] + box["width"] / 2 - 10, abs=2)
+
+    sliders.nth(1).focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(boxes.nth(1)).to_have_value("3")
+    assert_takes_no_key(page, sliders.nth(1))
+    type_into(field, 0, "30 weeks")
+    expect(total).to_have_text("So far 293 of 260 days (reported): 33 too many.")
+    expect(products).to_have_attribute("aria-valuetext", "210 days")
+    wait_for_kernel(page)
+    said = record.said_so_far(mine, "floats")
+    assert (said["products"].said, said["links"].said) == (210, 3)
+
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    again = asked(page, "my_parts")
+    expect(again.get_by_role("textbox").first).to_have_value("210")
+    expect(again.locator(".course-ask-sum")).to_have_text(
+        "So far 293 of 260 days (reported): 33 too many."
+    )
 
 
 def test_an_option_is_chosen_by_the_keyboard(page: Page, mine: Path):

@@ -151,6 +151,36 @@ def test_where_no_kernel_runs_a_sentence_says_what_is_asked(fields, call, words)
     assert set(bundle) == {WIDGET, "text/plain"}
 
 
+def test_parts_of_a_sum_have_bars_between_two_numbers(fields):
+    guess = ask(["sending", "pauses"], "days", between={"at the peak": 82.5, "reported": 260})
+    (field,) = fields
+    assert field.between == [["at the peak", 82.5], ["reported", 260]]
+    assert [line["number"] for line in field.lines] == [None, None]
+    send(field, say={"name": "sending", "typed": "1 week"})
+    assert [line["number"] for line in field.lines] == [7, None]
+    assert guess.said == {"sending": 7}
+    bundle, _ = field._repr_mimebundle_()
+    assert bundle["text/plain"] == (
+        "Your guess: sending, pauses, in days? (To type it, run this cell.)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "more"),
+    [
+        ("sending", {"between": {"from": 1, "to": 2}}),
+        (["a", "b"], {"between": {"to": 2}}),
+        (["a", "b"], {"between": {"from": 2, "to": 1}}),
+        (["a", "b"], {"between": {"from": -1, "to": 1}}),
+        (["a", "b"], {"among": ("x", "y"), "between": {"from": 1, "to": 2}}),
+    ],
+)
+def test_bars_are_refused_where_there_is_no_sum_of_parts(fields, names, more):
+    with pytest.raises(ValueError, match="two of its own, the smaller one first"):
+        ask(names, "days", **more)
+    assert fields == []
+
+
 @pytest.mark.parametrize("names", ["", [], ["a", ""], ["a", "b", "a"]])
 def test_each_question_has_a_name_of_its_own(fields, names):
     with pytest.raises(ValueError, match="name"):

@@ -234,7 +234,7 @@ def answer_to(page: Page, guess: str) -> Locator:
 
 def say(page: Page, guess: str, *texts: str) -> None:
     """Type the texts into the lines of the field, and leave each."""
-    inputs = ask_of(page, guess).locator("input")
+    inputs = ask_of(page, guess).get_by_role("textbox")
     for line, text in enumerate(texts):
         inputs.nth(line).fill(text)
         inputs.nth(line).blur()
@@ -364,7 +364,11 @@ def test_an_answer_has_the_word_and_the_mark_of_the_guess(
 def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judged(guessing):
     ask = ask_of(guessing, "my_lost_days")
     expect(ask.get_by_role("textbox", name="sending, days")).to_be_visible()
+    bar = ask.get_by_role("slider", name="pauses, bar, days")
+    expect(bar).to_have_attribute("aria-valuetext", "no guess")
     say(guessing, "my_lost_days", "60", "", "0.1", "40", "30 d")
+    expect(bar).to_have_attribute("aria-valuetext", "30 days")
+    expect(ask).to_contain_text("So far 212.6 of 260 days (reported), and 47.4 are left.")
     answer = answer_to(guessing, "my_lost_days")
     words = answer.locator("[data-guess=word]:visible")
     expect(words).to_have_text(["right power of ten", "far", "close", "close"])
@@ -414,7 +418,7 @@ def test_a_guess_outlasts_the_page_and_what_was_kept_may_be_missing_or_spoilt(ch
         ):
             page.evaluate("(text) => localStorage.setItem(localStorage.key(0), text)", spoilt)
             page.reload()
-            expect(ask_of(page, "my_lost_days").locator("input")).to_have_count(5)
+            expect(ask_of(page, "my_lost_days").get_by_role("textbox")).to_have_count(5)
         refused = "Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } })"
         page.add_init_script(refused)
         page.reload()

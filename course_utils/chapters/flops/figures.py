@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from course_utils.core.say import Number
+from course_utils.core.say import Guess, Number
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
@@ -32,29 +32,30 @@ def waterfall(
 
     A bar has the days in `most`, so the last bar, the unexplained rest, is at its shortest. Words
     beside it say the range, from the days in `least`, and how sure the number is. `guesses` has the
-    reader's days by part; parts that it lacks have no mark, and no mapping at all means no marks.
+    reader's days by part, or is what `ask` has returned: each is a narrow bar below the part's own,
+    with the word that says how close it is.
     """
     parts = _with_unexplained(most, reported)
     shortest = _with_unexplained(least, reported)
     certainties = [*certainty, "unknown"]
     unknown = _range(_unknown_days(parts, certainties), _unknown_days(shortest, certainties))
     title = f"{unknown} of {reported:.0f} days have no explanation"
-    if not isinstance(guesses, Mapping):
-        guesses = {}
+    said = getattr(guesses, "said", guesses)
+    if not isinstance(said, Mapping):
+        said = {}
     with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
+        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))
         for row, (part, days) in enumerate(parts.items()):
             words = f"{_range(shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2
             _bar(axes, row, begin, days, certainties[row])
             _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
-            _guess(axes, row, begin, guesses.get(part))
+            if isinstance(said.get(part), int | float):
+                _guess(axes, row, begin, Guess(part, said[part], days, unit="days"))
             begin += days
-        if len(axes.lines):  # the marks of guesses are the only lines so far
-            label(axes, "▲ your guesses", 0, len(parts) - 1, INK, (4, -5))
         axes.axvline(reported, color=INK, linestyle=":", zorder=1)
         label(axes, f"reported: {reported:.0f}", reported, -0.75, INK, (-6, -5), ha="right")
-        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))
         axes.set_yticks(range(len(parts)), parts)
         axes.grid(visible=False, axis="y")
     return axes.figure
@@ -72,7 +73,7 @@ def _unknown_days(days_by_part: Mapping[str, Number], certainty: Sequence[str]) 
 
 def _bar(axes: Axes, row: int, begin: Number, days: Number, certainty: str) -> None:
     look = CERTAINTY[certainty]
-    axes.barh(row, days, left=begin, height=0.7, edgecolor=INK, zorder=2, **look)
+    axes.barh(row, days, left=begin, height=0.6, edgecolor=INK, zorder=2, **look)
 
 
 def _label_of_bar(
@@ -84,9 +85,15 @@ def _label_of_bar(
         label(axes, words, begin + days, row, INK, (8, -5), ha="left")
 
 
-def _guess(axes: Axes, row: int, begin: Number, days: object) -> None:
-    if isinstance(days, int | float):
-        axes.plot(begin + days, row + 0.47, "^", color=INK, markersize=points(13))
+def _guess(axes: Axes, row: int, begin: Number, guess: Guess) -> None:
+    """Draw the reader's days as a bar below the part's own, with how close they are."""
+    below = row + 0.4
+    axes.barh(below, guess.said, left=begin, height=0.14, color=COLOURS["predicted"], zorder=3)
+    words = f"you: {guess.said:g}, {guess.word}"
+    if begin + guess.said > 0.7 * axes.get_xlim()[1]:
+        label(axes, words, begin, below, COLOURS["predicted"], (-8, -6), ha="right")
+    else:
+        label(axes, words, begin + guess.said, below, COLOURS["predicted"], (8, -6), ha="left")
 
 
 def _range(one: Number, other: Number) -> str:

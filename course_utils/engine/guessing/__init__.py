@@ -1,12 +1,11 @@
 """`ask`: a field for a guess, in the notebook and in its question's own unit."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from IPython.display import display
 
 from course_utils.core import record
-from course_utils.core.say import OpenGuess, listed
+from course_utils.core.say import Number, OpenGuess, listed
 from course_utils.engine.guessing.field import Field
 
 # stage.present sets this to False for a room that guesses by phone: there, a page with all guesses
@@ -14,11 +13,21 @@ from course_utils.engine.guessing.field import Field
 shows_fields = True
 
 
-def ask(names: str | Sequence[str], unit: str = "", *, among: Sequence[str] = ()) -> OpenGuess:
+def ask(
+    names: str | Sequence[str],
+    unit: str = "",
+    *,
+    among: Sequence[str] = (),
+    between: Mapping[str, Number] | None = None,
+) -> OpenGuess:
     """Show a field for a guess, and return the guess: `reveal` sets it beside the measured value.
 
     `names` is the name of the question, or the names of several. An answer is a number in that unit
     ("share" is from 0 to 1, "of 200" a count out of 200), or else one of the options in `among`.
+
+    Several numbers can be parts of a sum. Then `between` names what comes before the first part,
+    and what all parts lead to, each with its number: {"at the peak": 82.5, "reported": 260}. Each
+    part has a bar that can be dragged, which begins where the one above it ends.
 
     What the reader types is kept in the record, so after a restart the same cell shows it again.
     """
@@ -32,8 +41,17 @@ def ask(names: str | Sequence[str], unit: str = "", *, among: Sequence[str] = ()
     guess = OpenGuess(questions, unit, tuple(among))
     _connect_with_record(guess)
     if shows_fields:
-        display(Field(guess))
+        display(_field(guess, between))
     return guess
+
+
+def _field(guess: OpenGuess, between: Mapping[str, Number] | None) -> Field:
+    if between is None:
+        return Field(guess)
+    # Only a notebook in which parts of a sum are guessed loads their bars.
+    from course_utils.engine.guessing.bars import Bars
+
+    return Bars(guess, between)
 
 
 def _connect_with_record(guess: OpenGuess) -> None:
@@ -45,37 +63,6 @@ def _connect_with_record(guess: OpenGuess) -> None:
     notebook = record.notebook
     if not folder or not notebook:
         return
-    _restore(guess, record.said_so_far(folder, notebook))
-    _write_changes(guess, folder, notebook)
+    from course_utils.engine.guessing import kept
 
-
-def _restore(guess: OpenGuess, so_far: Mapping[str, record.Said]) -> None:
-    """Give the guess what the reader has said before; `so_far` has that by question."""
-    for name in guess.names:
-        former = so_far.get(name, record.Said())
-        guess.recall(name, former.said)
-        if former.is_closed:
-            guess.is_closed = True
-        if former.has_gone_on or former.is_closed:  # whoever has seen the answer has gone on
-            guess.has_gone_on = True
-
-
-def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
-    """From now on, write each change of the guess to the record in that folder."""
-    # What the record has already.
-    noted = dict(guess.said)
-    had_gone_on = guess.has_gone_on
-
-    def note_change() -> None:
-        """Write to the record what is new since the last call."""
-        nonlocal had_gone_on
-        for name, said in guess.said.items():
-            if noted.get(name) != said:
-                noted[name] = said
-                record.note_said(folder, notebook, name, said)
-        if guess.has_gone_on and not had_gone_on:
-            had_gone_on = True
-            for name in guess.names:
-                record.note_shown(folder, notebook, name)
-
-    guess.on_change.append(note_change)
+    kept.restore(guess, folder, notebook)

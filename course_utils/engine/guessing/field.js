@@ -4,6 +4,9 @@
 
 // What is shown behind a field in place of a unit's name.
 const UNITS = { share: "from 0 to 1, or in %", percent: "%" };
+const AXIS = 1.2; // how long the axis of bars is, as a multiple of what they lead to
+const PAUSE_MS = 300; // after the last key, for so long, a bar counts as at rest
+const LATE = 0.7; // a bar that ends farther right than this share of the axis has its number left
 
 // anywidget calls this for each view of a field: `el` is the view's element, and `model` has the
 // state that Python has set.
@@ -12,6 +15,7 @@ function render({ model, el }) {
   const name = `course-ask-${Math.random().toString(36).slice(2)}`;
   const field = buildField(el, name, model.get("lines").length);
   const lines = model.get("lines").map((line) => addLine(field, line, model));
+  const bars = model.get("between")?.length ? addBars(field, lines, model) : null;
   // The number of the line in which Enter was pressed, until the focus has gone on; else -1.
   let entered = -1;
 
@@ -20,6 +24,7 @@ function render({ model, el }) {
     const states = model.get("lines");
     const isClosed = model.get("is_closed");
     lines.forEach((line, at) => line.draw(states[at], isClosed));
+    bars?.draw(states, isClosed);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
     field.words.textContent = model.get("words") || hint(isGuessed, model.get("has_gone_on"));
     field.failure.textContent = model.get("failure");
@@ -49,6 +54,7 @@ function render({ model, el }) {
   }
 
   field.show.addEventListener("click", () => {
+    bars?.send();
     lift();
     model.send({ show: true });
   });
@@ -92,8 +98,9 @@ function buildField(el, name, number) {
 }
 
 // Adds a line for one question. Returns functions: `draw` shows its state; `send` sends what was
-// typed, if that is new, and returns whether it was; `focus` moves the focus to it; `contains`
-// returns whether an element is part of it.
+// typed, if that is new, and returns whether it was; `write` puts a number there, and `say` also
+// sends it; `focus` moves the focus to it; `contains` returns whether an element is part of it.
+// `node` is the line itself.
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
@@ -111,9 +118,18 @@ function addLine(field, { name, options }, model) {
   function send() {
     const typed = input.value();
     if (typed === sent) return false;
+    say(typed);
+    return true;
+  }
+
+  function say(typed) {
+    write(typed);
     sent = typed;
     model.send({ say: { name, typed } });
-    return true;
+  }
+
+  function write(typed) {
+    input.node.value = typed;
   }
 
   function draw({ said, typed, fault }, isClosed) {
@@ -126,7 +142,8 @@ function addLine(field, { name, options }, model) {
   }
 
   input.node.addEventListener("change", send);
-  return { draw, send, focus: input.focus, contains: (node) => line.contains(node) };
+  const contains = (node) => line.contains(node);
+  return { draw, send, say, write, focus: input.focus, contains, node: line };
 }
 
 // Adds a text field. Its visible name is `label`; for screen readers, `name` follows, if it is not
@@ -150,6 +167,133 @@ function addText(line, label, unit, name) {
     node.setAttribute("aria-invalid", String(isWrong));
   }
   return { node, value, draw, focus: () => node.focus() };
+}
+
+// Adds bars beside the lines, where the guesses are parts of a sum: each begins where the one above it
+// ends, and its end is a slider. The first bar is given, and the last is what the parts leave.
+function addBars(field, lines, model) {
+  const [[before, first], [leadTo, whole]] = model.get("between");
+  const unit = model.get("unit");
+  const axis = { end: AXIS * whole, whole, step: 10 ** Math.floor(Math.log10(whole / 100)), unit };
+  field.lines.classList.add("course-ask-bars");
+  const given = addGiven(field.lines, before, first, axis);
+  field.lines.prepend(given.line);
+  const bars = lines.map(({ node }) => addBar(node, axis));
+  const rest = addGiven(field.lines, "what is left", 0, axis);
+  rest.line.classList.add("course-ask-rest");
+  const sum = add(field.lines, "div", "course-ask-sum");
+  sum.setAttribute("role", "status");
+  const ahead = new Map(); // the numbers to which bars were moved, until Python has them
+  let said = []; // the numbers that Python has
+  let isClosed = false;
+  let timer;
+
+  bars.forEach((bar, at) => {
+    const { name } = model.get("lines")[at];
+    bar.slider = addSlider(bar.track, `${name}, bar, ${unit}`);
+    bar.slider.addEventListener("input", () => {
+      ahead.set(at, { number: Number(bar.slider.value), isSent: false });
+      lines[at].write(bar.slider.value);
+      place();
+    });
+    // Of many keys that are pressed in a row, the last one counts.
+    bar.slider.addEventListener("change", () => {
+      clearTimeout(timer);
+      timer = setTimeout(send, PAUSE_MS);
+    });
+    bar.slider.addEventListener("blur", send);
+  });
+
+  function send() {
+    clearTimeout(timer);
+    for (const [at, moved] of ahead) {
+      if (moved.isSent) continue;
+      moved.isSent = true;
+      lines[at].say(String(moved.number));
+    }
+  }
+
+  function place() {
+    let begin = first;
+    bars.forEach((bar, at) => {
+      const number = ahead.get(at)?.number ?? said[at];
+      bar.place(begin, number);
+      placeSlider(bar.slider, begin, number, axis, isClosed);
+      begin += number ?? 0;
+    });
+    const left = Math.round(1000 * (whole - begin)) / 1000;
+    rest.say(Math.max(0, left), Math.min(begin, whole));
+    const all = `${Math.round(1000 * begin) / 1000} of ${whole} ${unit} (${leadTo})`;
+    const beyond = `So far ${all}: ${-left} too many.`;
+    sum.textContent = left < 0 ? beyond : `So far ${all}, and ${left} are left.`;
+  }
+
+  function draw(states, closed) {
+    isClosed = closed;
+    said = states.map(({ number }) => number);
+    for (const [at, { number, isSent }] of ahead) {
+      if (closed || (isSent && number === said[at])) ahead.delete(at);
+      else lines[at].write(String(number)); // what Python has is older
+    }
+    place();
+  }
+  return { draw, send };
+}
+
+// A line whose number is not asked for.
+function addGiven(lines, name, number, axis) {
+  const line = add(lines, "div", "course-ask-line");
+  const label = add(line, "span", "course-ask-label course-ask-given");
+  add(label, "span", "course-ask-name").textContent = name;
+  const words = add(label, "span", "course-ask-number");
+  add(label, "span", "course-ask-unit").textContent = axis.unit;
+  const bar = addBar(line, axis);
+  bar.words.hidden = true; // the number stands in the line already
+  const say = (now, begin) => {
+    words.textContent = now;
+    bar.place(begin, now);
+  };
+  say(number, 0);
+  return { line, say };
+}
+
+// A bar, with its number behind it, or before it where there is no room behind it.
+function addBar(line, { end, whole, unit }) {
+  const track = add(line, "div", "course-ask-track");
+  line.insertBefore(track, line.querySelector(".course-ask-note"));
+  const goal = add(track, "div", "course-ask-goal");
+  goal.style.setProperty("--from", whole / end);
+  const bar = add(track, "div", "course-ask-bar");
+  const words = add(track, "span", "course-ask-words");
+  words.setAttribute("aria-hidden", "true"); // the slider says it
+
+  function place(begin, number) {
+    const from = Math.min(1, begin / end);
+    const to = Math.min(1, (begin + (number ?? 0)) / end);
+    track.style.setProperty("--from", from);
+    track.style.setProperty("--to", to);
+    words.textContent = number === null ? "" : `${number} ${unit}`;
+    words.classList.toggle("late", to > LATE);
+  }
+  return { track, words, place };
+}
+
+function addSlider(track, name) {
+  const slider = add(track, "input", "course-ask-slider");
+  slider.type = "range";
+  slider.min = 0;
+  slider.setAttribute("aria-label", name);
+  return slider;
+}
+
+// The middle of the slider's handle goes from the bar's begin to the end of the axis.
+function placeSlider(slider, begin, number, { end, step, unit }, isClosed) {
+  slider.step = step;
+  slider.max = Math.max(step, end - begin);
+  slider.value = number ?? 0;
+  slider.disabled = isClosed;
+  slider.classList.toggle("unset", number === null);
+  slider.setAttribute("aria-valuetext", number === null ? "no guess" : `${number} ${unit}`);
 }
 
 // Adds radio buttons. `group` is the name that they share, and no others on the page have.
@@ -188,7 +332,7 @@ function add(parent, tag, className) {
 // focus for the attribute that forbids this, so the attribute is set earlier, at the window. With a
 // modifier, commands are allowed: Ctrl+S saves.
 const FORBIDS = "data-lm-suppress-shortcuts";
-const CONTROLS = ".course-ask, button, input[type=radio]";
+const CONTROLS = ".course-ask, button, input[type=radio], input[type=range]";
 
 function keepKeys({ target, shiftKey, ctrlKey, altKey, metaKey }) {
   const field = target.closest?.(".course-ask");

@@ -32,13 +32,15 @@ class Blank:
 class Ask:
     """A guess that a cell asks for: `name = ask(…)`, with the arguments of the call.
 
-    `questions` are the names of what is asked for.
+    `questions` are the names of what is asked for. If they are parts of a sum, `between` has the
+    names and the numbers of its two ends.
     """
 
     name: str
     questions: tuple[str, ...]
     unit: str = ""
     among: tuple[str, ...] = ()
+    between: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def asks_in(text: str) -> list[Ask]:
     """Return the guesses that the cell asks for.
 
     >>> asks_in('my_gb = ask("one matrix", "GB")')
-    [Ask(name='my_gb', questions=('one matrix',), unit='GB', among=())]
+    [Ask(name='my_gb', questions=('one matrix',), unit='GB', among=(), between=())]
     """
     asks = []
     for node in statements(text):
@@ -130,8 +132,9 @@ def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
         questions = (names,) if isinstance(names, str) else tuple(names)
         unit = arguments.get("unit", "")
         among = tuple(arguments.get("among", ()))
+        between = tuple(dict(arguments.get("between") or {}).items())
         if questions and all(isinstance(word, str) for word in (*questions, unit, *among)):
-            yield Ask(target.id, questions, unit, among)
+            yield Ask(target.id, questions, unit, among, between)
 
 
 def _is_call_of(node: ast.expr, name: str) -> bool:

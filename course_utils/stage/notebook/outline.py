@@ -39,12 +39,14 @@ class Asked:
 
     It is a guess, or a value that stands as `...` in the cell, with a `comment` behind it. `check`
     is the exercise whose check the next cell calls with the value; it is empty for a guess.
+    `between` has the ends of the sum if a guess asks for its parts.
     """
 
     name: str
     questions: tuple[Question, ...]
     comment: str = ""
     check: str = ""
+    between: tuple[tuple[str, float], ...] = ()
 
     @property
     def has_several(self) -> bool:
@@ -314,7 +316,7 @@ def _asked(text: str, above: str, below: str) -> Iterator[Asked]:
             item = name if has_several else ""  # the text above asks a single question by itself
             words = prose.question_words(item, above)
             questions.append(Question(words, ask.unit, ask.among, name))
-        yield Asked(ask.name, tuple(questions))
+        yield Asked(ask.name, tuple(questions), between=ask.between)
     for blank in code.blanks_in(text):
         items = blank.items if blank.items else ("",)  # one question, without an item
         questions = [prose.question(item, above, blank.comment) for item in items]

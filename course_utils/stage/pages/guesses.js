@@ -35,7 +35,7 @@ function keep() {
 
 // Make the field of a guess, in the element that has its name, unit and lines. A line is a question.
 export function begin(element) {
-  const { name, unit, lines } = JSON.parse(element.dataset.ask);
+  const { name, unit, between, lines } = JSON.parse(element.dataset.ask);
   const fold = foldBelow(element);
   typed[name] = { ...typed[name] };
   said[name] = {};
@@ -47,12 +47,13 @@ export function begin(element) {
   function values() {
     const isGuessed = lines.some((line) => line.name in said[name]);
     const words = fold.open && isGuessed ? CAN_CHANGE : "";
-    return { lines: states, unit, has_gone_on: fold.open, is_closed: false, words, failure: "" };
+    const shown = { has_gone_on: fold.open, is_closed: false, words, failure: "" };
+    return { lines: states, unit, between, ...shown };
   }
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.
   function stateOf(line, text) {
-    const state = { ...line, typed: text, said: "", fault: "" };
+    const state = { ...line, typed: text, said: "", number: null, fault: "" };
     try {
       if (text) {
         said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
@@ -62,7 +63,9 @@ export function begin(element) {
       state.fault = error.message;
     }
     const number = said[name][line.name];
-    if (number !== undefined) state.said = line.options.length ? number : withUnit(number, unit);
+    if (number === undefined) return state;
+    state.said = line.options.length ? number : withUnit(number, unit);
+    state.number = line.options.length ? null : number;
     return state;
   }
 

@@ -43,7 +43,7 @@ def field(asked: Asked) -> str:
     first = asked.questions[0]
     items = [question.item for question in asked.questions]
     lines = [{"name": item, "options": first.choices} for item in items]
-    ask = {"name": asked.name, "unit": first.unit, "lines": lines}
+    ask = {"name": asked.name, "unit": first.unit, "between": asked.between, "lines": lines}
     end = f", in {first.unit}" if first.unit else ""
     if first.choices:
         end = f": {', '.join(first.choices)}"

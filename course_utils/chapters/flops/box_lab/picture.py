@@ -1,0 +1,120 @@
+"""The box with its three visible faces, and beside it their numbers and the count of its cubes."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from course_utils.chapters.flops.box_lab.asked import Sizes
+from course_utils.core import predict
+from course_utils.core.say import count_text, number_text
+from course_utils.engine.labs.draw.lettering import labelled_lines
+from course_utils.engine.labs.draw.lines import Point
+from course_utils.engine.labs.draw.svg import element, picture, text
+from course_utils.engine.labs.lab import View
+
+WIDTH = 1000
+HEIGHT = 340
+SIDE = 22  # of a cube
+# A step down, to the right, or into the depth of the box.
+DOWN = (0, SIDE)
+ACROSS = (SIDE, 0)
+INTO = (0.55 * SIDE, -0.35 * SIDE)
+# The front face's upper left corner, and where the words beside the box begin.
+LEFT = 76
+TOP = 88
+WORDS_AT = 450
+ROW = 32
+LEAST_WITH_A_LETTER = 2  # squares along each side of a face
+
+
+class Face(NamedTuple):
+    """A visible face: its letter, the class of its colour, its first corner, and its squares.
+
+    It has `rows` × `columns` squares; `down` and `across` lead from one to the next.
+    """
+
+    letter: str
+    colour: str
+    corner: Point
+    rows: int
+    columns: int
+    down: Point
+    across: Point
+
+    def at(self, row: float, column: float) -> Point:
+        """The point so many rows and columns away from the first corner."""
+        x, y = self.corner
+        x += row * self.down[0] + column * self.across[0]
+        y += row * self.down[1] + column * self.across[1]
+        return x, y
+
+
+def view(asked: Sizes) -> View:
+    """Draw the box at these sizes, and beside it the FLOPs, by the formula and counted."""
+    drawn = []
+    for face in _faces(asked):
+        drawn += _squares(face)
+    drawn += _names_of_sizes(asked)
+    drawn += _words(asked)
+    return View(picture(WIDTH, HEIGHT, *drawn), _meaning(asked))
+
+
+def _faces(asked: Sizes) -> Iterator[Face]:
+    """Yield the front, the top and the side of the box."""
+    corner = (LEFT, TOP)
+    right_corner = (LEFT + SIDE * asked.k, TOP)
+    # y holds no operand, so its squares have edges and no colour.
+    yield Face("y", "axis", corner, asked.b, asked.k, DOWN, ACROSS)
+    yield Face("w", "part parameters", corner, asked.d, asked.k, INTO, ACROSS)
+    yield Face("x", "part activations", right_corner, asked.b, asked.d, DOWN, INTO)
+
+
+def _squares(face: Face) -> Iterator[str]:
+    """Draw the face, and its letter in the middle if there is room for it."""
+    for row in range(face.rows):
+        for column in range(face.columns):
+            around = ((row, column), (row, column + 1), (row + 1, column + 1), (row + 1, column))
+            corners = [face.at(*place) for place in around]
+            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+            yield element("polygon", points=points, class_=face.colour)
+    if min(face.rows, face.columns) >= LEAST_WITH_A_LETTER:
+        x, y = face.at(face.rows / 2, face.columns / 2)
+        letter = text(x, y + 5, face.letter, class_="middle strong large")
+        yield letter if face.colour == "axis" else element("g", letter, class_="on-light")
+
+
+def _names_of_sizes(asked: Sizes) -> Iterator[str]:
+    """Write each size at the edge that it is the length of."""
+    bottom = TOP + SIDE * asked.b
+    right = LEFT + SIDE * asked.k
+    yield text(LEFT - 10, (TOP + bottom) / 2 + 5, f"B = {asked.b}", class_="end")
+    yield text(LEFT, bottom + 20, f"K = {asked.k}")
+    into_x, into_y = INTO
+    middle_x = right + into_x * asked.d / 2
+    middle_y = bottom + into_y * asked.d / 2
+    yield text(middle_x + 12, middle_y + 12, f"D = {asked.d}")
+
+
+def _words(asked: Sizes) -> Iterator[str]:
+    """Write what each face and the cubes stand for, and the FLOPs in two ways."""
+    b, d, k = asked.b, asked.d, asked.k
+    flops = predict.matmul_flops(b, d, k)
+    counted = asked.counted_flops()
+    rows = [
+        ("x", f"B × D = {b} × {d} = {count_text(b * d, 'number')}", ""),
+        ("w", f"D × K = {d} × {k} = {count_text(d * k, 'parameter')}", ""),
+        ("y", f"B × K = {b} × {k} = {count_text(b * k, 'number')}", ""),
+        ("cubes", f"B × D × K = {b} × {d} × {k} = {number_text(b * d * k)}", ""),
+        ("FLOPs, predicted", f"2BDK = 2 · {b} · {d} · {k} = {number_text(flops)}", "formula"),
+        ("FLOPs, counted", f"{number_text(counted)}, cube by cube", "measured-words"),
+    ]
+    lines = labelled_lines(rows, 150, 16, WIDTH - WORDS_AT, step=ROW)
+    yield element("g", *lines, transform=f"translate({WORDS_AT} 60) scale(1)")
+
+
+def _meaning(asked: Sizes) -> str:
+    cubes = count_text(asked.b * asked.d * asked.k, "cube")
+    in_layer = count_text(asked.d * asked.k, "cube")
+    return (
+        f"{cubes}, two FLOPs in each. One more data point is another layer of {in_layer}, "
+        "one for each parameter."
+    )

@@ -1,0 +1,37 @@
+"""The field of guesses that are parts of a sum: each has a bar that can be dragged."""
+
+from collections.abc import Mapping
+
+import traitlets
+
+from course_utils.core.say import Number, OpenGuess
+from course_utils.engine.guessing.field import Field
+
+
+class Bars(Field):
+    """A field whose lines have bars, from what comes before the first part to what all lead to.
+
+    `between` has the names and the numbers of these two.
+    """
+
+    between = traitlets.List().tag(sync=True)
+
+    def __init__(self, guess: OpenGuess, between: Mapping[str, Number]) -> None:
+        _check_that_bars_fit(guess, between)
+        super().__init__(guess)
+        self.between = [[name, number] for name, number in between.items()]
+
+    def _line(self, name: str) -> dict[str, object]:
+        """The line of that question, with the number that was typed, or None."""
+        return {**super()._line(name), "number": self.guess.said.get(name)}
+
+
+def _check_that_bars_fit(guess: OpenGuess, between: Mapping[str, Number]) -> None:
+    """ValueError if the guesses cannot be bars between two numbers."""
+    numbers = list(between.values())
+    are_parts = len(guess.names) > 1 and not guess.among
+    if not are_parts or len(numbers) != 2 or not 0 <= numbers[0] < numbers[1]:
+        raise ValueError(
+            "With between=…, several numbers are asked for, and it has two of its own, "
+            f'the smaller one first: {{"at the peak": 82.5, "reported": 260}}; not {between}.'
+        )
