@@ -234,7 +234,7 @@ def answer_to(page: Page, guess: str) -> Locator:
 
 def say(page: Page, guess: str, *texts: str) -> None:
     """Type the texts into the lines of the field, and leave each."""
-    inputs = ask_of(page, guess).get_by_role("textbox")
+    inputs = ask_of(page, guess).locator("input[type=text]")
     for line, text in enumerate(texts):
         inputs.nth(line).fill(text)
         inputs.nth(line).blur()
@@ -418,7 +418,7 @@ def test_a_guess_outlasts_the_page_and_what_was_kept_may_be_missing_or_spoilt(ch
         ):
             page.evaluate("(text) => localStorage.setItem(localStorage.key(0), text)", spoilt)
             page.reload()
-            expect(ask_of(page, "my_lost_days").get_by_role("textbox")).to_have_count(5)
+            expect(ask_of(page, "my_lost_days").locator("input[type=text]")).to_have_count(5)
         refused = "Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } })"
         page.add_init_script(refused)
         page.reload()
