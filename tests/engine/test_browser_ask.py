@@ -15,6 +15,7 @@ from course_utils.core.record import Said
 from course_utils.core.say import Guess
 from course_utils.engine.guessing.field import CLOSED
 from tests.helpers.browser import (
+    NEXT_FRAMES,
     assert_takes_no_key,
     jupyterlab,
     notebook_of,
@@ -117,6 +118,14 @@ def type_into(field: Locator, number: int, typed: str) -> None:
     box.press("Enter")
 
 
+def stays_in_view(page: Page, node: Locator) -> bool:
+    """Scroll to the node; return whether it is in the window and does not move any more."""
+    node.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    box = node.bounding_box()
+    page.evaluate(NEXT_FRAMES)
+    return box == node.bounding_box() and 0 < box["y"] < LAPTOP["height"] - box["height"]
+
+
 def test_a_guess_is_typed_shown_revealed_and_there_after_a_restart(page: Page, mine: Path):
     field = asked(page, "my_gb")
     box = field.get_by_role("textbox", name="Your guess, one matrix, GB")
@@ -192,7 +201,7 @@ def test_parts_of_a_sum_are_dragged_typed_and_moved_by_keys(page: Page, mine: Pa
     expect(products).to_have_attribute("aria-valuetext", "no guess")
 
     # The middle of the handle goes from the bar's begin to the end of the axis, 312 - 80 days.
-    products.scroll_into_view_if_needed()
+    wait_until(lambda: stays_in_view(page, products), "the bar is in the window")
     box = products.bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 10, middle)
