@@ -159,7 +159,7 @@ export function inWords(n, unit) {
 function withPrefix(n, unit) {
   const [size, of] = SCALED[unit];
   let scaled = n * size;
-  if (of === "B" && Math.abs(scaled) < 1000) return `${threeDigits(scaled)} bytes`;
+  if (of === "B" && Math.abs(scaled) < 1000) return `${threeDigits(scaled)} ${scaled === 1 ? "byte" : "bytes"}`;
   let power = 0;
   while (Math.abs(scaled) >= 999.5 && power < PREFIXES.length - 1) {
     power += 1;
