@@ -207,7 +207,7 @@ STATEMENTS = [
         machines=("MI300X", "MI355X"),
     ),
     Statement(
-        "flops-fit-note",
+        "flops-gpu-11",
         "4,096 × 4,096 × 4,096 reaches nearly half of the MI300X's peak",
         lambda recording: of_peak(recording, 4096),
         low=0.42,
@@ -215,7 +215,7 @@ STATEMENTS = [
         machines=("MI300X",),
     ),
     Statement(
-        "flops-fit-note",
+        "flops-gpu-11",
         "and more than half of the MI355X's",
         lambda recording: of_peak(recording, 4096),
         low=0.5,

@@ -33,7 +33,7 @@ from tests.helpers.hostile import HOSTILE, Reader, button, buttons
 from tests.helpers.waiting import children
 
 MOVES = 50  # on one panel
-OF_A_PICTURE = ("svg", "g", "text", "rect", "polyline", "circle")
+OF_A_PICTURE = ("svg", "g", "text", "rect", "polyline", "polygon", "circle")
 PATIENCE_S = 10  # that a move may take
 
 

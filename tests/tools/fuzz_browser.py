@@ -44,7 +44,7 @@ LOOK = """(lab) => {
 
   const picture = found(".course-picture");
   check(picture?.querySelector("svg text"), "no picture");
-  const shapes = ["svg", "g", "text", "rect", "polyline", "circle"];
+  const shapes = ["svg", "g", "text", "rect", "polyline", "polygon", "circle"];
   for (const part of picture?.querySelectorAll("*") ?? []) {
     check(shapes.includes(part.nodeName), `${part.nodeName} in the picture`);
     for (const { name } of part.attributes) {

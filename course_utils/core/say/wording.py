@@ -109,8 +109,8 @@ def bytes_text(n: Number) -> str:
 def decimal_bytes_text(n: Number) -> str:
     """Return a number of bytes in decimal units alone, as in data sheets.
 
-    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96), decimal_bytes_text(1)
-    ('80 GB', '96 bytes', '1 byte')
+    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
+    ('80 GB', '96 bytes')
     """
     return bytes_text(n).split(" = ")[-1]
 

@@ -23,7 +23,6 @@ from course_utils.stage.notebook.about import about, with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
-from course_utils.stage.workspace.folds import with_folds, without_folds
 from course_utils.stage.workspace.former_guesses import with_fields
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
 from course_utils.stage.workspace.outputs import (
@@ -118,9 +117,8 @@ def _new_version(path: Path, contents: str) -> bytes:
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of the course's notebook: no results, import cells folded, a spacer below each
-    guess."""
-    return for_this_kernel(with_folds(with_spacers(to_come(course)), course))
+    """A new copy of the course's notebook, without results, and with a spacer below each guess."""
+    return for_this_kernel(with_spacers(to_come(course)))
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
@@ -190,7 +188,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     touched, with or without the course's results, is replaced.
     """
     course = as_handed_out(new)
-    cells = without_folds(without_spacers(mine_now))["cells"]
+    cells = without_spacers(mine_now)["cells"]
     if cells == with_results(to_come(base), base)["cells"]:
         write(own, with_results(without_spacers(course), new))
         return [f"{own.name} is brought up to date."]
@@ -199,8 +197,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
         return [f"{own.name} is brought up to date."]
     together, conflicts = merged(base, course, with_fields(mine_now, course, own.parent))
     kept = keep_earlier(own)
-    folded = with_folds(without_views(together), course)
-    write(own, with_course_entry(folded, course))
+    write(own, with_course_entry(without_views(together), course))
     sentences = [
         f"{own.name} is brought up to date; what you wrote is in it. "
         f"As it was: {own.parent.name}/{EARLIER}/{kept.name}"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from course_utils.chapters.flops.box_lab.asked import Sizes
 from course_utils.core import predict
 from course_utils.core.say import count_text, number_text
+from course_utils.core.say import Number
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import element, picture, text
@@ -40,7 +41,7 @@ class Face(NamedTuple):
     down: Point
     across: Point
 
-    def at(self, row: float, column: float) -> Point:
+    def at(self, row: Number, column: Number) -> Point:
         """The point so many rows and columns away from the first corner."""
         x, y = self.corner
         x += row * self.down[0] + column * self.across[0]
