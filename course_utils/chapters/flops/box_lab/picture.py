@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from course_utils.chapters.flops.box_lab.asked import Sizes
 from course_utils.core import predict
-from course_utils.core.say import count_text, number_text
-from course_utils.core.say import Number
+from course_utils.core.say import Number, count_text, number_text
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import element, picture, text
