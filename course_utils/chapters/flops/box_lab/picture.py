@@ -108,7 +108,7 @@ def _words(asked: Sizes) -> Iterator[str]:
         ("FLOPs, counted", f"{number_text(counted)}, cube by cube", "measured-words"),
     ]
     lines = labelled_lines(rows, 150, 16, WIDTH - WORDS_AT, step=ROW)
-    yield element("g", *lines, transform=f"translate({WORDS_AT} 60)")
+    yield element("g", *lines, transform=f"translate({WORDS_AT} 60) scale(1)")
 
 
 def _meaning(asked: Sizes) -> str:
