@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from course_utils.stage.notebook.code import figure_in, is_guess
 from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
@@ -322,6 +322,32 @@ def test_a_notebook_that_changed_on_disk_is_read_again_and_never_over_unsaved_ch
     short.evaluate(ask, path.name)  # answered after what the page has asked
     expect(code(short, "mine")).to_have_count(1)
     short.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_what_ends_while_a_notebook_is_being_saved_is_saved_next(short: Page):
+    saves = []
+
+    def hold(route: Route) -> None:
+        saves.append(route) if route.request.method == "PUT" else route.continue_()
+
+    files = "**/api/contents/*.ipynb*"
+    short.route(files, hold)
+    with short.expect_request(lambda request: request.method == "PUT"):
+        short.keyboard.press("Control+s")
+    code(short, "6 * 7").click()
+    short.keyboard.press("Control+Enter")
+    expect(short.locator(f"{HERE} .jp-OutputArea-output", has_text="42")).to_have_count(1)
+    short.evaluate("""() => {
+      const { context } = window.jupyterapp.shell.currentWidget;
+      window.isDirtyAfterSaving = new Promise((done) => {
+        const look = (_, state) => state === "completed" && done(context.model.dirty);
+        context.saveState.connect(look);
+      });
+    }""")
+    saves[0].continue_()
+    short.unroute(files, hold)
+    assert short.evaluate("() => window.isDirtyAfterSaving")
 
 
 @pytest.mark.parametrize("short", [ASKED], indirect=True)

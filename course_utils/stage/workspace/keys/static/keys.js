@@ -344,6 +344,25 @@
       isReading = false;
     }
 
+    // JupyterLab calls a notebook saved when the server has answered, though a cell may have ended
+    // meanwhile: its output would then be in no later save, and gone after a reload.
+    const watched = new WeakSet();
+    function watchSaves(context) {
+      if (watched.has(context)) return;
+      watched.add(context);
+      let changesWhileSaving = 0;
+      context.model.contentChanged.connect(() => changesWhileSaving++);
+      context.saveState.connect((_, state) => {
+        if (state === "started") changesWhileSaving = 0;
+        if (state === "completed" && changesWhileSaving) context.model.dirty = true;
+      });
+    }
+    app.shell.layoutModified?.connect(() => {
+      for (const { context } of app.shell.widgets("main")) {
+        if (context?.path.endsWith(".ipynb")) watchSaves(context);
+      }
+    });
+
     async function saveAll() {
       const changed = openNotebooks().filter(({ model }) => model.dirty);
       await Promise.all(changed.map((context) => context.save().catch(() => {})));
