@@ -27,6 +27,7 @@ from torch.utils.checkpoint import (
 from course_utils.core import measure, predict
 from course_utils.core.predict.passes import operations
 from course_utils.core.predict.storages import Held
+from course_utils.core.predict.tape import Tape
 from course_utils.subjects import models
 from course_utils.subjects.child_processes import transformers
 from course_utils.subjects.models.layers import OneKernelRMSNorm
@@ -549,3 +550,11 @@ def test_a_norm_in_one_kernel_keeps_its_input_and_single_operations_two_copies_i
     x = torch.randn(7, 64, dtype=torch.bfloat16, requires_grad=True)
     norm = models.normalisation(64, True, False, x.dtype, fused=fused)
     assert measure.saved_bytes(lambda: norm(x), exclude=norm.parameters()) == 7 * a_row
+
+
+def test_a_tape_is_read_as_often_as_one_likes():
+    tape = Tape(dtype_bytes=4, gradient_bytes=4, accumulate=False)
+    kept = tape.one("add", 8)
+    assert tape.written() == tape.written()
+    del kept
+    assert [sum(operation.after) for operation in tape.written()] == [0]

@@ -24,7 +24,7 @@ import torch
 
 from course_utils.engine.judging import limits
 from course_utils.engine.judging.agreement import agree, near, same
-from course_utils.engine.judging.sentences import shown
+from course_utils.engine.judging.sentences import gave, shown
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED
 from tests import ROOT
 from tests.engine.tried import Tried
@@ -432,6 +432,14 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     endless.append(endless)
     assert len(shown(endless)) < 80
     assert len(shown("9" * 5000)) < 80
+
+
+def test_two_tensors_of_bools_are_told_apart_by_a_number_and_others_by_their_dtype():
+    result = torch.tensor([0.0, 1.0])
+    wanted = "gave a tensor of shape (2,), as expected, but [0] is"
+    assert gave(result.bool(), torch.ones(2).bool(), 0) == f"{wanted} 0, and should be 1."
+    assert gave(result.bool(), result, 0).endswith("torch.bool; expected torch.float32.")
+    assert gave(result * 1j, result, 0).endswith("torch.complex64; expected torch.float32.")
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():

@@ -337,7 +337,7 @@ def test_a_number_in_place_of_a_date_two_rows_of_a_size_and_half_a_source_are_na
     assert problem(data | {"source": {"by": "me"}}) == "the field source.where is missing."
     first_size = data["products"]["fp32"][0][:3]
     twice = changed(data, ("products", "fp32", 5), [*first_size, 1e-6])
-    sentence = "products.fp32 is a list of rows, each of another size; got [["
+    sentence = "products.fp32 is a list of rows whose sizes all differ; got [["
     assert problem(twice).startswith(sentence)
 
 

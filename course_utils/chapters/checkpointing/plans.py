@@ -236,7 +236,9 @@ class Planner:
         gradient_dtype = self._dtype(plan, "gradients")
         recipe = terms.recipe(plan.recipe)
         state = terms.state_bytes(terms.parameters(m), recipe, sharers, plan.stage)
+        # By moment, the bytes that the step adds: activations, and gradients on their way.
         added = terms.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
+        # Small things that no other term counts, such as LayerNorm's statistics.
         rest = terms.rest_bytes(m, plan.batch, sequence, dtype)
 
         fullest: dict[str, int] = {}

@@ -104,18 +104,20 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
 
 
 def _transposition_s(wide: Number, narrow: Number) -> Number:
-    """Return the seconds of the wide factor's transposition, found by bisection.
+    """Return the seconds in which the right factor of the wide product is transposed.
 
-    The wide and the narrow product take equally long, and the narrow factor's transposition takes
-    an eighth of the wide one's.
+    Each argument is half of the seconds of a product and the transposition of its right factor. The
+    two products alone take equally long. The narrow one's factor has an eighth of the numbers, so
+    its transposition takes an eighth of the time. The transposition's time for which all of this
+    holds is found by bisection.
     """
     least = 0.0
-    most = 2 * wide  # the seconds of the wide product and the transposition together
+    most = 2 * wide  # the seconds of the wide product and its transposition together
     while most - least > 1e-12:  # a picosecond, where the times are microseconds
         transposition = (least + most) / 2
         wide_product = 2 * wide - transposition
         narrow_product = 2 * narrow - transposition / 8
-        if wide_product > narrow_product:
+        if wide_product > narrow_product:  # the transposition takes longer than supposed
             least = transposition
         else:
             most = transposition

@@ -138,7 +138,8 @@ def _refuse_too_long(workload: Workload, machine: Machine, left_s: Number) -> No
     rate = machine.achieved_flop_per_sec.get(workload.dtype, math.inf)
     predicted_s = workload.flops / rate
     if 0 < left_s < LEAST_RUNS * predicted_s:
-        raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
+        run = seconds_text(predicted_s)
+        raise ValueError(f"one run would take {run} or more, and {LEAST_RUNS} are needed.")
 
 
 def timed(job: Job, device: str, *, at_most_s: Number) -> Workload:

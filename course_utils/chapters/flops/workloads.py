@@ -137,9 +137,9 @@ def _copies(device: str, scale: Scale) -> Iterator[Job]:
     sizes = {"numbers": scale.numbers}
     moved = 2 * _FP32_BYTES * scale.numbers  # read and written
     copy = partial(call, Tensor.copy_, [shape, shape])
-    yield _job("copy", sizes, "fp32", copy, moved, bytes=moved)
+    yield _job("copy", sizes, "fp32", copy, needs_bytes=moved, bytes=moved)
     in_place = partial(call, partial(Tensor.mul_, other=1.0), [shape])
-    yield _job("scale in place", sizes, "fp32", in_place, moved, bytes=moved)
+    yield _job("scale in place", sizes, "fp32", in_place, needs_bytes=moved, bytes=moved)
 
 
 def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
@@ -155,12 +155,12 @@ def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
 
     name = "LayerNorm, forward"
     normalise = partial(call, layer_norm, [matrix, vector, vector])
-    yield _job(name, sizes, dtype, normalise, 3 * nbytes, bytes=2 * nbytes)
+    yield _job(name, sizes, dtype, normalise, needs_bytes=3 * nbytes, bytes=2 * nbytes)
     # Forward reads x and writes y; backward reads x and y's gradient, and writes x's gradient.
     both = partial(normalise, backward=True)
-    yield _job(f"{name} + backward", sizes, dtype, both, 5 * nbytes, bytes=5 * nbytes)
+    yield _job(f"{name} + backward", sizes, dtype, both, needs_bytes=5 * nbytes, bytes=5 * nbytes)
     softmax = partial(call, partial(torch.softmax, dim=-1), [matrix])
-    yield _job("softmax", sizes, dtype, softmax, 3 * nbytes, bytes=2 * nbytes)
+    yield _job("softmax", sizes, dtype, softmax, needs_bytes=3 * nbytes, bytes=2 * nbytes)
 
 
 def _loss(device: str, scale: Scale) -> Job:
@@ -174,7 +174,7 @@ def _loss(device: str, scale: Scale) -> Job:
     make = partial(_call, cross_entropy, [logits], device=device, dtype=torch.float32)
     # A kernel need only read the logits; torch also writes every logarithm.
     nbytes = predict.tensor_bytes(logits, "fp32")
-    return _job("cross-entropy", sizes, "fp32", make, 3 * nbytes, bytes=nbytes)
+    return _job("cross-entropy", sizes, "fp32", make, needs_bytes=3 * nbytes, bytes=nbytes)
 
 
 def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
@@ -183,12 +183,7 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
     heads = scale.heads
     sequence = scale.attended
     shape = (batch, heads, sequence, _HEAD_WIDTH)
-    sizes = {
-        "batch": batch,
-        "heads": heads,
-        "sequence": sequence,
-        "width of a head": _HEAD_WIDTH,
-    }
+    sizes = {"batch": batch, "heads": heads, "sequence": sequence, "width of a head": _HEAD_WIDTH}
     nbytes = predict.tensor_bytes(shape, dtype)
     product_flops = 2 * batch * heads * sequence * sequence * _HEAD_WIDTH
     name = "fused attention, forward"
@@ -199,7 +194,15 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         device=device,
         dtype=measure.DTYPES[dtype],
     )
-    yield _job(name, sizes, dtype, forward, 6 * nbytes, flops=2 * product_flops, bytes=4 * nbytes)
+    yield _job(
+        name,
+        sizes,
+        dtype,
+        forward,
+        needs_bytes=6 * nbytes,
+        flops=2 * product_flops,
+        bytes=4 * nbytes,
+    )
     # The backward pass has five products, because the scores are computed anew. It reads queries,
     # keys, values, the result and its gradient, and writes three gradients.
     yield _job(
@@ -207,7 +210,7 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         sizes,
         dtype,
         partial(forward, backward=True),
-        16 * nbytes,
+        needs_bytes=16 * nbytes,
         flops=(2 + 5) * product_flops,
         bytes=(4 + 5 + 3) * nbytes,
     )
@@ -229,7 +232,9 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
     numbers = scale.shape.parameters
     nbytes = _FP32_BYTES * numbers
     sizes = {"parameters": numbers}
-    return _job(f"AdamW, {way}", sizes, "fp32", make, 6 * nbytes, bytes=7 * nbytes)
+    # Parameters, gradients and both averages need 4 * nbytes; the rest is to spare, see `_job`.
+    needs_bytes = 6 * nbytes
+    return _job(f"AdamW, {way}", sizes, "fp32", make, needs_bytes, bytes=7 * nbytes)
 
 
 # A training step.
@@ -240,14 +245,16 @@ def predicted_peak_bytes(
 ) -> int:
     """Return the most bytes that a step holds beyond parameters, averages and data.
 
-    Gradients are freed between steps, so they count. In the optimizer's step all gradients are
-    there; if it updates a master copy, they are there in fp32, too. The loss, one number, stays.
+    Parameters and averages are held before the step already. Gradients are not, since each step
+    frees its own, so they count. All of them are held during the optimizer's update, and in fp32,
+    too, if the update is of a master copy. So is the loss, one number.
 
     >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
     recipe = "fp32 adamw" if dtype == "fp32" else "bf16 adamw"
     step = predict.timeline(shape, batch, sequence, recipe=recipe, recompute=recompute)
+    # These recipes have no master copy: what its update holds is counted below.
     before_update = step.peak - step.state["parameters"] - step.state["optimizer"]
     gradient_bytes = predict.dtype_bytes(dtype)
     if dtype != "fp32":

@@ -7,7 +7,10 @@ from course_utils.core.accountant import BYTES, Model
 
 
 def of_step_flops(batch: int, widths: Sequence[int]) -> dict[str, int]:
-    """The FLOPs of a step on plain data, whose gradient nobody needs, by part."""
+    """Return the FLOPs of each part of a step of an MLP.
+
+    The data need no gradient, so the first layer has no product for that of its input.
+    """
     layers = [2 * batch * inputs * outputs for inputs, outputs in pairwise(widths)]
     return {
         "forward pass": sum(layers),

@@ -120,7 +120,7 @@ class Seen:
     zeros: list[Number] = field(default_factory=list)
     norms: list[Number] = field(default_factory=list)
     lost: list[Number] = field(default_factory=list)
-    products: set[torch.dtype] = field(default_factory=set)  # the dtypes of their results
+    products: set[torch.dtype] = field(default_factory=set)  # the dtypes of products' results
     # Each enabled scaler that made a step, once.
     scalers: list[torch.amp.GradScaler] = field(default_factory=list)
     error: RuntimeError | None = None
@@ -172,7 +172,8 @@ def seen(answer: Loop) -> Seen:
         try:
             for loss in islice(losses, STEPS):
                 found.losses.append(float(loss))
-        except RuntimeError as error:  # as in loop E: no `unscale_` after step without update
+        # Loop E raises one: without `update`, its scaler refuses the next step's `unscale_`.
+        except RuntimeError as error:
             found.error = error
     return found
 

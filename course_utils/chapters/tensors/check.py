@@ -194,7 +194,7 @@ class _Uncopied(list):
 
 
 def _lists() -> list[tuple[list[Tensor]]]:
-    """Return lists of tensors, among them views of one storage, clones, and none at all."""
+    """Return lists of tensors: views of one storage, clones, none at all, and without memory."""
     base = torch.arange(24.0).view(4, 6)
     other = torch.zeros(3, dtype=torch.float64)
     large_meta = torch.empty(1 << 20, 8, device="meta")
@@ -206,6 +206,7 @@ def _lists() -> list[tuple[list[Tensor]]]:
         ([base[:2], base[2:], other.expand(5, 3)],),
         ([base, base.clone()],),
         ([],),
+        # Two storages that have no address. A deep copy of the second tensor would be no view.
         (_Uncopied([large_meta, large_meta[0], small_meta]),),
     ]
 

@@ -38,6 +38,7 @@ class Account:
         return f"{number_text(self.parameters)} parameters\n\n{self.flops!r}\n\n{self.bytes!r}"
 
     def _repr_html_(self) -> str:
+        """Return what Jupyter shows: the number of parameters, and a table of each Ledger."""
         tables = self.flops._repr_html_() + self.bytes._repr_html_()
         return f"<p>{number_text(self.parameters)} parameters</p>{tables}"
 

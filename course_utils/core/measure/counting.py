@@ -52,10 +52,13 @@ class _FlopCounter(internals.Mode):
         self.by_operation: Counter[str] = Counter()
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """Run the operation and count it, or the operations that torch makes it of."""
+        """Run the operation, and count it, or each of its parts if torch composes it of others."""
         # As in torch's own counter: prim.device computes nothing and cannot be taken apart.
         if func is not torch.ops.prim.device.default:
-            with self:  # in inference mode, torch has not taken the operation apart before
+            # An operation composed of others comes here whole in inference mode only; otherwise
+            # autograd has taken it apart before. While `run` runs, torch has left this mode, so the
+            # mode is entered once more: then torch calls `run` for each part.
+            with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result

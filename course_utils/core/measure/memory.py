@@ -97,6 +97,12 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         return kept
 
     def enter_watched(hooks: saved_tensors_hooks) -> None:
+        """Enter hooks, as `with hooks` does; within `_watched`, `see` gets what they keep, too.
+
+        It stands in for `saved_tensors_hooks.__enter__`, in all threads; each has a stack of hooks.
+        Where the innermost are `_Watched`, the thread is within this context, and hooks that also
+        call `see` go on the stack in place of the caller's. Its `__exit__` takes off the innermost.
+        """
         around = internals.innermost_hooks(True)  # (pack, unpack), or None
         if around and isinstance(around[0], _Watched):
             hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)

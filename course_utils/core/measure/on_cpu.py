@@ -131,7 +131,7 @@ class _OtherWork:
 
     @staticmethod
     def _now() -> _Clocks:
-        """The clocks as they are now; work of this process is not among the others'."""
+        """The clocks as they are now. `others_s` is the cores' busy time without this process's."""
         cores = psutil.cpu_times()  # seconds of all cores together, by kind
         not_busy_s = sum(getattr(cores, name, 0) for name in NOT_BUSY)
         busy_s = sum(cores) - not_busy_s

@@ -12,11 +12,11 @@ from course_utils.core.say import Number
 
 
 def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
-    """Seconds of one call of fn.
+    """Time one call of fn, by many calls.
 
-    The measurement takes `at_most_s` seconds, and at most one call more. On a CPU torch uses one
-    thread.
-    Other work on a GPU is not noticed: time one thing at a time.
+    The measurement ends when the times agree. Otherwise it ends after `at_most_s` seconds, or once
+    the call that is running then has ended. On a CPU torch uses one thread. Other work on a GPU is
+    not noticed: time one thing at a time.
     """
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 

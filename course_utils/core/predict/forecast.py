@@ -44,6 +44,7 @@ def forecast_errors(
 ) -> tuple[Number, Number]:
     """Return the median of |measured / forecast - 1|, and the worst factor.
 
+    `timed` has what was measured, and `product_seconds` forecasts it from the price c and share e.
     A factor is how many times longer the measurement is than the forecast, or the other way round.
     """
     _check_number(timed, 1)

@@ -46,6 +46,7 @@ class Storage:
     __slots__ = ("held", "nbytes", "part")
 
     def __init__(self, held: list[int], nbytes: int, part: int) -> None:
+        """Count `nbytes` more bytes in the part at position `part` of `held`."""
         self.held = held  # bytes by part, of the whole tape
         self.nbytes = nbytes
         self.part = part

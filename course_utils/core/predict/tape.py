@@ -29,8 +29,8 @@ class Node:
     """What autograd remembers of an operation.
 
     In the backward pass, the operations `back` make new gradients from those of the node's results.
-    `edges` are the nodes and parameters that get the new gradients, each with the number of the
-    result that the gradient is for.
+    `edges` are pairs: a node or a parameter that gets a new gradient, and the number of its result
+    that the gradient is for (0 for a parameter).
     """
 
     __slots__ = ("back", "edges", "frame", "gradients", "layer", "number", "saved", "where")
@@ -42,6 +42,7 @@ class Node:
         back: Sequence[Back | None],
         results: int,
     ) -> None:
+        """Make the node of an operation with `results` results, which have no gradients yet."""
         self.edges = edges
         self.back = back
         self.gradients: list[Storage | None] = [None] * results
@@ -348,8 +349,9 @@ class Tape:
 
     def written(self) -> list[Operation]:
         """All operations, each with what is held while it runs, and what is held after it."""
-        self.afters.append(Held._make(self.held))
-        return [Operation(*row, after) for row, after in zip(self.rows, self.afters, strict=True)]
+        # `run` adds what an operation leaves when the next one begins; the last one has no next.
+        afters = [*self.afters, Held._make(self.held)]
+        return [Operation(*row, after) for row, after in zip(self.rows, afters, strict=True)]
 
 
 def _backs(

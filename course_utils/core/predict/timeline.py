@@ -70,7 +70,10 @@ class Timeline:
         return max(self._first_repetitions(), key=lambda operation: sum(operation.during))
 
     def _first_repetitions(self) -> Iterator[Operation]:
-        """The operations of each stretch's first repetition."""
+        """The operations of each stretch, which layers repeat, in its first repetition only.
+
+        Each has the bytes that one machine holds, where all of the machines share them.
+        """
         for stretch in self.stretches:
             yield from map(self._on_one_machine, stretch.at(0))
 

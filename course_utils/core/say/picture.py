@@ -326,9 +326,10 @@ def _is_one_mark(shown: Shown) -> bool:
 
 
 def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int) -> str:
-    """Return a label: a sign, words and a number, near their mark and within the narrowest picture.
+    """Return a mark's label as SVG: its sign, words and number, near the mark.
 
-    `name` is that of the mark.
+    The label is not cut, even where the picture is as narrow as it may be. `name` is "guess",
+    "predicted" or "measured".
     """
     sign, colour = SIGNS[name]
     if name == "measured" and _is_one_mark(shown):
@@ -341,11 +342,13 @@ def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int)
     letters = len(words) + len(number) + 4  # 4 for the signs and spaces
     width = letters * LETTER_PX / NARROWEST_PX * 100  # in percent of the narrowest picture
     anchor = "middle"
-    if x - width / 2 < 0:  # it would be cut on the left, so it begins near the mark
+    if x - width / 2 < 0:  # centred, it would be cut on the left
         anchor = "start"
+        # It begins 1 % before the mark, or farther left if its end would be cut otherwise.
         x = min(x - 1, max(0, 100 - width))
-    elif x + width / 2 > 100:  # it would be cut on the right, so it ends near the mark
+    elif x + width / 2 > 100:  # centred, it would be cut on the right
         anchor = "end"
+        # It ends 1 % behind the mark, or farther right if its beginning would be cut otherwise.
         x = max(x + 1, min(100, width))
     of_guess = ' data-guess="label"' if name == "guess" else ""
     return (

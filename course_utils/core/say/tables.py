@@ -21,6 +21,7 @@ class InRows:
         return f"{table}\n{below}" if below else table
 
     def _repr_html_(self) -> str:
+        """Return what Jupyter shows: table and line. With a picture, the table is folded."""
         below = self._below()
         table = _html_table(self._rows(), has_head=self.has_head)
         picture = self._picture()

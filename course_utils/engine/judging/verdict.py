@@ -124,6 +124,7 @@ class Verdict:
         return f"{self.status.capitalize()}. {self.words} {named_hint}".strip()
 
     def _repr_html_(self) -> str:
+        """Return the verdict as Jupyter shows it: beside a coloured line, with its hint folded."""
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{self.status.capitalize()}.</b>"
         words = f"{status} {escape(self.words)}{self._hint_html()}"

@@ -75,7 +75,9 @@ class Lab:
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """Return `found`, with what is quick to compute from these answers but needs a kernel.
+        """Return `found` completed: with what these answers need and only a kernel can compute.
+
+        It has to be quick, as a page waits for it at each move; what takes long is a job.
 
         The session calls this before each view, job and action, and passes the result on to them
         as their `found`. A lab that needs nothing of the kind returns `found` as it is.

@@ -53,6 +53,10 @@ class Panel(widgets.VBox):
     session: Session | None = None  # a panel whose first state failed has none
 
     def __init__(self, lab: Lab, *only: str, **answers: object) -> None:
+        """Show the lab with these answers, and only with the controls and buttons named `only`.
+
+        Without `only`, it is shown with all of them.
+        """
         self.session = Session(lab)
         self._only = only
         _check_that_it_has(lab, only)

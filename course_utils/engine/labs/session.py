@@ -203,6 +203,7 @@ class Session:
     def draw(self) -> None:
         """Show the view of the present answers, in place of the former view or of a mistake."""
         asked, found = self._asked_and_known()
+        # What the lab remembers of this state from now on, such as that the level is solved.
         note = self.lab.noted(asked, found)
         if note:
             self.found = note(self.found)

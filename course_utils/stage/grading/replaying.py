@@ -32,7 +32,7 @@ def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
 
 
 def flush(nbytes: int) -> None:
-    """Bring a file of that size to the disk."""
+    """Write a temporary file of `nbytes` zeros, at most MOST_FILE_BYTES, and os.fsync it."""
     bounded = min(max(nbytes, 0), MOST_FILE_BYTES)
     with tempfile.TemporaryFile() as file:
         file.truncate(bounded)

@@ -41,8 +41,9 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
         return {}
 
     checks = partial(_checks, notebooks, seed)
-    # A torch with CUDA refuses a backward pass in a process whose parent has done one. There, each
-    # judge prepares its own checks.
+    # The checks are prepared here, once, and the judges are forked with them. But a torch with CUDA
+    # refuses a backward pass in a process whose parent has done one: there, each judge calls
+    # `_checks` itself.
     if not torch.backends.cuda.is_built():
         ready = checks()
         checks = partial(dict, ready)  # a function that returns what is ready
@@ -79,13 +80,13 @@ def attempted(file: HandedIn, notebook: Notebook) -> list[Turn]:
 def _judge(
     files: Sequence[HandedIn],
     course: Course,
-    prepare: Callable[[], dict[str, Check]],
-    prepared: Mapping[str, object],
+    get_checks: Callable[[], dict[str, Check]],
+    for_answers: Mapping[str, object],
 ) -> Iterator[crew.Judge]:
-    """One judge: a function that judges the file of a given number, in one process for answers."""
-    checks = prepare()
-    asking.observe_remotely()
-    answers = AnswerProcess(prepared)
+    """A context with one judge: a function that judges the file whose number it is given."""
+    checks = get_checks()  # by name; they may have to be prepared
+    asking.observe_remotely()  # a student's loop runs in the other process, and is watched there
+    answers = AnswerProcess(for_answers)  # runs the files' code, see `_prepared`
 
     def judge(at: int) -> dict[str, dict[str, str]]:
         file = files[at]

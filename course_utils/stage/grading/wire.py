@@ -194,6 +194,7 @@ class _Writer:
         return {"at": begin, "nbytes": len(data)}
 
     def _tensor(self, x: torch.Tensor) -> dict[str, object]:
+        """Return the tensor's description. Its storage follows the text, once for all its views."""
         x = _plain(x)
         storage = x.untyped_storage()
         described = {
@@ -346,6 +347,7 @@ class _Reader:
         return stand_in(identifier(tree["name"]))
 
     def _object(self, tree: dict, depth: int) -> object:
+        """Return an object of a class in `kinds`; of any other class, a stand-in without fields."""
         name = identifier(tree["name"])
         if name not in self.kinds:
             return stand_in(name)

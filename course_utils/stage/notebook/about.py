@@ -42,7 +42,7 @@ class About:
         return " ".join(sentences)
 
     def _notebooks_before_numbers(self) -> str:
-        """Return the word that goes before numbers of notebooks, or "" before other words."""
+        """Return "notebook " or "notebooks " if `needs` has numbers; "" before "Python", say."""
         if not self.needs[0].isdecimal():
             return ""
         return "notebook " if len(self.needs) == 1 else "notebooks "

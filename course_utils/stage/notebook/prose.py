@@ -197,6 +197,7 @@ def _plain_paragraphs(above: str) -> tuple[list[str], str]:
 
 
 def _plain(paragraph: str) -> str:
+    """Return the paragraph without Markdown's marks: each pattern of PLAIN is replaced."""
     for pattern, plain in PLAIN:
         paragraph = re.sub(pattern, plain, paragraph)
     return paragraph

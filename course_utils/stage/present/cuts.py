@@ -106,8 +106,9 @@ def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
     """Return the positions of the unseen cells that seen ones need, directly or through another.
 
     A cell needs those that define the names it reads. A function's body looks names up when it is
-    called, so they may be defined anywhere above the call. `called_at` is the position of the seen
-    cell for which a cell is needed, because it is there that functions may be called.
+    called, so they may be defined anywhere above the call. If cell 2 is `def f(): return x`, cell 4
+    is `x = 1`, and cell 5, which is seen, is `f()`, then cell 5 needs cell 2, and cell 2 needs
+    cell 4, although that is below it.
     """
     code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if is_code(cell)}
 
@@ -116,7 +117,9 @@ def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
         above = [at for at in code if at < before and name in code[at].bound]
         return above[-1] if above else None
 
-    to_visit = [(at, at) for at in code if seen[at]]  # each is (position, called_at)
+    # Pairs of a cell and of the seen cell for which it is needed, by their positions. The functions
+    # that the first one defines may be called in the second one, at `called_at`.
+    to_visit = [(at, at) for at in code if seen[at]]
     visited = set()
     while to_visit:
         at, called_at = to_visit.pop()

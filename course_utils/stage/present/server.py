@@ -145,9 +145,10 @@ def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
 
 
 def trust(path: Path) -> None:
-    """Sign the notebook.
+    """Sign the notebook, so that JupyterLab shows its outputs as they are.
 
-    When the page is loaded again, JupyterLab drops the walls from a notebook without a signature.
+    When the page is loaded again, JupyterLab removes every frame from the outputs of a notebook
+    without a signature. The pages that show the room's guesses below cells are such frames.
     """
     notary = NotebookNotary(data_dir=os.environ["JUPYTER_DATA_DIR"])
     notary.sign(nbformat.read(path, as_version=4))

@@ -46,7 +46,10 @@ def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
 
 
 def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
-    """Yield each question, with what the code has as its answer, as one types it into a field."""
+    """Yield (question, answer) for what the code `text` assigns to the name of the guess.
+
+    The answer is the text that the reader would type into the question's field.
+    """
     for node in statements(text):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue

@@ -83,8 +83,9 @@ def _merge(base: Cell | None, course: Cell | None, own: Cell | None) -> _Merged:
 
 
 def _with_changes_of_both(base: Cell | None, course: Cell, own: Cell) -> _Merged:
-    """Return a cell that the reader and the course have changed in different ways."""
-    if base is None or _kinds(base, course, own) > 1:
+    """Return the cell with the reader's changes and the course's, or the reader's in a conflict."""
+    # Both have added the cell, or one has turned code into text: there is no merging by lines.
+    if base is None or _number_of_cell_types(base, course, own) > 1:
         return _Merged(own, is_conflict=True)
     text = _with_both_changes(source(base), source(course), source(own))
     if text is None:
@@ -92,8 +93,8 @@ def _with_changes_of_both(base: Cell | None, course: Cell, own: Cell) -> _Merged
     return _Merged({**own, "source": text.splitlines(keepends=True)})
 
 
-def _kinds(*cells: Cell) -> int:
-    """Return how many kinds of cells there are among these, such as code and text."""
+def _number_of_cell_types(*cells: Cell) -> int:
+    """Return how many types the cells have: 1 if all are code, or all are text."""
     return len({cell["cell_type"] for cell in cells})
 
 

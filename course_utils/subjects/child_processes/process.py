@@ -127,6 +127,7 @@ def _end_with_the_parent() -> None:
     """Start a thread that ends all processes when the parent ends, which closes stdin."""
 
     def wait() -> None:
+        """Wait until the parent has ended, and then end all processes."""
         # File descriptor 0 is read, and not sys.stdin: if the work forked meanwhile, the lock of
         # sys.stdin would stay locked in the new process. Reading returns nothing only at the end.
         while os.read(0, 1):

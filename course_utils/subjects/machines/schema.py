@@ -117,7 +117,7 @@ def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
     row_kind = tuple[*get_args(MatmulSize), kind]
     rows = _list((row_kind, ...), data, path)
     found = {(b, d, k): value for b, d, k, value in rows}
-    _check(len(found) == len(rows), "a list of rows, each of another size", data, path)
+    _check(len(found) == len(rows), "a list of rows whose sizes all differ", data, path)
     return found
 
 

@@ -278,7 +278,7 @@ def test_a_workload_that_would_take_all_the_time_is_not_begun(record):
     _, said = record(dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": rate}))
     left_out = [line for line in said if "left out" in line]
     longest = [name for name in flops if flops[name] == most]
-    sentence = "is left out: it would take 40 s and more, again and again."
+    sentence = "is left out: one run would take 40 s or more, and 4 are needed."
     assert left_out == [f"{name} {sentence}" for name in longest]
 
 

@@ -64,6 +64,7 @@ class PlanLab(Lab):
             return None
 
         def with_solved(known: Found) -> Found:
+            """Return `known` with the level marked as solved."""
             return replace(known, solved=known.solved | {asked.level})
 
         return with_solved
@@ -74,10 +75,13 @@ class PlanLab(Lab):
         own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 
         def with_shown(known: Found) -> Found:
+            """Return `known` with the reader's plan kept, and the level marked as shown."""
             if own_plan == vars(outcome.best):
                 return known  # no control moves, so there is nothing to go back to
             shown = known.shown
-            if not is_best(outcome):  # else the reader has solved the level, and learns nothing new
+            # A plan that differs, but takes no more days, is a best one, too. Whoever has found it
+            # has solved the level, and learns nothing new.
+            if not is_best(outcome):
                 shown = shown | {asked.level}
             return replace(known, shown=shown, own={**known.own, asked.level: own_plan})
 

@@ -222,6 +222,7 @@ def _limit_text(race: Race, name: str) -> str:
 
 
 def _question(race: Race) -> Iterator[str]:
+    """Yield the question that the mark answers, as lines of text for the picture."""
     lines = (
         "Drag the mark to",
         "the largest lr with which",
