@@ -72,6 +72,7 @@ def _unknown_days(days_by_part: Mapping[str, Number], certainty: Sequence[str]) 
 
 
 def _bar(axes: Axes, row: int, begin: Number, days: Number, certainty: str) -> None:
+    """Draw a bar from `begin` over that many days, in the look of its certainty."""
     look = CERTAINTY[certainty]
     axes.barh(row, days, left=begin, height=0.6, edgecolor=INK, zorder=2, **look)
 
@@ -79,6 +80,7 @@ def _bar(axes: Axes, row: int, begin: Number, days: Number, certainty: str) -> N
 def _label_of_bar(
     axes: Axes, row: int, begin: Number, days: Number, words: str, *, to_the_left: bool
 ) -> None:
+    """Write the words at the bar's left end, or at its right end."""
     if to_the_left:
         label(axes, words, begin, row, INK, (-8, -5), ha="right")
     else:

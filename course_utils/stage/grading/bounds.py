@@ -117,6 +117,7 @@ def _refusing(folder: str) -> Callable[[str, tuple], None]:
     writable = (f"{folder}{os.sep}", os.devnull)
 
     def refuse(event: str, arguments: tuple) -> None:
+        """Raise PermissionError for a refused event, or a change outside the folder."""
         if event.startswith(refused):
             raise PermissionError(f"{event} is refused while an answer is judged.")
         if event not in changing:

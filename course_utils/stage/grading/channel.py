@@ -80,6 +80,7 @@ class Channel:
             raise ChannelError(str(error)) from None
 
     def _send_bytes(self, data: bytes) -> None:
+        """Send all of the bytes; ChannelError if the other process has closed its end."""
         rest = memoryview(data)
         while rest:
             self._wait(reading=False)
@@ -92,6 +93,7 @@ class Channel:
             rest = rest[sent:]
 
     def _receive_bytes(self, length: int) -> bytes:
+        """Return the next `length` bytes; ChannelError if the other process has closed its end."""
         received = bytearray()
         while len(received) < length:
             self._wait(reading=True)

@@ -131,6 +131,7 @@ class AnswerProcess:
         spent_ms = [0]  # of a processor's time, at each call
 
         def still_computes() -> bool:
+            """Return whether it has; False if this was called too often, or no reply comes."""
             try:
                 self.control.sendall(PROCESSOR_TIME)
                 reply = self.control.recv(BYTES_OF_A_REPLY)

@@ -58,6 +58,7 @@ def _noting_imports(
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
+        """Import as `original` does, and note an import of answers by the student."""
         given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
         given.update(options)
         # The namespace of the code that imports: Python passes None, or nothing, without one.

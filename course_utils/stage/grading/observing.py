@@ -151,6 +151,7 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
         full = OSError(errno.ENOSPC, "No space left on device")
 
         def pieces() -> Iterator[bytes]:
+            """Send the file's contents so far, and yield the piece that the judge sends back."""
             while True:
                 channel.send({"event": "piece", "contents": _contents(path)})
                 piece = channel.receive()

@@ -248,6 +248,7 @@ class _Reader:
         self.storages: list[torch.Tensor] = []
 
     def value(self, tree: object, depth: int) -> object:
+        """Return the value that the tree describes; WireError if it is deeper than `depth`."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
         if tree is None or type(tree) in (bool, int, float, str):
@@ -286,6 +287,7 @@ class _Reader:
         return read
 
     def _bytes(self, tree: dict, _: int) -> bytes:
+        """Return the bytes that the tree points to, which lie behind the text."""
         begin = _whole(tree["at"])
         nbytes = _whole(tree["nbytes"])
         found = self.data[begin : begin + nbytes]
@@ -313,6 +315,7 @@ class _Reader:
         return flat.reshape(_sizes(tree["shape"])).copy()
 
     def _tensor(self, tree: dict, depth: int) -> torch.Tensor:
+        """Return a view of a storage: the next new one, or that of an earlier tensor."""
         number = _whole(tree["storage"])
         dtype = DTYPES[_text(tree["dtype"], LONGEST_DTYPE)]
         if number == len(self.storages):

@@ -115,6 +115,7 @@ def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str |
     newcomers = Newcomers()
 
     async def who(handler: apps.Handler) -> str | None:
+        """Return the phone's cookie, an old or a new one; None if a new phone is not admitted."""
         phone = handler.get_cookie("phone")
         address = handler.request.remote_ip
         asks_for_question = handler.request.path.endswith("question")

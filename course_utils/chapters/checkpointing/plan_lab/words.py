@@ -87,6 +87,7 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
 
 
 def _step_formula(cost: Cost) -> str:
+    """Return the seconds of a step as a sum: each pass takes its computing or sending time."""
     terms = []
     for kind in cost.passes:
         if kind.count:
@@ -96,6 +97,7 @@ def _step_formula(cost: Cost) -> str:
 
 
 def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
+    """Return the share of time lost as a sum: to saving, to work done again, and to restarts."""
     save_every_s = 60 * asked.minutes
     failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / task.gpus
     saves = f"{SAVE_S} / {save_every_s:,}"
@@ -106,6 +108,7 @@ def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
 
 
 def _days_formula(task: Task, cost: Cost) -> str:
+    """Return the days of the training as a formula, and the most days, if no sending overlaps."""
     steps = task.tokens / task.step_tokens
     product = f"{steps:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
     most = f"{three_digits(cost.most_days)} if none does"
@@ -113,6 +116,7 @@ def _days_formula(task: Task, cost: Cost) -> str:
 
 
 def _why_no_score(cost: Cost) -> str:
+    """Return the reasons for which the plan has no score."""
     reasons = []
     if not cost.fits:
         reasons.append("it does not fit")

@@ -112,6 +112,7 @@ def _words(asked: Sizes) -> Iterator[str]:
 
 
 def _meaning(asked: Sizes) -> str:
+    """Return the text below the picture: the cubes in all, and those of one data point."""
     cubes = count_text(asked.b * asked.d * asked.k, "cube")
     in_layer = count_text(asked.d * asked.k, "cube")
     return (

@@ -62,6 +62,7 @@ def _run_shown(product: Product, runs: Sequence[TimedProduct]) -> TimedProduct |
 
 
 def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> str:
+    """Return the text below the picture: what limits the product, and the run if there is one."""
     ridge = predict.ridge(machine, product.dtype)
     if product.intensity >= ridge:
         side = "above"
@@ -130,6 +131,7 @@ def _bytes_formula(dtype: str) -> str:
 
 
 def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
+    """Return the row 'measured' or 'recorded', with the time and the rate of the run."""
     peaks = "the largest rate of a few"
     if machine.has_data_sheet:
         peaks = "the data sheet's peak (MFU)"
@@ -150,6 +152,7 @@ def _why_not_measured(product: Product) -> str:
 
 
 def _share(run: TimedProduct, machine: Machine) -> str:
+    """Return the run's rate in percent of the machine's peak."""
     percent = 100 * run.rate / machine.peak(run.product.dtype)
     return f"{percent:.1f} %"
 
@@ -166,6 +169,7 @@ def _table(found: Found) -> list[list[str]]:
 
 
 def _row(run: TimedProduct, machine: Machine) -> list[str]:
+    """Return a run as a row under HEAD. A time that is in doubt is an upper bound."""
     product = run.product
     time = seconds_text(run.seconds)
     if run.doubt:

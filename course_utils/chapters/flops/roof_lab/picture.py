@@ -78,6 +78,7 @@ def _all_products(asked: Roofed) -> Iterator[str]:
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
+    """Return the text below the picture: what to do, or after Show how far off the forecast is."""
     if not asked.shown:
         return (
             f"Solid: the {ROOF}. Dashed: {FORECAST}. "

@@ -180,6 +180,7 @@ def _title(asked: Chain) -> str:
 
 
 def _meaning(asked: Chain, now: Product | None) -> str:
+    """Return the text below the picture: the product that runs now, and the FLOPs so far."""
     if now is None:
         return "There are only the data and the weights. Press play: product after product is done."
     done = sum(product.flops for product in asked.products[: asked.done])

@@ -25,6 +25,7 @@ def view(asked: Asked, found: Found, guesses: Sequence[Guess]) -> View:
 
 
 def _meaning(asked: Asked, found: Found, guesses: Sequence[Guess]) -> str:
+    """Return the text below the picture: what to do, or after Show the share of lost updates."""
     if not asked.shown:
         return (
             "Training in bf16 alone: how many of the updates are lost, step after step? "
