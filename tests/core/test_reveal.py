@@ -13,7 +13,7 @@ from course_utils.core.say import Choice, Comparison, Guess
 from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
 from course_utils.core.say.picture import MOST_TICKS, Shown, for_any_guess
 
-SPOT_ON, CLOSE, POWER, _ = WORDS
+SPOT_ON, CLOSE, POWER, *_ = WORDS
 
 
 def compared(predicted, measured, guess, unit="", **options):
@@ -133,7 +133,7 @@ def test_of_a_choice_all_options_are_seen_and_both_of_interest_are_named():
     wrong = Choice("stops", among=names, measured="bf16", guess="fp16")._repr_html_()
     picture, _, _ = wrong.partition("<details>")
     row = " ".join("".join(shown(picture).itertext()).split())
-    assert row.startswith("bf16measuredfarfp16your guessbf16measured<i>")
+    assert row.startswith("bf16measuredmissedfp16your guessbf16measured<i>")
     right = Choice("stops", among=names, measured="bf16", guess="bf16")._repr_html_()
     assert "your guess and measured" in right
     assert "<p>Spot on: bf16.</p>" in right

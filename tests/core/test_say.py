@@ -116,7 +116,7 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
     assert "measured" not in repr(reported) + html
     assert (
         Guess("days", "ten", 260, "reported").words
-        == "Far: you said ten, and what was reported is 260"
+        == "Missed: you said ten, and what was reported is 260"
     )
     head, _ = lines_of(compared(1, 2))
     assert head.split()[:2] == ["predicted", "measured"]
@@ -180,7 +180,7 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     choice = partial(Choice, "stops first", among=("fp16", "bf16"), measured="bf16")
     assert repr(choice()).split() == ["measured", "stops", "first", "bf16"]
     assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
-    assert repr(choice(guess="fp16")).endswith("Far: you said fp16, and what was measured is bf16.")
+    assert repr(choice(guess="fp16")).endswith("Missed: you said fp16, and what was measured is bf16.")
     for nonsense in ("fp8", 3, ["bf16"], print):
         asked = choice(guess=nonsense)
         assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)

@@ -393,7 +393,7 @@ def test_an_option_is_chosen_by_keyboard_and_named_beside_the_measured_one(chrom
             page.keyboard.press("ArrowDown")
         expect(page.get_by_role("radio", name="w1.grad")).to_be_checked()
         seen = answer_to(page, "my_missing").locator(".seen")
-        expect(seen).to_contain_text("Far: you said w1.grad, and what was measured is x.grad.")
+        expect(seen).to_contain_text("Missed: you said w1.grad, and what was measured is x.grad.")
         expect(seen.get_by_role("img")).to_contain_text("w1.gradyour guess")
 
 

@@ -196,7 +196,7 @@ class Choice(InRows):
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
                   your guess  measured
     stops at 256        fp16      bf16
-    Far: you said fp16, and what was measured is bf16.
+    Missed: you said fp16, and what was measured is bf16.
     """
 
     asked: str

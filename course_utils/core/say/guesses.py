@@ -32,16 +32,16 @@ class Guess:
 
     @property
     def word(self) -> str:
-        """How close the guess is: spot on, close, right power of ten, or far.
+        """How close the guess is, in one of the words of `closeness`. A wrong option is missed.
 
         >>> Guess("GB", 2.4, 2.416).word, Guess("format", "fp16", "bf16").word
-        ('spot on', 'far')
+        ('spot on', 'missed')
         """
         closeness = _closeness()
         if self.is_right:
             return closeness.SPOT_ON
         if self._is_choice:
-            return closeness.FAR
+            return closeness.MISSED
         said = as_float(self.said)
         measured = as_float(self.measured)
         return closeness.closeness(said, measured, self.unit, self.digits)
