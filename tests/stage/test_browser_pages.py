@@ -329,6 +329,9 @@ def test_a_guess_is_judged_when_its_field_is_left_and_show_unfolds_what_follows(
         ("my_mfu", "45", 45, 27.6, "percent", "reported"),
         ("my_mfu", "28 %", 28, 27.6, "percent", "reported"),
         ("my_doubling_b", "1e9", 1e9, 346, "tokens", "calculated"),
+        ("my_doubling_b", "4e-8", 4e-8, 346, "tokens", "calculated"),
+        ("my_doubling_b", "5", 5, 346, "tokens", "calculated"),
+        ("my_doubling_b", "1e40", 1e40, 346, "tokens", "calculated"),
         ("my_attention", "0", 0, 178, "percent", "measured"),
     ],
 )

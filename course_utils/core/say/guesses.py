@@ -8,6 +8,7 @@ from types import ModuleType
 from course_utils.core.say.wording import (
     Number,
     as_float,
+    factor_text,
     number_text,
     three_digits,
     times_text,
@@ -87,7 +88,7 @@ class Guess:
         >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
         ('Close: 0.9 times what was measured', 'Spot on: 65,536 for 65,504')
         >>> Guess("GB", 2.4e9, 2.416).words
-        'Far: 993,377,483 times what was measured. Is it in the unit that was asked for?'
+        'Far: a factor of 993 million too large. Is it in the unit that was asked for?'
         """
         return f"{self.word.capitalize()}: {self.how_far}{self.hint}"
 
@@ -103,10 +104,10 @@ class Guess:
         >>> Guess("MFU", 11, 2, unit="percent").how_far, Guess("layers", 11, 12).how_far
         ('9 points too high', '1 too low')
         """
-        if self._is_choice or not math.isfinite(as_float(self.measured)):
-            return self._beside
         if self.word == _closeness().SPOT_ON:
             return self._nearly
+        if self._is_choice or not math.isfinite(as_float(self.measured)):
+            return self._beside
         apart = as_float(self.said) - as_float(self.measured)
         way = "too high" if apart > 0 else "too low"
         whole = _closeness().whole_of(self.unit)
@@ -115,9 +116,11 @@ class Guess:
         is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
         if whole or is_off_by_one:
             return f"{three_digits(abs(apart))} {way}"
-        if self._ratio == 0:
+        if self.off == math.inf:
             return self._beside
-        return f"{times_text(self._ratio)} {self._what_was_measured}"
+        if self.off < 10:
+            return f"{times_text(self._ratio)} {self._what_was_measured}"
+        return f"a factor of {factor_text(self.off)} {'too large' if apart > 0 else 'too small'}"
 
     @property
     def _what_was_measured(self) -> str:
@@ -127,8 +130,6 @@ class Guess:
     @property
     def _beside(self) -> str:
         """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
-        if self.is_right:
-            return self._measured_text
         said = _text(self.said)
         return f"you said {said}, and {self._what_was_measured} is {self._measured_text}"
 

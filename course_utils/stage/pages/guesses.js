@@ -1,7 +1,7 @@
 // The guesses of a page: the same field as in the notebook, what was typed kept in this browser,
 // and at the answer the picture that the page has for the guess.
 import field from "./field.js";
-import { inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
+import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
 import tables from "./tables.js";
 
 const KEPT = `guesses on ${location.pathname}`;
@@ -225,12 +225,16 @@ function howFar({ measured, words, unit, whole, kind }, guess, closeness) {
   }
   const ratio = guess / measured;
   if (!(ratio > 0 && ratio < Infinity)) return beside;
-  return `${threeDigits(ratio)} times ${other}${hint(ratio)}`;
+  const off = Math.max(ratio, 1 / ratio);
+  if (off === Infinity) return beside;
+  const isNear = off < 10;
+  const times = `${threeDigits(ratio)} times ${other}`;
+  const factor = `a factor of ${factorText(off)} ${apart > 0 ? "too large" : "too small"}`;
+  return `${isNear ? times : factor}${hint(off)}`;
 }
 
 // A question about the unit, if the guess is off by about as much as one unit is from another.
-function hint(ratio) {
-  const off = Math.max(ratio, 1 / ratio);
+function hint(off) {
   const mayBeAnotherUnit = FACTORS_OF_UNITS.some((factor) => Math.abs(off / factor - 1) < 0.12);
   return mayBeAnotherUnit ? ". Is it in the unit that was asked for?" : "";
 }
