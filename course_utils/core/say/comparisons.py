@@ -137,23 +137,33 @@ class Comparison(InRows):
 
     def _below(self) -> str:
         """Return a sentence on each guess, also on one that is not counted."""
-        sentences = []
-        for guess in self.guesses:
-            if len(self.predicted) == 1:
-                words = guess.words
-            else:
-                words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
-            sentences.append(_sentence(words))
+        guesses = self.guesses
+        if len(guesses) == 1:
+            sentences = [_sentence(guesses[0].words)]
+        else:
+            sentences = [
+                _sentence(f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}")
+                for guess in guesses
+            ]
+        return " ".join([*sentences, *self._not_counted()])
+
+    def _below_picture(self) -> str:
+        """Return the same without what the picture of several guesses says beside each line."""
+        if len(self.guesses) == 1:
+            return self._below()
+        return " ".join(self._not_counted())
+
+    def _not_counted(self) -> Iterator[str]:
+        """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():
             if item not in self.predicted:
                 items = listed(list(self.predicted))
-                sentences.append(f"There is nothing called {item!r} to guess here, but {items}.")
+                yield f"There is nothing called {item!r} to guess here, but {items}."
             elif plain(guess) is None:
-                sentences.append(
+                yield (
                     "A guess is a plain number, without quotes or a unit; "
                     f"{brief(guess)} is not counted."
                 )
-        return " ".join(sentences)
 
     def _picture(self) -> str:
         """Return the picture of the guesses; an empty text if there are none."""

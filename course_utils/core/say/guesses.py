@@ -106,9 +106,19 @@ class Guess:
         """
         if self.word == _closeness().SPOT_ON:
             return self._nearly
-        if self._is_choice or not math.isfinite(as_float(self.measured)):
-            return self._beside
-        apart = as_float(self.said) - as_float(self.measured)
+        return self.difference or self._beside
+
+    @property
+    def difference(self) -> str:
+        """How far off the guess is; empty if it is spot on, or if only both numbers say it.
+
+        >>> Guess("bytes", 0, 8).difference, Guess("bytes", 16, 8).difference
+        ('', '2 times what was measured')
+        """
+        measured = as_float(self.measured) if not self._is_choice else math.inf
+        if self.word == _closeness().SPOT_ON or not math.isfinite(measured):
+            return ""
+        apart = as_float(self.said) - measured
         way = "too high" if apart > 0 else "too low"
         whole = _closeness().whole_of(self.unit)
         if whole in (1, 100):  # a share or percent
@@ -117,7 +127,7 @@ class Guess:
         if whole or is_off_by_one:
             return f"{three_digits(abs(apart))} {way}"
         if self.off == math.inf:
-            return self._beside
+            return ""
         if self.off < 10:
             return f"{times_text(self._ratio)} {self._what_was_measured}"
         return f"a factor of {factor_text(self.off)} {'too large' if apart > 0 else 'too small'}"

@@ -217,7 +217,8 @@ def _heading(shown: Shown, is_alone: bool) -> str:
         f'<div style="margin-top:6px"><span>{html.escape(guess.asked)}: '
         f'<b>{html.escape(measured)}</b><span data-guess="said">, your guess '
         f"{html.escape(said)}</span></span> "
-        f"{_in_colour(guess.word, 14)}</div>"
+        f'{_in_colour(guess.word, 14)} <span data-guess="how">'
+        f"{html.escape(guess.difference + guess.hint)}</span></div>"
     )
 
 
