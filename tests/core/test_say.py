@@ -63,6 +63,12 @@ def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, opti
     assert lines_of(comparison)[1].endswith(f"  {ratio}")
 
 
+def test_two_bounds_have_no_ratio():
+    head, row, _ = lines_of(compared(-2.45, 7.36, guess=5, has_ratio=False))
+    assert head.split() == ["your", "guess", "predicted", "measured"]
+    assert row.split() == ["a", "5", "-2.45", "7.36"]
+
+
 def test_digits_are_those_shown():
     _, row = lines_of(compared(0.03741, 0.03707, digits=2))
     assert row.split()[:3] == ["a", "0.037", "0.037"]

@@ -57,7 +57,8 @@ class Comparison(InRows):
     two columns, such as ("predicted", "reported"); the words on a guess are then like "0.9 times
     what was reported". With `digits`, a number that is not whole is shown with that many
     significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
-    pattern of bits. Never round beforehand.
+    pattern of bits. Never round beforehand. Without `has_ratio` there is no ratio, because of two
+    bounds, for example, it means nothing.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -70,6 +71,7 @@ class Comparison(InRows):
     guess: object = field(default=..., kw_only=True)
     digits: int | None = field(default=None, kw_only=True)
     heads: tuple[str, str] = field(default=("predicted", "measured"), kw_only=True)
+    has_ratio: bool = field(default=True, kw_only=True)
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -182,7 +184,9 @@ class Comparison(InRows):
         """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
         first, second = self.heads
-        head = [self.unit, first, second, f"{second} / {first}"]
+        head = [self.unit, first, second]
+        if self.has_ratio:
+            head.append(f"{second} / {first}")
         if guesses:
             head.insert(1, "your guess")
         rows = [head]
@@ -194,7 +198,8 @@ class Comparison(InRows):
                 row.append(guessed)
             row.append(number_text(predicted, self.digits))
             row.append(number_text(measured, self.digits))
-            row.append(_ratio_text(measured, predicted, self.digits))
+            if self.has_ratio:
+                row.append(_ratio_text(measured, predicted, self.digits))
             rows.append(row)
         return rows
 
