@@ -13,7 +13,7 @@ from course_utils.core.say import Choice, Comparison, Guess
 from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
 from course_utils.core.say.picture import MOST_TICKS, Shown, for_any_guess
 
-SPOT_ON, CLOSE, POWER, _ = WORDS
+SPOT_ON, CLOSE, POWER, *_ = WORDS
 
 
 def compared(predicted, measured, guess, unit="", **options):
@@ -128,12 +128,32 @@ def test_several_guesses_have_a_line_each_and_one_axis():
     assert "<b>: 8.19 kB, your guess 8.19 kB" in words
 
 
+def test_each_of_several_lines_says_how_far_off_its_guess_is_and_no_sentence_repeats_it():
+    measured = {"a": 8, "b": 9e9, "c": 0, "d": 40}
+    guess = {"a": 8, "b": 9, "c": 3, "d": 80}
+    html = Comparison(measured, measured, guess=guess)._repr_html_()
+    lines = ["".join(line.itertext()) for line in shown(html).iter("div")]
+    unit = "Is it in the unit that was asked for?"
+    for line in (
+        "a: 8, your guess 8 spot on ",
+        f"b: 9 × 10^9, your guess 9 far a factor of 1 billion too small. {unit}",
+        "c: 0, your guess 3 far ",  # no factor says it
+        "d: 40, your guess 80 right power of ten 2 times what was measured",
+    ):
+        assert line in lines
+    assert "<p>" not in html
+    not_counted = Comparison(measured, measured, guess=guess | {"e": 1})._repr_html_()
+    assert "<p>There is nothing called &#x27;e&#x27; to guess here, but a, b, c and d.</p>" in (
+        not_counted
+    )
+
+
 def test_of_a_choice_all_options_are_seen_and_both_of_interest_are_named():
     names = ("fp16", "bf16", "<i>")
     wrong = Choice("stops", among=names, measured="bf16", guess="fp16")._repr_html_()
     picture, _, _ = wrong.partition("<details>")
     row = " ".join("".join(shown(picture).itertext()).split())
-    assert row.startswith("bf16measuredfarfp16your guessbf16measured<i>")
+    assert row.startswith("bf16measuredmissedfp16your guessbf16measured<i>")
     right = Choice("stops", among=names, measured="bf16", guess="bf16")._repr_html_()
     assert "your guess and measured" in right
     assert "<p>Spot on: bf16.</p>" in right

@@ -63,6 +63,12 @@ def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, opti
     assert lines_of(comparison)[1].endswith(f"  {ratio}")
 
 
+def test_two_bounds_have_no_ratio():
+    head, row, _ = lines_of(compared(-2.45, 7.36, guess=5, has_ratio=False))
+    assert head.split() == ["your", "guess", "predicted", "measured"]
+    assert row.split() == ["a", "5", "-2.45", "7.36"]
+
+
 def test_digits_are_those_shown():
     _, row = lines_of(compared(0.03741, 0.03707, digits=2))
     assert row.split()[:3] == ["a", "0.037", "0.037"]
@@ -116,7 +122,7 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
     assert "measured" not in repr(reported) + html
     assert (
         Guess("days", "ten", 260, "reported").words
-        == "Far: you said ten, and what was reported is 260"
+        == "Missed: you said ten, and what was reported is 260"
     )
     head, _ = lines_of(compared(1, 2))
     assert head.split()[:2] == ["predicted", "measured"]
@@ -139,14 +145,17 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
         (0.3, 0.25, {"unit": "share"}, "Close: 5 points too high"),
         (25, 0.25, {"unit": "share"}, f"Far: 2,475 points too high{ASKS_FOR_THE_UNIT}"),
         (190, 197, {"unit": "of 200"}, "Close: 7 too low"),
-        (2.4e9, 2.416, {}, f"Far: 993,377,483 times what was measured{ASKS_FOR_THE_UNIT}"),
-        (0.5, 50, {}, f"Far: 0.01 times what was measured{ASKS_FOR_THE_UNIT}"),
-        (4, 40, {}, "Far: 0.1 times what was measured"),
+        (2.4e9, 2.416, {}, f"Far: a factor of 993 million too large{ASKS_FOR_THE_UNIT}"),
+        (0.5, 50, {}, f"Far: a factor of 100 too small{ASKS_FOR_THE_UNIT}"),
+        (4, 40, {}, "Far: a factor of 10 too small"),
+        (7, 30, {}, "Far: 0.233 times what was measured"),
+        (8, 2.21e10, {}, "Far: a factor of 2.76 billion too small"),
+        (1e300, 3, {}, "Far: a factor of 3.33 × 10^299 too large"),
         (
             500,
             39.1,
             {"heads": ("by rule", "with a step")},
-            "Far: 12.8 times the number with a step",
+            "Far: a factor of 12.8 too large",
         ),
     ],
 )
@@ -180,7 +189,9 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     choice = partial(Choice, "stops first", among=("fp16", "bf16"), measured="bf16")
     assert repr(choice()).split() == ["measured", "stops", "first", "bf16"]
     assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
-    assert repr(choice(guess="fp16")).endswith("Far: you said fp16, and what was measured is bf16.")
+    assert repr(choice(guess="fp16")).endswith(
+        "Missed: you said fp16, and what was measured is bf16."
+    )
     for nonsense in ("fp8", 3, ["bf16"], print):
         asked = choice(guess=nonsense)
         assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)

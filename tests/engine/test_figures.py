@@ -203,6 +203,21 @@ def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_
     assert len(looks) == 3  # whatever a projector makes of their colours
 
 
+def test_in_a_waterfall_no_words_touch_a_bar_or_other_words():
+    days = {"at the peak": 82, "below it": 32, "attention": 7, "sending": 28, "pauses": 22}
+    guesses = {"at the peak": 30, "below it": 40, "attention": 18, "sending": 60, "pauses": 66}
+    figure = figures.waterfall(days, days, ["exact"] * 5, 260, guesses)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    words = [text.get_window_extent() for text in axes.texts]
+    bars = [bar.get_window_extent() for bar in axes.patches]
+    assert sum("right power of ten" in one for one in written(figure)) == 4
+    for here, box in enumerate(words):
+        assert not any(box.overlaps(other) for other in [*words[here + 1 :], *bars])
+        assert box.x0 > axes.bbox.x0
+        assert box.x1 < axes.bbox.x1
+
+
 def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():
     data, metadata = WASTED._repr_mimebundle_()
     words = data["text/plain"]

@@ -329,6 +329,9 @@ def test_a_guess_is_judged_when_its_field_is_left_and_show_unfolds_what_follows(
         ("my_mfu", "45", 45, 27.6, "percent", "reported"),
         ("my_mfu", "28 %", 28, 27.6, "percent", "reported"),
         ("my_doubling_b", "1e9", 1e9, 346, "tokens", "calculated"),
+        ("my_doubling_b", "4e-8", 4e-8, 346, "tokens", "calculated"),
+        ("my_doubling_b", "5", 5, 346, "tokens", "calculated"),
+        ("my_doubling_b", "1e40", 1e40, 346, "tokens", "calculated"),
         ("my_attention", "0", 0, 178, "percent", "measured"),
     ],
 )
@@ -374,7 +377,15 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
     expect(words).to_have_text(["right power of ten", "far", "close", "close"])
     expect(answer.locator(".seen")).to_contain_text("sending: 27.7 days, your guess 40 days")
     expect(answer.locator("[data-guess=mark]:visible")).to_have_count(4)
-    expect(answer.locator(".seen > p")).not_to_contain_text("attention's kernel")
+    expect(answer.locator("[data-guess=how]:visible")).to_have_text(
+        [
+            "1.89 times the number by the longest estimates",
+            "a factor of 41.3 too small",
+            "1.44 times the number by the longest estimates",
+            "1.38 times the number by the longest estimates",
+        ]
+    )
+    expect(answer.locator(".seen > p")).to_have_count(0)
     numbers = answer.locator("table")
     expect(numbers).to_be_hidden()
     answer.get_by_text("The numbers").click()
@@ -393,7 +404,7 @@ def test_an_option_is_chosen_by_keyboard_and_named_beside_the_measured_one(chrom
             page.keyboard.press("ArrowDown")
         expect(page.get_by_role("radio", name="w1.grad")).to_be_checked()
         seen = answer_to(page, "my_missing").locator(".seen")
-        expect(seen).to_contain_text("Far: you said w1.grad, and what was measured is x.grad.")
+        expect(seen).to_contain_text("Missed: you said w1.grad, and what was measured is x.grad.")
         expect(seen.get_by_role("img")).to_contain_text("w1.gradyour guess")
 
 

@@ -66,6 +66,12 @@ def test_a_link_to_a_notebook_leads_to_the_deck_beside(shown):
     assert inside <= decks_beside | {f"{shown.path.stem}_beyond.html"}
 
 
+def test_nothing_leads_to_the_contents_which_no_deck_has(shown):
+    assert "The series: " in shown.text
+    assert "The series: contents" not in shown.text
+    assert "to the contents" not in shown.text
+
+
 def test_every_picture_is_there_and_speaks_for_itself(shown):
     pictures = 0
     for cell in shown.cells:

@@ -856,7 +856,7 @@ def test_the_page_says_whether_guesses_get_better():
     few = page_of({1: [near], 2: [far]})
     assert "2 guesses: 1 right power of ten, 1 far. From 8 on" in few
     drawn = page_of({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
-    assert "Of your first 4 guesses, 1 right power of ten, 3 far" in drawn
+    assert "Of your first 4 guesses, 1 right power of ten, 2 far, 1 missed" in drawn
     assert "of the next 4, 1 spot on, 3 right power of ten" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
     # The further off, the higher: y goes down.
@@ -864,9 +864,9 @@ def test_the_page_says_whether_guesses_get_better():
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
     nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does, too
-    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 spot on, 1 far"
+    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 spot on, 1 missed"
     assert estimates.summary([nearly]) == "1 guess: spot on"
-    assert estimates.summary([wrong]) == "1 guess: far"
+    assert estimates.summary([wrong]) == "1 guess: missed"
 
 
 def heights_of(*guesses: Guess) -> list[float]:

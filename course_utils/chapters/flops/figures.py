@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.text import Annotation
 
 from course_utils.core.say import Guess, Number
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
@@ -32,8 +33,8 @@ def waterfall(
 
     A bar has the days in `most`, so the last bar, the unexplained rest, is at its shortest. Words
     beside it say the range, from the days in `least`, and how sure the number is. `guesses` has the
-    reader's days by part, or is what `ask` has returned: each is a narrow bar below the part's own,
-    with the word that says how close it is.
+    reader's days by part, or is what `ask` has returned: each is a narrow bar below the part's own.
+    Beside the part's words, or at the bar's other end, is the word that says how close it is.
     """
     parts = _with_unexplained(most, reported)
     shortest = _with_unexplained(least, reported)
@@ -50,9 +51,11 @@ def waterfall(
             words = f"{_range(shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2
             _bar(axes, row, begin, days, certainties[row])
-            _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
+            label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
             if isinstance(said.get(part), int | float):
-                _guess(axes, row, begin, Guess(part, said[part], days, unit="days"))
+                guess = Guess(part, said[part], days, unit="days")
+                _bar_of_guess(axes, row, begin, guess)
+                _label_of_guess(axes, row, begin, guess, label_of_bar)
             begin += days
         axes.axvline(reported, color=INK, linestyle=":", zorder=1)
         label(axes, f"reported: {reported:.0f}", reported, -0.75, INK, (-6, -5), ha="right")
@@ -79,23 +82,34 @@ def _bar(axes: Axes, row: int, begin: Number, days: Number, certainty: str) -> N
 
 def _label_of_bar(
     axes: Axes, row: int, begin: Number, days: Number, words: str, *, to_the_left: bool
-) -> None:
-    """Write the words at the bar's left end, or at its right end."""
+) -> Annotation:
+    """Write the words at the bar's left end, or at its right end, and return them."""
     if to_the_left:
-        label(axes, words, begin, row, INK, (-8, -5), ha="right")
-    else:
-        label(axes, words, begin + days, row, INK, (8, -5), ha="left")
+        return label(axes, words, begin, row, INK, (-8, -5), ha="right")
+    return label(axes, words, begin + days, row, INK, (8, -5), ha="left")
 
 
-def _guess(axes: Axes, row: int, begin: Number, guess: Guess) -> None:
-    """Draw the reader's days as a bar below the part's own, with how close they are."""
+def _bar_of_guess(axes: Axes, row: int, begin: Number, guess: Guess) -> None:
+    """Draw the reader's days as a narrow bar below the part's own."""
     below = row + 0.4
     axes.barh(below, guess.said, left=begin, height=0.14, color=COLOURS["predicted"], zorder=3)
+
+
+def _label_of_guess(
+    axes: Axes, row: int, begin: Number, guess: Guess, label_of_bar: Annotation
+) -> None:
+    """Write the reader's days and how close they are, level with the part's own words.
+
+    Between two bars there is no space for words.
+    """
     words = f"you: {guess.said:g}, {guess.word}"
-    if begin + guess.said > 0.7 * axes.get_xlim()[1]:
-        label(axes, words, begin, below, COLOURS["predicted"], (-8, -6), ha="right")
+    colour = COLOURS["predicted"]
+    if label_of_bar.get_ha() == "right":
+        label(axes, words, 0, 0, colour, (-14, 0), ha="right", of=label_of_bar)
+    elif begin > axes.get_xlim()[1] / 4:  # there is space to the left of the bar
+        label(axes, words, begin, row, colour, (-8, -5), ha="right")
     else:
-        label(axes, words, begin + guess.said, below, COLOURS["predicted"], (8, -6), ha="left")
+        label(axes, words, 1, 0, colour, (14, 0), of=label_of_bar)
 
 
 def _range(one: Number, other: Number) -> str:

@@ -1,4 +1,4 @@
-"""How close a guess is to what was measured, in one of four words.
+"""How close a guess is to what was measured, in one word of WORDS.
 
 The bounds of a word fit the question. A share is judged by points, a small count by the number
 itself, and a size by how many times too large or too small the guess is.
@@ -11,7 +11,8 @@ SPOT_ON = "spot on"
 CLOSE = "close"
 POWER = "right power of ten"
 FAR = "far"
-WORDS = (SPOT_ON, CLOSE, POWER, FAR)  # from the best to the worst
+MISSED = "missed"  # of a wrong option, which is neither near nor far
+WORDS = (SPOT_ON, CLOSE, POWER, FAR, MISSED)  # from the best to the worst
 
 Bounds = tuple[float, float, str]  # the lowest guess, the highest, and the word for it
 

@@ -57,7 +57,8 @@ class Comparison(InRows):
     two columns, such as ("predicted", "reported"); the words on a guess are then like "0.9 times
     what was reported". With `digits`, a number that is not whole is shown with that many
     significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
-    pattern of bits. Never round beforehand.
+    pattern of bits. Never round beforehand. Without `has_ratio` there is no ratio, because of two
+    bounds, for example, it means nothing.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -70,6 +71,7 @@ class Comparison(InRows):
     guess: object = field(default=..., kw_only=True)
     digits: int | None = field(default=None, kw_only=True)
     heads: tuple[str, str] = field(default=("predicted", "measured"), kw_only=True)
+    has_ratio: bool = field(default=True, kw_only=True)
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -137,23 +139,33 @@ class Comparison(InRows):
 
     def _below(self) -> str:
         """Return a sentence on each guess, also on one that is not counted."""
-        sentences = []
-        for guess in self.guesses:
-            if len(self.predicted) == 1:
-                words = guess.words
-            else:
-                words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
-            sentences.append(_sentence(words))
+        guesses = self.guesses
+        if len(guesses) == 1:
+            sentences = [_sentence(guesses[0].words)]
+        else:
+            sentences = [
+                _sentence(f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}")
+                for guess in guesses
+            ]
+        return " ".join([*sentences, *self._not_counted()])
+
+    def _below_picture(self) -> str:
+        """Return the same without what the picture of several guesses says beside each line."""
+        if len(self.guesses) == 1:
+            return self._below()
+        return " ".join(self._not_counted())
+
+    def _not_counted(self) -> Iterator[str]:
+        """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():
             if item not in self.predicted:
                 items = listed(list(self.predicted))
-                sentences.append(f"There is nothing called {item!r} to guess here, but {items}.")
+                yield f"There is nothing called {item!r} to guess here, but {items}."
             elif plain(guess) is None:
-                sentences.append(
+                yield (
                     "A guess is a plain number, without quotes or a unit; "
                     f"{brief(guess)} is not counted."
                 )
-        return " ".join(sentences)
 
     def _picture(self) -> str:
         """Return the picture of the guesses; an empty text if there are none."""
@@ -172,7 +184,9 @@ class Comparison(InRows):
         """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
         first, second = self.heads
-        head = [self.unit, first, second, f"{second} / {first}"]
+        head = [self.unit, first, second]
+        if self.has_ratio:
+            head.append(f"{second} / {first}")
         if guesses:
             head.insert(1, "your guess")
         rows = [head]
@@ -184,7 +198,8 @@ class Comparison(InRows):
                 row.append(guessed)
             row.append(number_text(predicted, self.digits))
             row.append(number_text(measured, self.digits))
-            row.append(_ratio_text(measured, predicted, self.digits))
+            if self.has_ratio:
+                row.append(_ratio_text(measured, predicted, self.digits))
             rows.append(row)
         return rows
 
@@ -196,7 +211,7 @@ class Choice(InRows):
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
                   your guess  measured
     stops at 256        fp16      bf16
-    Far: you said fp16, and what was measured is bf16.
+    Missed: you said fp16, and what was measured is bf16.
     """
 
     asked: str

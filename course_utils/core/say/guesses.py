@@ -8,6 +8,7 @@ from types import ModuleType
 from course_utils.core.say.wording import (
     Number,
     as_float,
+    factor_text,
     number_text,
     three_digits,
     times_text,
@@ -32,16 +33,16 @@ class Guess:
 
     @property
     def word(self) -> str:
-        """How close the guess is: spot on, close, right power of ten, or far.
+        """How close the guess is, in one of the words of `closeness`. A wrong option is missed.
 
         >>> Guess("GB", 2.4, 2.416).word, Guess("format", "fp16", "bf16").word
-        ('spot on', 'far')
+        ('spot on', 'missed')
         """
         closeness = _closeness()
         if self.is_right:
             return closeness.SPOT_ON
         if self._is_choice:
-            return closeness.FAR
+            return closeness.MISSED
         said = as_float(self.said)
         measured = as_float(self.measured)
         return closeness.closeness(said, measured, self.unit, self.digits)
@@ -87,7 +88,7 @@ class Guess:
         >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
         ('Close: 0.9 times what was measured', 'Spot on: 65,536 for 65,504')
         >>> Guess("GB", 2.4e9, 2.416).words
-        'Far: 993,377,483 times what was measured. Is it in the unit that was asked for?'
+        'Far: a factor of 993 million too large. Is it in the unit that was asked for?'
         """
         return f"{self.word.capitalize()}: {self.how_far}{self.hint}"
 
@@ -103,11 +104,21 @@ class Guess:
         >>> Guess("MFU", 11, 2, unit="percent").how_far, Guess("layers", 11, 12).how_far
         ('9 points too high', '1 too low')
         """
-        if self._is_choice or not math.isfinite(as_float(self.measured)):
-            return self._beside
         if self.word == _closeness().SPOT_ON:
             return self._nearly
-        apart = as_float(self.said) - as_float(self.measured)
+        return self.difference or self._beside
+
+    @property
+    def difference(self) -> str:
+        """How far off the guess is; empty if it is spot on, or if only both numbers say it.
+
+        >>> Guess("bytes", 0, 8).difference, Guess("bytes", 16, 8).difference
+        ('', '2 times what was measured')
+        """
+        measured = as_float(self.measured) if not self._is_choice else math.inf
+        if self.word == _closeness().SPOT_ON or not math.isfinite(measured):
+            return ""
+        apart = as_float(self.said) - measured
         way = "too high" if apart > 0 else "too low"
         whole = _closeness().whole_of(self.unit)
         if whole in (1, 100):  # a share or percent
@@ -115,9 +126,11 @@ class Guess:
         is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
         if whole or is_off_by_one:
             return f"{three_digits(abs(apart))} {way}"
-        if self._ratio == 0:
-            return self._beside
-        return f"{times_text(self._ratio)} {self._what_was_measured}"
+        if self.off == math.inf:
+            return ""
+        if self.off < 10:
+            return f"{times_text(self._ratio)} {self._what_was_measured}"
+        return f"a factor of {factor_text(self.off)} {'too large' if apart > 0 else 'too small'}"
 
     @property
     def _what_was_measured(self) -> str:
@@ -127,8 +140,6 @@ class Guess:
     @property
     def _beside(self) -> str:
         """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
-        if self.is_right:
-            return self._measured_text
         said = _text(self.said)
         return f"you said {said}, and {self._what_was_measured} is {self._measured_text}"
 

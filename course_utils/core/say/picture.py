@@ -14,11 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.colours import COLOURS
-from course_utils.core.say.closeness import CLOSE, FAR, POWER, SPOT_ON, whole_of
+from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, whole_of
 from course_utils.core.say.guesses import Guess
 from course_utils.core.say.wording import Number, as_float, in_words
 
-COLOUR_OF_WORD = {SPOT_ON: "#00875f", CLOSE: "#00875f", POWER: "#9a6700", FAR: COLOURS["alarm"]}
+COLOUR_OF_WORD = {
+    SPOT_ON: "#00875f",
+    CLOSE: "#00875f",
+    POWER: "#9a6700",
+    FAR: COLOURS["alarm"],
+    MISSED: COLOURS["alarm"],
+}
 # The sign of each number and its colour. The guess has the colour of the words around it.
 SIGNS = {
     "guess": ("○", "currentColor"),
@@ -211,7 +217,8 @@ def _heading(shown: Shown, is_alone: bool) -> str:
         f'<div style="margin-top:6px"><span>{html.escape(guess.asked)}: '
         f'<b>{html.escape(measured)}</b><span data-guess="said">, your guess '
         f"{html.escape(said)}</span></span> "
-        f"{_in_colour(guess.word, 14)}</div>"
+        f'{_in_colour(guess.word, 14)} <span data-guess="how">'
+        f"{html.escape(guess.difference + guess.hint)}</span></div>"
     )
 
 

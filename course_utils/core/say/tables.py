@@ -22,13 +22,12 @@ class InRows:
 
     def _repr_html_(self) -> str:
         """Return what Jupyter shows: table and line. With a picture, the table is folded."""
-        below = self._below()
         table = _html_table(self._rows(), has_head=self.has_head)
         picture = self._picture()
         if picture:
             table = f"<details><summary>The numbers</summary>\n{table}\n</details>"
-            return f"{picture}\n<p>{html.escape(below)}</p>\n{table}"
-        return f"{table}\n<p>{html.escape(below)}</p>" if below else table
+            return f"{picture}{_paragraph(self._below_picture())}\n{table}"
+        return table + _paragraph(self._below())
 
     def _picture(self) -> str:
         """Return a picture as HTML, below which the table is folded; empty if there is none."""
@@ -41,6 +40,10 @@ class InRows:
     def _below(self) -> str:
         """Return the line below the table; empty if there is none."""
         return ""
+
+    def _below_picture(self) -> str:
+        """Return the line between the picture and its table; empty if there is none."""
+        return self._below()
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +122,11 @@ def _written(value: object, unit: str, *, exact: bool) -> str:
     if exact:
         return f"{number_text(value)} {unit}".strip()
     return in_words(value, unit)
+
+
+def _paragraph(words: str) -> str:
+    """Return the words as HTML on a line of its own; empty if there are none."""
+    return f"\n<p>{html.escape(words)}</p>" if words else ""
 
 
 def _text_table(rows: list[list[str]]) -> str:

@@ -58,6 +58,19 @@ def times_text(ratio: Number) -> str:
     return f"{three_digits(ratio)} times"
 
 
+def factor_text(factor: Number) -> str:
+    """Return a factor as a person would say it, with three digits.
+
+    >>> factor_text(12.79), factor_text(13_400.2), factor_text(2_762_430_939), factor_text(3e20)
+    ('12.8', '13,400', '2.76 billion', '3 × 10^20')
+    """
+    rounded = float(f"{factor:.3g}")
+    for size, name in _LARGE.items():
+        if size <= rounded < 1000 * size:
+            return f"{three_digits(rounded / size)} {name}"
+    return _for_people(rounded)
+
+
 def three_digits(n: Number) -> str:
     """Return the number with three digits; from 100 to a million billions, as a whole number.
 
@@ -193,6 +206,7 @@ def _for_people(n: Number, digits: int | None = None) -> str:
     return f"{times}10^{int(power)}"
 
 
+_LARGE = {10**6: "million", 10**9: "billion", 10**12: "trillion"}
 _NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}  # by Python's str()
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")

@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import open_file_cm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from course_utils.core.colours import COLOURS
@@ -254,16 +255,23 @@ def label(
     colour: str,
     offset: tuple[Number, Number],
     ha: str = "left",
-) -> None:
+    *,
+    of: Annotation | None = None,
+) -> Annotation:
     """Words beside the point (x, y) that they name, `offset` typographic points away from it.
+
+    With `of`, which is another label, the point is one of its box: (0, 0) is the lower left corner,
+    (1, 1) the upper right one. The words are then level with that label's.
 
     The page's white is around the letters, so that they can be read where they lie on lines.
     """
-    axes.annotate(
+    return axes.annotate(
         words,
         (x, y),
+        xycoords=of or "data",
         xytext=offset,
         textcoords="offset points",
+        va="bottom" if of else "baseline",
         color=colour,
         weight="bold",
         ha=ha,

@@ -257,6 +257,18 @@ FOR_A_LIVE_PICTURE = [
 ]
 
 
+# A link to the contents: an item in the line of the series, or the end of a sentence.
+TO_THE_CONTENTS = re.compile(
+    r"\[contents\]\(\.\./README\.md[^)]*\) · "
+    r"| ?[A-Z][^.\n]* \[[^\]]*\]\(\.\./README\.md[^)]*\)\."
+)
+
+
+def without_contents(text: str) -> str:
+    """Return the text without what leads to the contents, for where these are not at hand."""
+    return TO_THE_CONTENTS.sub("", text)
+
+
 def for_a_still(text: str) -> str:
     """Return the text without the sentences on what to do in a live picture."""
     for pattern in FOR_A_LIVE_PICTURE:

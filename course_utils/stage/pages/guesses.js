@@ -1,7 +1,7 @@
 // The guesses of a page: the same field as in the notebook, what was typed kept in this browser,
 // and at the answer the picture that the page has for the guess.
 import field from "./field.js";
-import { inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
+import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
 import tables from "./tables.js";
 
 const KEPT = `guesses on ${location.pathname}`;
@@ -125,7 +125,7 @@ function showAnswers(name) {
 }
 
 // The nodes of the picture that fits the guesses: that of the chosen option, or the one whose axis
-// has a place for most of the numbers, with a sentence on each guess below it.
+// has a place for most of the numbers. Below the picture of one guess stands a sentence on it.
 function pictureOf(answer, questions, guesses) {
   const templates = [...answer.querySelectorAll("template")];
   if ("option" in templates[0].dataset) {
@@ -142,28 +142,30 @@ function pictureOf(answer, questions, guesses) {
     if (guesses[nth] === undefined) return leaveOut(parts, question);
     return fillIn(parts, question, guesses[nth], axes[at]);
   });
+  if (questions.length > 1) return [picture];
   const below = document.createElement("p");
-  below.textContent = sentences.filter(Boolean).join(" ");
+  below.textContent = sentences[0];
   return [picture, below];
 }
 
 // The parts of the picture that depend on the guess at the nth question. The number of the guess is
-// in a label if there is one question, else behind the measured number.
+// in a label if there is one question, else behind the measured number, with how far off it is.
 function partsOf(picture, nth) {
   const part = (name) => picture.querySelectorAll(`[data-guess="${name}"]`)[nth];
   const line = picture.querySelectorAll("svg[role=img]")[nth];
-  return { line, word: part("word"), mark: part("mark"), label: part("label"), said: part("said") };
+  const [word, mark, label, said, how] = ["word", "mark", "label", "said", "how"].map(part);
+  return { line, word, mark, label, said, how };
 }
 
-// Hide the parts of a question without a guess. There is no sentence on it.
-function leaveOut({ line, word, mark, label, said: number }, question) {
+// Hide the parts of a question without a guess.
+function leaveOut({ line, word, mark, label, said: number, how }, question) {
   line.setAttribute("aria-label", `${question.name}: ${question.words}`);
-  for (const part of [word, mark, label, number]) if (part) part.style.display = "none";
+  for (const part of [word, mark, label, number, how]) if (part) part.style.display = "none";
   return "";
 }
 
 // Put the guess into the parts of its picture; returns a sentence on how close it is.
-function fillIn({ line, word, mark, label, said: number }, question, guess, axis) {
+function fillIn({ line, word, mark, label, said: number, how }, question, guess, axis) {
   const found = question.bounds.find(([low, high]) => low <= guess && guess <= high);
   const closeness = found ? found[2] : "far";
   word.textContent = closeness;
@@ -172,11 +174,11 @@ function fillIn({ line, word, mark, label, said: number }, question, guess, axis
   mark.setAttribute("cx", `${place}%`);
   if (label) placeLabel(label, place, guess, question.unit);
   if (number) number.textContent = `, your guess ${inWords(guess, question.unit)}`;
-  const how = howFar(question, guess, closeness);
-  const isAlone = Boolean(label);
-  const begin = isAlone ? `${capital(closeness)}: ` : `${question.name}: ${closeness}, `;
-  line.setAttribute("aria-label", `${question.name}. ${capital(closeness)}: ${how}`);
-  return `${begin}${how}${how.endsWith("?") ? "" : "."}`;
+  const difference = differenceOf(question, guess, closeness);
+  if (how) how.textContent = difference;
+  const words = `${capital(closeness)}: ${difference || bothNumbers(question, guess, closeness)}`;
+  line.setAttribute("aria-label", `${question.name}. ${words}`);
+  return `${words}${words.endsWith("?") ? "" : "."}`;
 }
 
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
@@ -208,13 +210,22 @@ function hasPlace(axis, number) {
   return axis.lowest <= at && at <= axis.highest;
 }
 
-// How far off the guess is, in the words that fit its unit; see Guess in core/say/guesses.py.
-function howFar({ measured, words, unit, whole, kind }, guess, closeness) {
-  const other = kind.endsWith("ed") ? `what was ${kind}` : `the number ${kind}`;
+// The other number: what was measured, or the number with a step.
+const otherOf = ({ kind }) => (kind.endsWith("ed") ? `what was ${kind}` : `the number ${kind}`);
+
+// Both numbers, for a guess that is spot on, or where no other words say how far off it is.
+function bothNumbers(question, guess, closeness) {
+  const { words, unit } = question;
   const own = inWords(guess, unit);
-  const beside = `you said ${own}, and ${other} is ${words}`;
-  if (measured === null) return beside;
-  if (closeness === "spot on") return own === words ? words : `${own} for ${words}`;
+  if (closeness !== "spot on") return `you said ${own}, and ${otherOf(question)} is ${words}`;
+  return own === words ? words : `${own} for ${words}`;
+}
+
+// How far off the guess is, in the words that fit its unit, or nothing; see Guess in
+// core/say/guesses.py.
+function differenceOf(question, guess, closeness) {
+  const { measured, whole } = question;
+  if (measured === null || closeness === "spot on") return "";
   const apart = guess - measured;
   const way = apart > 0 ? "too high" : "too low";
   if (whole === 1 || whole === 100) {
@@ -224,13 +235,17 @@ function howFar({ measured, words, unit, whole, kind }, guess, closeness) {
     return `${threeDigits(Math.abs(apart))} ${way}`;
   }
   const ratio = guess / measured;
-  if (!(ratio > 0 && ratio < Infinity)) return beside;
-  return `${threeDigits(ratio)} times ${other}${hint(ratio)}`;
+  if (!(ratio > 0 && ratio < Infinity)) return "";
+  const off = Math.max(ratio, 1 / ratio);
+  if (off === Infinity) return "";
+  const isNear = off < 10;
+  const times = `${threeDigits(ratio)} times ${otherOf(question)}`;
+  const factor = `a factor of ${factorText(off)} ${apart > 0 ? "too large" : "too small"}`;
+  return `${isNear ? times : factor}${hint(off)}`;
 }
 
 // A question about the unit, if the guess is off by about as much as one unit is from another.
-function hint(ratio) {
-  const off = Math.max(ratio, 1 / ratio);
+function hint(off) {
   const mayBeAnotherUnit = FACTORS_OF_UNITS.some((factor) => Math.abs(off / factor - 1) < 0.12);
   return mayBeAnotherUnit ? ". Is it in the unit that was asked for?" : "";
 }

@@ -15,6 +15,7 @@ const SCALED = {
   "FLOP/s": [1, "FLOP/s"],
   "TFLOP/s": [1e12, "FLOP/s"],
 };
+const LARGE = [[1e6, "million"], [1e9, "billion"], [1e12, "trillion"]];
 
 // The number that the text means as an answer in that unit. If it means none, an Error has a
 // sentence for the reader.
@@ -129,6 +130,13 @@ export function numberText(n) {
 export function threeDigits(n) {
   const isLarge = Math.abs(n) >= 99.95 && Math.abs(n) < 1e15;
   return isLarge ? Math.round(n).toLocaleString("en") : rounded(n, 3);
+}
+
+// A factor as a person would say it: 2.76 billion.
+export function factorText(factor) {
+  const short = Number(factor.toPrecision(3));
+  const large = LARGE.find(([size]) => short >= size && short < 1000 * size);
+  return large ? `${threeDigits(short / large[0])} ${large[1]}` : forPeople(short);
 }
 
 // The number with so many digits. A very large or small one has an exponent, as Python writes it.

@@ -12,7 +12,7 @@ from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
 from course_utils.stage.notebook.code import Figure, figure_in, is_stub
 from course_utils.stage.notebook.outline import BEYOND, Asked, Part, outline
-from course_utils.stage.notebook.prose import folds, for_a_still, without_folds
+from course_utils.stage.notebook.prose import folds, for_a_still, without_contents, without_folds
 from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
 
@@ -35,7 +35,7 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
         part = parts[at]
         if cell.cell_type == "markdown":
             yield from _folded(cell)
-            text = without_folds(cell.source)
+            text = without_contents(without_folds(cell.source))
             if moves_beside(parts, at):
                 text = for_a_still(text)
             if text:
