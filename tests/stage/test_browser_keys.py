@@ -14,6 +14,7 @@ from course_utils.stage.notebook.code import figure_in, is_guess
 from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.workspace.copies import as_handed_out
+from course_utils.stage.workspace.folds import with_folds
 from tests import NOTEBOOKS
 from tests.helpers.browser import (
     HAS_KERNEL,
@@ -226,13 +227,22 @@ DRAWN = [
     'labs.figure("sum", "fmt", "power", "shown")',
     "'it stops at 256'",
 ]
+IMPORTED = [
+    "import math\nfrom fractions import Fraction",
+    "math.factorial(5)",
+    "Fraction(1, 3)",
+]
 
 
 @pytest.fixture
 def short(students: Page, copies: Path, request: pytest.FixtureRequest) -> Page:
-    """A page with a short notebook of these cells, below some lines of text. No code has run."""
+    """A page with a short notebook of these cells, below some lines of text. No code has run.
+
+    Its imports are folded, as in a student's copy.
+    """
     name = f"{request.node.originalname}.ipynb"
-    notebook_of(copies / name, request.param, "Some words.\n\n" * 20)
+    path = notebook_of(copies / name, request.param, "Some words.\n\n" * 20)
+    write(path, with_folds(read(path), read(path)))
     students.evaluate(OPEN, name)
     students.wait_for_function(IS_OPEN, arg=name)
     students.evaluate(WATCH)
@@ -296,6 +306,42 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_without_its_
     after(short, 1)
     after(short, 2)
     expect(marks.first).to_have_attribute("aria-valuetext", "not set")
+
+
+@pytest.mark.parametrize("short", [IMPORTED], indirect=True)
+def test_folded_imports_run_before_what_is_below_them_say_so_and_stay_as_the_reader_has_them(
+    short: Page, copies: Path
+):
+    folded = short.locator(f"{HERE} .jp-InputPlaceholder")
+    number = folded.locator(".jp-InputPrompt")
+    outputs = short.locator(f"{HERE} .jp-OutputArea-executeResult")
+    expect(folded).to_contain_text("import math")
+    expect(number).to_have_text("[ ]:")
+
+    # Who begins with the first code that is to be seen misses nothing.
+    code(short, "factorial").click()
+    short.locator(f"{HERE} .jp-NotebookPanel-toolbar [data-jp-item-name=run] button").click()
+    expect(outputs).to_contain_text(["120"])
+    expect(number).to_have_text("[1]:")
+    after(short, 3)
+    expect(outputs).to_contain_text(["120", "Fraction(1, 3)"])
+    expect(number).to_have_text("[1]:")
+
+    # The key runs them like any other cell, and goes on.
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
+    assert after(short, 1)["active"] == 2
+    expect(folded).to_be_in_viewport(ratio=1)
+    expect(outputs.first).to_be_in_viewport(ratio=1)
+    expect(number).to_have_text("[4]:")
+    assert after(short, 2)["active"] == 3
+
+    number.click()
+    expect(folded).to_have_count(0)
+    expect(code(short, "from fractions import Fraction")).to_be_visible()
+    short.keyboard.press("Control+s")
+    own = copies / short.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+    wait_until(lambda: "source_hidden" not in own.read_text(encoding="utf-8"), "it is saved")
 
 
 @pytest.mark.parametrize("short", [ASKED], indirect=True)

@@ -15,6 +15,7 @@ from PIL import Image
 
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
+from course_utils.stage.notebook.code import is_imports
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__, render, runtime
 from course_utils.stage.pages.host import answer_of, session_of
@@ -208,6 +209,15 @@ def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(w
             assert depth >= 0
         assert depth == 0
         assert "Not attempted yet" not in text
+
+
+def test_the_imports_are_folded_and_nothing_else_of_the_code(written):
+    for path in NOTEBOOKS:
+        page = BeautifulSoup(written[f"{path.stem}.html"], "html.parser")
+        imports = [fold.pre.get_text() for fold in page.select("details.imports")]
+        assert imports, path.stem
+        for text in imports:
+            assert is_imports(text), text
 
 
 def test_every_guess_has_its_field_and_its_answer_beside_what_was_measured(written):

@@ -395,6 +395,86 @@ def test_below_a_guess_there_is_space_until_it_has_run_or_its_answer_is_shown(wo
     assert with_spacers(course / FLOPS) == []
 
 
+IMPORTS = "from course_utils import ask, reveal\nfrom course_utils.chapters.flops import check"
+
+
+def folded(path: Path) -> list[str]:
+    """The cells that JupyterLab shows folded."""
+    cells = read(path)["cells"]
+    return [
+        source(cell) for cell in cells if "source_hidden" in cell["metadata"].get("jupyter", {})
+    ]
+
+
+def unfold(path: Path, *, is_old: bool = False) -> None:
+    """Unfold each cell, as JupyterLab stores it; or as in an old copy, which came unfolded."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        cell.metadata.pop("jupyter", None)
+        if is_old:
+            cell.metadata.clear()
+    nbformat.write(notebook, path)
+
+
+def test_in_a_copy_the_imports_are_folded_and_what_the_reader_unfolds_stays_so(workspace):
+    course, mine = workspace
+    assert folded(mine / FLOPS) == [IMPORTS]
+    assert folded(course / FLOPS) == []
+    copies.show_results(course / FLOPS, mine)
+    assert folded(mine / FLOPS) == [IMPORTS]
+    unfold(mine / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert folded(mine / FLOPS) == []
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert folded(mine / FLOPS) == [IMPORTS]
+
+
+@pytest.mark.parametrize(
+    ("own", "is_folded"),
+    [(IMPORTS, True), (f"{IMPORTS}\nimport os", False)],
+    ids=["old", "changed"],
+)
+def test_an_update_folds_the_imports_of_an_older_copy_unless_the_reader_changed_them(
+    workspace, own, is_folded
+):
+    course, mine = workspace
+    unfold(mine / FLOPS, is_old=True)
+    edit(mine / FLOPS, IMPORTS, own)
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert "what you wrote is in it" in said
+    assert folded(mine / FLOPS) == ([own] if is_folded else [])
+
+
+def test_what_the_reader_unfolds_stays_so_when_the_course_has_changed(workspace):
+    course, mine = workspace
+    unfold(mine / FLOPS)
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    said = list(copies.bring_up_to_date(course, mine))
+    assert said == [f"{FLOPS} is brought up to date."], "nothing has to be kept in `earlier`"
+    assert folded(mine / FLOPS) == []
+
+    # The imports themselves may be what is new, beside what the reader wrote.
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    edit(course / FLOPS, IMPORTS, f"import math\n{IMPORTS}")
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert "what you wrote is in it" in said
+    assert "import math" in str(read(mine / FLOPS))
+    assert folded(mine / FLOPS) == []
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["folded", "old"])
+def test_a_copy_that_nobody_has_written_in_is_folded_by_an_update(workspace, is_old):
+    course, mine = workspace
+    if is_old:
+        unfold(mine / FLOPS, is_old=True)
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    said = list(copies.bring_up_to_date(course, mine))
+    assert said == [f"{FLOPS} is brought up to date."], "nothing has to be kept in `earlier`"
+    assert folded(mine / FLOPS) == [IMPORTS]
+
+
 def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(workspace):
     course, mine = workspace
     edit(mine / FLOPS, "6 * 7", "6 * 8")

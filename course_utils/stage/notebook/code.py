@@ -99,6 +99,12 @@ def _is_dots(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is ...
 
 
+def is_imports(text: str) -> bool:
+    """Whether the cell imports names, and does nothing else."""
+    body = statements(text)
+    return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+
+
 def asks_in(text: str) -> list[Ask]:
     """Return the guesses that the cell asks for.
 

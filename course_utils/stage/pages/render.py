@@ -16,7 +16,7 @@ from course_utils.core.say import listed
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.session import NEEDS_A_KERNEL
 from course_utils.stage.notebook.about import about
-from course_utils.stage.notebook.code import Figure
+from course_utils.stage.notebook.code import Figure, is_imports
 from course_utils.stage.notebook.files import WIDGET, read
 from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages import guesses
@@ -120,7 +120,7 @@ def notebook_page(path: Path, found: Found) -> str:
             shown.append("".join(fields) + FOLD)
             folds += 1
         else:
-            shown.append(_code(cell.source))
+            shown.append(_imports(cell.source) if is_imports(cell.source) else _code(cell.source))
             shown.append(_outputs(cell, part, known, found))
             if part.is_drawn_guess:
                 shown.append(FOLD)
@@ -141,6 +141,11 @@ def notebook_page(path: Path, found: Found) -> str:
 def _code(text: str) -> str:
     _, html = deck.rendered("code", text)
     return html
+
+
+def _imports(text: str) -> str:
+    """Return as HTML, folded, the code of a cell that only imports: a page never runs it."""
+    return f'<details class="imports"><summary>Imports</summary>{_code(text)}</details>'
 
 
 def _outputs(cell: nbformat.NotebookNode, part: Part, known: Outline, found: Found) -> str:

@@ -23,6 +23,7 @@ from course_utils.stage.notebook.about import about, with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
+from course_utils.stage.workspace.folds import with_folds, without_folds
 from course_utils.stage.workspace.former_guesses import with_fields
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
 from course_utils.stage.workspace.outputs import (
@@ -117,8 +118,11 @@ def _new_version(path: Path, contents: str) -> bytes:
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of the course's notebook, without results, and with a spacer below each guess."""
-    return for_this_kernel(with_spacers(to_come(course)))
+    """Return a new copy of the course's notebook.
+
+    It has no results, its import cells are folded, and below each guess is a spacer.
+    """
+    return for_this_kernel(with_folds(with_spacers(to_come(course)), course))
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
@@ -187,8 +191,8 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     `base` is the course's version that the copy was made from. A copy that the reader has not
     touched, with or without the course's results, is replaced.
     """
-    course = as_handed_out(new)
-    cells = without_spacers(mine_now)["cells"]
+    course = with_folds(as_handed_out(new), new, mine_now)
+    cells = without_folds(without_spacers(mine_now))["cells"]
     if cells == with_results(to_come(base), base)["cells"]:
         write(own, with_results(without_spacers(course), new))
         return [f"{own.name} is brought up to date."]
@@ -197,7 +201,8 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
         return [f"{own.name} is brought up to date."]
     together, conflicts = merged(base, course, with_fields(mine_now, course, own.parent))
     kept = keep_earlier(own)
-    write(own, with_course_entry(without_views(together), course))
+    folded = with_folds(without_views(together), course, mine_now)
+    write(own, with_course_entry(folded, course))
     sentences = [
         f"{own.name} is brought up to date; what you wrote is in it. "
         f"As it was: {own.parent.name}/{EARLIER}/{kept.name}"

@@ -8,6 +8,7 @@
 (() => {
   const GOES_ON = "notebook:run-cell-and-select-next";
   const STAYS = "notebook:run-cell";
+  const RUNS = [GOES_ON, STAYS, "notebook:run-cell-and-insert-below", "notebook:run-all-below"];
   const MARGIN = 6; // px, between what is brought into view and the window's edge
   const HINT = 44; // px, for the words below a guess
   const QUIET_MS = 1500; // without a change; after it, the output counts as complete
@@ -311,6 +312,61 @@
     });
   }
 
+  // In a copy the imports are folded (`workspace/folds.py`), so a reader may begin with the first
+  // code in view, below them. Imports that never ran run before it.
+  function followTheFolds(app) {
+    // In Python, course_utils.stage.notebook.code decides this.
+    const hasImportsOnly = (source) =>
+      source.trim() !== "" && source.split("\n").every((line) => /^(import |from |\s*$)/.test(line));
+    const isNew = ({ executionCount, executionState }) =>
+      executionCount === null && executionState !== "running";
+
+    function importFirst({ content: notebook, sessionContext }) {
+      for (const cell of notebook.widgets.slice(0, notebook.activeCellIndex)) {
+        const isFolded = isCode(cell) && cell.inputHidden && hasImportsOnly(sourceOf(cell));
+        if (!isFolded || !isNew(cell.model)) continue;
+        // Another cell than the active one runs so, and nothing is scrolled. Without a kernel it
+        // fails, as the reader's own cell does.
+        cell.constructor.execute(cell, sessionContext).catch(() => {});
+      }
+    }
+    const execute = app.commands.execute.bind(app.commands);
+    app.commands.execute = (id, options) => {
+      const panel = app.shell.currentWidget;
+      if (RUNS.includes(id) && panel?.content?.widgets && panel.sessionContext) importFirst(panel);
+      return execute(id, options);
+    };
+
+    // JupyterLab shows no number beside a folded cell, and so not whether it has run.
+    function showNumber(cell) {
+      const { executionCount, executionState } = cell.model;
+      const number = executionState === "running" ? "*" : executionCount ?? " ";
+      const prompt = cell.node.querySelector(".jp-InputPlaceholder > .jp-InputPrompt");
+      if (prompt) prompt.textContent = `[${number}]:`;
+    }
+    const watched = new WeakSet();
+    function watch(notebook) {
+      for (const cell of notebook.widgets) {
+        if (watched.has(cell) || !isCode(cell)) continue;
+        watched.add(cell);
+        const show = () => showNumber(cell);
+        cell.ready.then(show);
+        cell.model.stateChanged.connect(show);
+        cell.model.metadataChanged.connect(show); // it is folded, or unfolded
+      }
+    }
+    app.shell.layoutModified?.connect(() => {
+      for (const { content, context } of app.shell.widgets("main")) {
+        if (!context?.path.endsWith(".ipynb") || watched.has(content)) continue;
+        watched.add(content);
+        context.ready.then(() => {
+          watch(content);
+          content.model.cells.changed.connect(() => watch(content));
+        });
+      }
+    });
+  }
+
   // The contents page can reset a notebook while it is open here. JupyterLab then saves first what
   // was written, and reads the file again afterwards. Otherwise its next save would offer to
   // overwrite the file.
@@ -380,6 +436,7 @@
     autoStart: true,
     activate: (app) => {
       followTheKeys(app);
+      followTheFolds(app);
       followTheDisk(app);
     },
   };
