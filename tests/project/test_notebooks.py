@@ -295,6 +295,23 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield node.module
 
 
+def bound(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that a cell binds for the cells after it, imports and functions aside."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension):
+            yield from bound(node)
+
+
+@every_notebook
+def test_no_cell_takes_a_name_that_others_import(path):
+    trees = [ast.parse(cell.source) for cell in code(path)]
+    imports = [node for tree in trees for node in ast.walk(tree) if hasattr(node, "names")]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    assert names.isdisjoint(name for tree in trees for name in bound(tree))
+
+
 def texts_of(output: nbformat.NotebookNode) -> Iterator[str]:
     """All that an output holds, but for its pictures."""
     yield str(output.get("text", ""))
