@@ -8,6 +8,7 @@ from types import ModuleType
 from course_utils.core.say.wording import (
     Number,
     as_float,
+    in_words,
     number_text,
     three_digits,
     times_text,
@@ -42,9 +43,8 @@ class Guess:
             return closeness.SPOT_ON
         if self._is_choice:
             return closeness.FAR
-        said = as_float(self.said)
-        measured = as_float(self.measured)
-        return closeness.closeness(said, measured, self.unit, self.digits)
+        both = (as_float(self.said), as_float(self.measured))
+        return closeness.closeness(*both, self.unit, self.digits)
 
     @property
     def off(self) -> float:
@@ -87,7 +87,7 @@ class Guess:
         >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
         ('Close: 0.9 times what was measured', 'Spot on: 65,536 for 65,504')
         >>> Guess("GB", 2.4e9, 2.416).words
-        'Far: 993,377,483 times what was measured. Is it in the unit that was asked for?'
+        'Far: 993,377,483 times too high. Is it in the unit that was asked for?'
         """
         return f"{self.word.capitalize()}: {self.how_far}{self.hint}"
 
@@ -102,21 +102,26 @@ class Guess:
 
         >>> Guess("MFU", 11, 2, unit="percent").how_far, Guess("layers", 11, 12).how_far
         ('9 points too high', '1 too low')
+        >>> Guess("largest", 1e-5, 65_504.0).how_far
+        '6.55 × 10^9 times too low'
         """
+        closeness = _closeness()
         if self._is_choice or not math.isfinite(as_float(self.measured)):
             return self._beside
-        if self.word == _closeness().SPOT_ON:
+        if self.word == closeness.SPOT_ON:
             return self._nearly
         apart = as_float(self.said) - as_float(self.measured)
         way = "too high" if apart > 0 else "too low"
-        whole = _closeness().whole_of(self.unit)
+        whole = closeness.whole_of(self.unit)
         if whole in (1, 100):  # a share or percent
             return f"{three_digits(abs(apart) * 100 / whole)} points {way}"
-        is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
+        is_off_by_one = self.word == closeness.CLOSE and abs(apart) == 1
         if whole or is_off_by_one:
             return f"{three_digits(abs(apart))} {way}"
         if self._ratio == 0:
             return self._beside
+        if self.word == closeness.FAR:
+            return f"{in_words(self.off)} times {way}"
         return f"{times_text(self._ratio)} {self._what_was_measured}"
 
     @property
@@ -157,11 +162,9 @@ class Guess:
     @property
     def _may_be_another_unit(self) -> bool:
         """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
-        factors = [100]
-        for power in (1, 2, 3, 4):
-            factors += [1000**power, 1024**power]
-        about = 0.12  # how far from such a factor the guess may be off, as a share of the factor
-        return any(abs(self.off / factor - 1) < about for factor in factors)
+        factors = [base**power for base in (1000, 1024) for power in range(1, 5)] + [100]
+        # A guess may be off by 12 % more or less than such a factor.
+        return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
         """Return the number, rounded to `digits` significant digits."""
