@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from course_utils import ask, reveal
+from course_utils.chapters.floats.ahead import ask_ahead
 from course_utils.core import record
 from course_utils.core.record import Said
 from course_utils.core.say import Guess, OpenGuess
@@ -249,6 +250,37 @@ def test_two_notebooks_have_a_question_of_the_same_name_each(mine, monkeypatch, 
     send(fields[1], say={"name": NAME, "typed": "3"})
     assert record.said_so_far(mine, "floats") == {NAME: Said(2)}
     assert record.said_so_far(mine, "tensors") == {NAME: Said(3)}
+
+
+def test_a_guess_made_ahead_waits_in_the_field_of_the_notebook_that_asks_again(
+    mine, monkeypatch, fields
+):
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert (fields[0].has_gone_on, fields[0].unit) == (True, "GB"), "it has no Show"
+    send(fields[0], say={"name": NAME, "typed": "500 MB"})
+    assert lines(mine) == ['tensors said {"asked": "one matrix", "said": 0.5}']
+    monkeypatch.setattr(record, "notebook", "tensors")
+    guess = ask(NAME, "GB")
+    assert (guess.said, guess.has_gone_on, guess.is_closed) == ({NAME: 0.5}, False, False)
+    record.note_guess(mine, "tensors", Guess(NAME, 0.5, 3, unit="GB"))
+    monkeypatch.setattr(record, "notebook", "floats")
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert (fields[-1].lines[0]["typed"], fields[-1].words) == ("0.5", CLOSED)
+
+
+def test_a_guess_made_ahead_is_written_nowhere_outside_a_workspace(monkeypatch, fields, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(record, "notebook", "floats")
+    ask_ahead(NAME, "GB", notebook="tensors")
+    send(fields[0], say={"name": NAME, "typed": "2"})
+    assert fields[0].lines[0]["said"] == "2 GB"
+    assert not (tmp_path / record.RECORD).exists()
+
+
+def test_for_a_room_that_guesses_by_phone_no_field_is_shown_ahead(mine, monkeypatch, fields):
+    monkeypatch.setattr(guessing, "shows_fields", False)
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert fields == []
 
 
 def test_a_notebook_that_begins_anew_has_empty_fields(mine, fields):
