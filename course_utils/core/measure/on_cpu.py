@@ -37,7 +37,7 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
     """Sample until the samples agree, or until the deadline. Progress is counted from `begun`."""
-    on_a_cpu = torch.device(device).type == "cpu"
+    on_a_cpu = torch.device(device).type == "cpu"  # where a call has ended when it returns
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
     latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
@@ -64,7 +64,7 @@ def samples(
         yield MeasurementProgress(fraction, report)
     if not taken:
         taken.append(latest)
-    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # waits are no thread time
+    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # no thread time while it waits
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in taken),
         statistic="best",
