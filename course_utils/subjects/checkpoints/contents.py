@@ -42,7 +42,7 @@ def plain(state: object) -> object:
     """Return the state as the same tree of containers, with plain tensors in it.
 
     A plain tensor shares its memory with the state's tensor, but has no gradient, no class of its
-    own and no attributes. ValueError, with its place, if a value cannot be saved.
+    own and no attributes. If a value cannot be saved, a ValueError names its place.
     """
     return _plain(state, place=(), dtypes={})
 
@@ -89,7 +89,7 @@ def _check_keys(
 def _plain_tensor(
     tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
 ) -> Tensor:
-    """Return a plain tensor; ValueError if its elements and dtype are not all of the given one."""
+    """Return a plain tensor; ValueError if the tensor is more than its elements and its dtype."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"

@@ -154,7 +154,7 @@ def _end_all() -> None:
     """End this process and all processes that it has started."""
     if os.getpgrp() == os.getpid():  # otherwise the group is the parent's, which has to go on
         os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+    os._exit(1)  # and not sys.exit, which would end only the thread that calls it
 
 
 def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) -> None:

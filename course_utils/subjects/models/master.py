@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class WithMaster(torch.optim.Optimizer):
-    """An optimizer that updates fp32 copies of all parameters, and rounds the copies back to them.
+    """An optimizer that updates fp32 copies of all parameters, and rounds these to the parameters.
 
     `make_optimizer` takes the copies, and returns the optimizer that updates them. `keep_gradients`
     says whether the copies' gradients stay in memory after a step.
