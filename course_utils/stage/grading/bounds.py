@@ -106,7 +106,7 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    """A function for each audit event, which raises PermissionError if the event is refused.
+    """Return a function for each audit event, which raises PermissionError if the event is refused.
 
     Its rules are in local names, because an answer can replace what a module holds.
     """
