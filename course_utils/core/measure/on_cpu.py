@@ -92,7 +92,7 @@ class _Sample:
 def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None]) -> _Sample:
     """Time `calls` calls as one sample, whose seconds are those of one call.
 
-    The call waits for something if the thread has waited as often as it was called, or more.
+    A call waits for something if the thread has waited at least as often as `fn` was called.
     """
     synchronize()
     waits_before = _waits()
@@ -116,9 +116,9 @@ class _Clocks(NamedTuple):
 
     def share_since(self, earlier: "_Clocks") -> Number:
         """The share of the machine's cores that other work took since `earlier`."""
-        used = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
+        used_cores = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
         cores = psutil.cpu_count() or 1  # psutil returns None where it cannot count them
-        return used / cores
+        return used_cores / cores
 
 
 class _OtherWork:
