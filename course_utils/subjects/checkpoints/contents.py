@@ -138,7 +138,7 @@ class _Digested:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-        self.flush = file.flush
+        self.flush = file.flush  # which torch.save calls, too
         self.sha256 = hashlib.sha256()
         self.size = 0
 
@@ -191,8 +191,8 @@ def _tensors(state: object) -> Iterator[Tensor]:
 def read(file: BinaryIO) -> object:
     """Return the state that the file has, on the CPU.
 
-    ValueError if the file cannot be trusted; the sentence of the error lacks its subject, which is
-    the file's name.
+    ValueError if the file cannot be trusted. The error's sentence lacks its subject, the file's
+    name, which `load` puts in front.
     """
     _check_digest(file)
     file.seek(0)

@@ -141,6 +141,7 @@ def _end_after(at_most_s: Number) -> None:
     """Start a timer that prints the reason and ends all processes after this time."""
 
     def end() -> None:
+        """Print the reason, and end all processes."""
         reason = f"Ended after {at_most_s:g} s, which is the most that it was given."
         print(reason, file=sys.stderr, flush=True)
         _end_all()

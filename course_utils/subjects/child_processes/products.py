@@ -67,6 +67,7 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     product = matmul_call(b, d, k, "fp32", device)
 
     def call() -> object:
+        """Multiply while tf32 is allowed, and set torch's switch back."""
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = True
         try:

@@ -163,6 +163,7 @@ class _OneKernel(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        """Return the gradients of x and of the weight, by the second kernel."""
         x, weight = ctx.saved_tensors
         of_x, of_weight = torch.ops.course.rms_norm_backward(gradient, x, weight, ctx.eps)
         return of_x, of_weight, None  # no gradient for eps

@@ -74,6 +74,7 @@ class Training:
     """The model in one mix, step by step, without a loss scale."""
 
     def __init__(self, mix: str, *, mean_over: int = PAIRS) -> None:
+        """Build the model, with the same first weights in every mix, and its optimizer."""
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
         self.micro_batches = _micro_batches(mean_over)
