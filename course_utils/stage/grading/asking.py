@@ -358,16 +358,19 @@ def observe_remotely() -> None:
     saved_bytes_over_time = measure.saved_bytes_over_time
 
     def seen_remotely(loop: Callable[..., object]) -> repair.Seen:
+        """Return what is seen of the loop, in whichever process it runs."""
         if isinstance(loop, RemoteFunction):
             return loop.loop_seen()
         return seen(loop)
 
     def is_untouched_remotely(loop: Callable[..., object]) -> bool:
+        """Return whether the loop is still a broken one, in whichever process it is."""
         if isinstance(loop, RemoteFunction):
             return loop.is_untouched_loop()
         return is_untouched(loop)
 
     def kept_remotely(function: Callable[[], object], **options: object) -> list[int]:
+        """Return what the answer's process kept, or, if it has not trained, what is kept here."""
         KEPT_BYTES.clear()
         kept_here = saved_bytes_over_time(function, **options)
         return list(KEPT_BYTES) or kept_here

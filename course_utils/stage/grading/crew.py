@@ -53,6 +53,7 @@ class _Worker:
     """A judge in a process of its own. `job` is the number of its job; None while it has none."""
 
     def __init__(self, make_judge: MakeJudge, pipes_of_others: Sequence[Connection]) -> None:
+        """Fork the process, which closes its copies of the parent's ends: see `_run_judge`."""
         self.pipe, childs_end = FORKING.Pipe()
         parents_ends = [*pipes_of_others, self.pipe]
         arguments = (make_judge, childs_end, parents_ends)

@@ -66,7 +66,7 @@ class Result:
 class AnswerProcess:
     """The process in which answers run, one after the other.
 
-    It is started anew when an answer has harmed it.
+    The process is started anew when an answer has harmed it.
     """
 
     def __init__(self, prepared: Mapping[str, object]) -> None:

@@ -86,6 +86,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     rows_seen: list[int] = []  # n for n rows forward, -n when their gradient arrives
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
+        """Note the rows of a forward pass, and later the rows of its gradient."""
         rows = len(result)
         rows_seen.append(rows)
         if result.requires_grad:
@@ -181,7 +182,8 @@ def _call_write(
 ) -> Message:
     """Call the answer, and return how the call ended.
 
-    It may have returned the stub's dots, raised the error of a full disk, or raised another error.
+    The answer may have returned the stub's dots, raised the error of a full disk, or raised
+    another error.
     """
     try:
         with Clock():
@@ -201,6 +203,7 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
     fsync = os.fsync
 
     def renamed(source: Path, *arguments: object, **options: object) -> None:
+        """Rename as os.replace does, and send what the file held before and holds after it."""
         is_same_folder = Path(source).resolve().parent == path.parent
         before = _contents(path)
         replace(source, *arguments, **options)
@@ -208,6 +211,7 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
         channel.send({**event, "contents": _contents(path)})
 
     def flushed(file: object) -> None:
+        """Send what the file holds and the size of the flushed file, and flush as os.fsync does."""
         number = file if isinstance(file, int) else file.fileno()  # os.fsync takes either
         contents = _contents(path)
         nbytes = os.stat(number).st_size

@@ -79,6 +79,7 @@ def clean(text: str) -> str:
 
 
 def _is_harmless(character: str) -> bool:
+    """Whether a character neither controls a terminal nor changes the direction of a text."""
     if character in "\n\t":
         return True
     is_control = unicodedata.category(character) == "Cc"

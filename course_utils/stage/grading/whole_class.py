@@ -89,6 +89,7 @@ def _judge(
     answers = AnswerProcess(for_answers)  # runs the files' code, see `_prepared`
 
     def judge(at: int) -> dict[str, dict[str, str]]:
+        """Return the results of the attempted exercises as dicts, by their numbers as texts."""
         file = files[at]
         notebook = course[file.notebook]
         handed_out = code_of(notebook)

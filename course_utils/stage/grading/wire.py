@@ -138,6 +138,7 @@ class _Writer:
         return self._collection(x, depth)
 
     def _int(self, x: int) -> object:
+        """Return a small integer as it is, and a larger one in hexadecimal digits."""
         if x.bit_length() > MOST_BITS:
             raise WireError("It has too many digits.")
         if abs(x) < EXACT:
@@ -312,7 +313,7 @@ class _Reader:
         if dtype.kind not in ARRAYS:
             raise WireError("It has no numbers.")
         flat = np.frombuffer(self._bytes(tree, depth), dtype)
-        return flat.reshape(_sizes(tree["shape"])).copy()
+        return flat.reshape(_sizes(tree["shape"])).copy()  # `flat` cannot be written to
 
     def _tensor(self, tree: dict, depth: int) -> torch.Tensor:
         """Return a view of a storage: the next new one, or that of an earlier tensor."""

@@ -46,7 +46,7 @@ class Door:
     """Who may send requests, and under which names of the host.
 
     `who` returns a string for whoever sends a request, the same one for each of their requests, or
-    None if they are not let in yet. It may also answer the request itself, as by a redirect.
+    None if they are not let in yet. `who` may also answer the request itself, as by a redirect.
     `hosts` are the only hosts that a request may name, so that no other site can pass our pages off
     as its own (DNS rebinding); None leaves that to a proxy. `framed` lists the sites that may show
     the pages in a frame.

@@ -142,7 +142,7 @@ class Room:
     def ask(self, given: Json) -> Json:
         """Make the question that a request describes the current one, and return its state.
 
-        If it was asked before with the same choices, it keeps its guesses.
+        A question that was asked before, with the same choices, keeps its guesses and its answer.
         """
         question = Question.of(given)
         before = self._questions.get(question.fields["key"])
