@@ -26,7 +26,7 @@ class MatmulLab(Lab):
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
-        """Return `found` with this machine in it, which is measured the first time."""
+        """Return `found` with this machine, which is measured at the first call."""
         if found.here:
             return found
         return replace(found, here=machines.this_machine())
@@ -37,6 +37,7 @@ class MatmulLab(Lab):
             run = product.nearest_recorded()
         else:
             machine = _this_machine(product, found)
+            # Imported late, because it needs torch, which a page without a kernel does not have.
             from course_utils.chapters.flops.matmul_lab import jobs
 
             run = yield from jobs.timed(product, machine)
@@ -52,6 +53,7 @@ class MatmulLab(Lab):
             yield _recorded_along(product)
             return
         machine = _this_machine(product, found)
+        # Imported late, as above.
         from course_utils.chapters.flops.matmul_lab import jobs
 
         along = jobs.quick_ones_along(product, machine)
