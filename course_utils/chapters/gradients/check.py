@@ -195,6 +195,7 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     passes: list[int] = []  # the rows of each pass: above 0 if forward, below 0 if backward
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
+        """Note the rows of a forward pass, and later the rows of its gradient."""
         rows = len(result)
         passes.append(rows)
         if result.requires_grad:
@@ -225,6 +226,7 @@ def _how_they_differ(
         return f"the gradients are {parts} times too large: divide each part's loss by that."
     if found_are(1 / parts, of_whole):
         return f"the gradients are {parts} times too small: divide by {parts} once."
+    # The last part's loss may have been divided by the number of parts, as it should be.
     if found_are(1, of_last) or found_are(1 / parts, of_last):
         return ONLY_LAST
     return "the gradients differ from those of the whole batch."
