@@ -37,7 +37,7 @@ class PositionDropout(nn.Module):
 
 
 def learning_rate(step: int) -> Number:
-    """The learning rate at a step: a line up, then half a cosine down.
+    """Return the learning rate at a step: a line up, then half a cosine down.
 
     So a run that has forgotten its step warms up again, and its losses show that.
     """
