@@ -75,7 +75,7 @@ def account(
         def counted_forward() -> None:
             passes["forward"] = flops(forward).total
 
-        activations = saved_bytes(counted_forward, exclude=parameters)
+        activations = saved_bytes(counted_forward, exclude=parameters)  # counts the FLOPs, too
         passes["backward"] = flops(losses.pop().backward).total
         new_optimizer = optimizer(parameters)
         new_optimizer.step()  # most optimizers make what they keep in their first step
