@@ -291,6 +291,7 @@ def _signature(described: object) -> inspect.Signature | None:
     parameters = []
     try:
         for name, kind, has_default in described:
+            # Which default it is makes no difference to a check.
             default = None if has_default else inspect.Parameter.empty
             parameters.append(inspect.Parameter(name, KINDS[kind], default=default))
         return inspect.Signature(parameters)

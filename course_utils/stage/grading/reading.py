@@ -87,6 +87,7 @@ def handed_in(
             file = replace(file, student="")
         files.append(file)
     # Sorted by time, the last file of each student and notebook is the one that stays in the dict.
+    # Files of the same time are sorted by their names.
     files.sort(key=lambda file: (file.time, Path(file.file).stem))
     latest = {(file.student, file.notebook): file.file for file in files}
     files = [_unless_left_out(file, latest, only) for file in files]

@@ -89,7 +89,7 @@ def _check_keys(
 def _plain_tensor(
     tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
 ) -> Tensor:
-    """Return a plain tensor; ValueError if the tensor is more than its elements and its dtype."""
+    """Return a plain tensor; ValueError for a sparse, quantised, meta or subclassed one."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
