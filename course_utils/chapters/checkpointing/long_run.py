@@ -31,7 +31,7 @@ class PositionDropout(nn.Module):
 
         A transformer gives each block the angles of rotary positions, too. They are not used here.
         """
-        one_each = torch.ones_like(x[..., :1])
+        one_each = torch.ones_like(x[..., :1])  # a number for each position
         kept = nn.functional.dropout(one_each, self.share, self.training)
         return x * kept
 

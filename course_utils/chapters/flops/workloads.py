@@ -132,6 +132,7 @@ def _call(
 
 def _copies(device: str, scale: Scale) -> Iterator[Job]:
     """Yield the jobs that do little but move numbers."""
+    # Called with an operation and shapes, it makes the operands, and returns the call to be timed.
     call = partial(_call, device=device, dtype=torch.float32)
     shape = (scale.numbers,)
     sizes = {"numbers": scale.numbers}

@@ -326,7 +326,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
     yield from _of_queries_and_keys(m, right, column)
-    gate = 2 * m.inner * column if m.gated else 0
+    gate = 2 * m.inner * column if m.gated else 0  # two tensors that only a gate adds
     yield (
         right - gate,
         "A gated feed-forward keeps four tensors of its inner width, the other one two.",

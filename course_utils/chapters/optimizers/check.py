@@ -139,6 +139,7 @@ def _adamw_states() -> list[tuple]:
         return scale * torch.randn(4, generator=draw, dtype=torch.float64)
 
     zero = torch.zeros(4, dtype=torch.float64)
+    # A case is (p, g, m, v, t, lr, decay); v averages squares, so it is never below 0.
     return [
         (numbers(), numbers(), zero, zero, 1, 0.1, 0.0),
         (numbers(), numbers(), numbers(), numbers() ** 2, 7, 0.1, 0.0),

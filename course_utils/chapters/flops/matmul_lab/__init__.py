@@ -73,7 +73,7 @@ class MatmulLab(Lab):
 
 
 def _recorded_along(product: Product) -> Progress:
-    """Return the recorded products along one size, which share the nearest one's other two."""
+    """Return the recorded products that differ from the nearest one in the swept size alone."""
     name = product.sweep
     others = product.nearest_recorded().product.others(name)
     runs = [run for run in product.recorded.values() if run.product.others(name) == others]

@@ -176,6 +176,7 @@ def _settled(race: Race) -> Sequence[Point]:
 
     On two logarithmic axes a loss that grows as lr² is a straight line.
     """
+    # The loss at lr = 1 is the factor of lr². At this lr the line leaves the picture.
     highest_drawn = math.sqrt(HIGHEST / race.settled_loss(1.0))
     rates = (RATES[0], min(RATES[-1], highest_drawn))
     return [(lr, race.settled_loss(lr)) for lr in rates]
