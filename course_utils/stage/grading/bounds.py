@@ -72,7 +72,7 @@ def keep_memory_to_itself() -> None:
     Its children inherit that.
     """
     if sys.platform == "linux":
-        # The memory of a process that is not dumpable cannot be read or traced by its user's others.
+        # Nobody but root can read or trace the memory of a process that is not dumpable.
         ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
 
 
