@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 # All tests that move a lab share one JupyterLab and one kernel, and therefore one worker, because
 # starting these takes long. The files in ANOTHER_PAGE open pages of their own.
@@ -21,6 +22,8 @@ ANOTHER_PAGE = re.compile(
     r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py"
 )
 BROWSER = re.compile(r"tests/(\w+/)*test_(browser|present)\w*\.py")
+LABS_PAGE = "labs' page"  # the group of tests that share it
+BROWSERS_AT_ONCE = 2  # so many workers run tests in a browser from the beginning
 
 # These modules stand for Colab's own, and only Pythons that run the copies for Colab import them.
 collect_ignore_glob = ["tools/colab_modules/*"]
@@ -30,15 +33,30 @@ def _needs_browser(nodeid: str) -> bool:
     return bool(BROWSER.match(nodeid))
 
 
+def _is_in_a_browser(group: str) -> bool:
+    """Whether the tests of that group, which one worker runs, need a browser."""
+    return group == LABS_PAGE or _needs_browser(group)
+
+
 class LabsInOneWorker(LoadFileScheduling):
     """Gives each file's tests to one worker, and all tests on the labs' page to one worker.
 
     A notebook's cells are the tests of one file, so one worker runs them in one kernel.
+
+    Two workers have a browser. These wait half of their time: for pages, servers and kernels. So a
+    third worker begins with what needs no browser, and two cores always have something to do.
     """
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        has_browser = node in list(self.assigned_work)[:BROWSERS_AT_ONCE]
+        without = next((group for group in self.workqueue if not _is_in_a_browser(group)), None)
+        if not has_browser and without:
+            self.workqueue.move_to_end(without, last=False)  # what is first is assigned
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         if _needs_browser(nodeid) and not ANOTHER_PAGE.match(nodeid):
-            return "labs' page"
+            return LABS_PAGE
         return super()._split_scope(nodeid)
 
 

@@ -13,11 +13,12 @@ from course_utils.engine.judging.agreement import same
 from course_utils.engine.judging.drawing import MOST
 from course_utils.stage.workspace import copies
 from tests.engine.test_checks import LISTING, TRIED, answer, first_case
+from tests.engine.test_parts import IN_PARTS, parts_that_add_up
 from tests.engine.tried import Tried
 from tests.helpers.notebooks import exercises
 from tests.helpers.thorough import few
 
-drawn_anew = functools.cache(drawing.drawn_anew)  # three tests look at each
+drawn_anew = functools.cache(drawing.drawn_anew)  # four tests look at each
 # Exercises without other cases. Their answers are one value, a pattern, a loop, a file's way to the
 # disk, or one of only nine names.
 WITHOUT_OTHERS = {
@@ -106,6 +107,15 @@ def test_who_knows_the_open_cases_is_right_on_them_and_fails_on_drawn_ones(exerc
     if exercise.judge.__name__ not in WITHOUT_OTHERS:
         assert drawn(by_the_case).status == "not yet"
         assert drawn(by_the_order).status == "not yet"
+
+
+@SEEDS
+@pytest.mark.parametrize("exercise", IN_PARTS, ids=lambda e: e.name)
+def test_on_drawn_cases_the_parts_add_up_to_the_right_answer(exercise, seed):
+    drawn_ones = cases(drawn_anew(exercise.judge, seed))
+    assert drawn_ones
+    for case in drawn_ones:
+        parts_that_add_up(exercise.judge, case)
 
 
 def test_data_that_a_check_draws_itself_are_others_too():

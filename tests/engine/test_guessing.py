@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from course_utils import ask, reveal
+from course_utils.chapters.floats.ahead import ask_ahead
 from course_utils.core import record
 from course_utils.core.record import Said
 from course_utils.core.say import Guess, OpenGuess
@@ -251,6 +252,49 @@ def test_two_notebooks_have_a_question_of_the_same_name_each(mine, monkeypatch, 
     assert record.said_so_far(mine, "tensors") == {NAME: Said(3)}
 
 
+def test_a_guess_made_ahead_waits_in_the_field_of_the_notebook_that_asks_again(
+    mine, monkeypatch, fields
+):
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert (fields[0].has_gone_on, fields[0].unit) == (True, "GB"), "it has no Show"
+    send(fields[0], say={"name": NAME, "typed": "500 MB"})
+    assert lines(mine) == ['tensors said {"asked": "one matrix", "said": 0.5}']
+    monkeypatch.setattr(record, "notebook", "tensors")
+    guess = ask(NAME, "GB")
+    assert (guess.said, guess.has_gone_on, guess.is_closed) == ({NAME: 0.5}, False, False)
+    record.note_guess(mine, "tensors", Guess(NAME, 0.5, 3, unit="GB"))
+    monkeypatch.setattr(record, "notebook", "floats")
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert (fields[-1].lines[0]["typed"], fields[-1].words) == ("0.5", CLOSED)
+
+
+def test_a_guess_made_ahead_is_written_nowhere_outside_a_workspace(monkeypatch, fields, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(record, "notebook", "floats")
+    ask_ahead(NAME, "GB", notebook="tensors")
+    send(fields[0], say={"name": NAME, "typed": "2"})
+    assert fields[0].lines[0]["said"] == "2 GB"
+    assert not (tmp_path / record.RECORD).exists()
+
+
+def test_for_a_room_that_guesses_by_phone_no_field_is_shown_ahead(mine, monkeypatch, fields):
+    monkeypatch.setattr(guessing, "shows_fields", False)
+    ask_ahead(NAME, "GB", notebook="tensors")
+    assert fields == []
+
+
+def test_an_answer_that_was_seen_without_a_guess_is_known_after_a_restart(mine, fields):
+    ask(NAME, "GB").close()
+    after_a_restart = ask(NAME, "GB")
+    assert after_a_restart.has_gone_on
+    assert fields[1].words == CLOSED_WITHOUT
+    send(fields[1], say={"name": NAME, "typed": "2"})
+    assert after_a_restart.said == {}
+    assert record.guesses(mine) == {}
+    record.note_asked_anew(mine, "floats")
+    assert not ask(NAME, "GB").is_closed
+
+
 def test_a_notebook_that_begins_anew_has_empty_fields(mine, fields):
     ask(NAME, "GB")
     send(fields[0], say={"name": NAME, "typed": "2"})
@@ -333,11 +377,12 @@ def test_a_guess_made_after_all_cells_ran_is_recorded_when_its_reveal_runs_again
     assert record.guesses(mine) == {"floats": [Guess(NAME, 3, 2.5, unit="GB")]}
 
 
-def test_without_a_guess_nothing_is_recorded_of_a_reveal(mine, run, field):
+def test_without_a_guess_the_record_has_of_a_reveal_only_that_it_was_seen(mine, run, field):
     send(field, show=True)
     run(REVEAL)
     assert field.is_closed
-    assert lines(mine) == ['floats shown {"asked": "one matrix"}']
+    asked = '{"asked": "one matrix"}'
+    assert lines(mine) == [f"floats shown {asked}", f"floats seen {asked}"]
 
 
 def test_one_of_several_is_recorded_by_its_name_and_a_result_that_is_not_shown_is_none(

@@ -183,6 +183,22 @@ def test_every_guess_stands_alone_and_is_soon_set_against_what_was_measured(path
     assert all_revealed == sum(part.is_guess for part in parts), "a guess that nobody is asked for"
 
 
+AHEAD = re.compile(r'ask_ahead\("(.+?)", "(.+?)", notebook="(\w+)"\)')
+
+
+def test_what_is_asked_ahead_is_asked_again_in_the_notebook_that_it_names():
+    ahead = []
+    asked = set()
+    for path in NOTEBOOKS:
+        chapter = about(read(path), path.name).chapter
+        for cell in code(path):
+            ahead += AHEAD.findall(cell.source)
+            for ask in asks_in(cell.source):
+                asked |= {(name, ask.unit, chapter) for name in ask.questions}
+    assert len(ahead) == 2, "the two questions that open the course"
+    assert set(ahead) <= asked
+
+
 @every_notebook
 def test_what_follows_a_turn_on_the_main_path_uses_what_the_reader_wrote(path):
     on_the_path = [cell.source for cell in main_path(path) if cell.cell_type == "code"]
@@ -295,6 +311,23 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield node.module
 
 
+def bound(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that a cell binds for the cells after it, imports and functions aside."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension):
+            yield from bound(node)
+
+
+@every_notebook
+def test_no_cell_takes_a_name_that_others_import(path):
+    trees = [ast.parse(cell.source) for cell in code(path)]
+    imports = [node for tree in trees for node in ast.walk(tree) if hasattr(node, "names")]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    assert names.isdisjoint(name for tree in trees for name in bound(tree))
+
+
 def texts_of(output: nbformat.NotebookNode) -> Iterator[str]:
     """All that an output holds, but for its pictures."""
     yield str(output.get("text", ""))
@@ -349,7 +382,8 @@ def test_every_lab_leaves_a_picture_where_no_kernel_runs(path):
     shown = []
     for cell in code(path):
         widgets = [output.data for output in cell.outputs if WIDGET in output.get("data", {})]
-        if widgets and not is_guess(cell.source):
+        is_field = is_guess(cell.source) or AHEAD.search(cell.source)
+        if widgets and not is_field:
             with_labs.append(cell)
             shown += widgets
     assert shown

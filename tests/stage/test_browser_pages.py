@@ -210,6 +210,9 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
             is_drawn_in = picture.locator("[data-mark]").count() > 0
             assert shown < whole
             assert whole >= (480 if is_drawn_in else 720)
+        page.goto(f"{site}/08_checkpointing.html")  # has a file's path, which is one long word
+        page.evaluate(UNFOLD)
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         page.goto(f"{site}/glossary.html#AdamW")
         expect(page.locator("h2", has_text="AdamW").first).to_be_in_viewport()
 

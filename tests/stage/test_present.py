@@ -222,6 +222,67 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]
 
 
+QUESTION = "What is six times seven?"
+ASKED = [
+    "# A title\n\n" + "Some words.\n\n" * 12,
+    "from course_utils import ask",
+    QUESTION,
+    'my_guess = ask("6 × 7", "apples")',
+    "Let us see.",
+    "6 * 7",
+    "So it is 42.\n\n" * 20,
+    "from matplotlib import pyplot as plt\n" + "x = 0\n" * 14 + "_ = plt.plot([1, 2])",
+    "More words.\n\n" * 20,
+]
+
+
+def test_a_field_has_its_question_above_it_large_type_and_nothing_of_what_follows(
+    tmp_path, chromium
+):
+    (tmp_path / "notebooks").mkdir()
+    chosen = notebook_of(tmp_path / "notebooks" / "talk.ipynb", [])
+    notebook = nbformat.read(chosen, as_version=4)
+    for at, text in enumerate(ASKED):
+        kind = nbformat.v4.new_code_cell if at % 2 else nbformat.v4.new_markdown_cell
+        notebook.cells.append(kind(text))
+    nbformat.write(notebook, chosen)
+    with presented(chosen) as (address, token):
+        page = chromium.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)
+        for _ in ASKED[:4]:
+            page.keyboard.press("PageDown")
+        field = page.get_by_role("textbox", name="6 × 7")
+        question = page.locator("p", has_text=QUESTION)
+        follows = page.locator("p", has_text="Let us see.")
+        active = page.locator(".jp-Cell.jp-mod-active")
+        for key in ("", "PageDown", "PageDown"):
+            if key:
+                page.keyboard.press(key)
+            expect(field).to_be_in_viewport(ratio=1)
+            expect(question).to_be_in_viewport(ratio=1)
+            expect(follows).not_to_be_in_viewport()
+        assert field.bounding_box()["height"] > 40, "letters as large as those of the text"
+
+        # The keys of a presenter's remote go on from inside the field, too, and back.
+        field.fill("40")
+        field.press("Enter")
+        page.get_by_role("button", name="Show", exact=True).click()
+        expect(follows).to_be_in_viewport()
+        page.keyboard.press("PageUp")
+        expect(active).to_contain_text(QUESTION)
+        field.focus()
+        page.keyboard.press("PageDown")
+        expect(active).to_contain_text("Let us see.")
+
+        # A figure is seen whole, below however much code.
+        for _ in ASKED[4:8]:
+            page.keyboard.press("PageDown")
+        expect(page.locator(".jp-RenderedImage img")).to_be_in_viewport(ratio=0.99)
+        page.close()
+
+
 SMALLEST_PX = """(lab) => {
   const svg = lab.querySelector(".course-picture svg");
   const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;

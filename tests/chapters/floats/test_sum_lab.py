@@ -48,6 +48,19 @@ def gaps_on_the_ruler(svg):
     return [round((right - left) / ONE, 2) for left, right in pairwise(xs)]
 
 
+def test_a_single_1_is_added_once():
+    assert view(Ones(power=0), None).meaning.startswith("1 is added once, and the sum is stored.")
+    assert view(Ones(power=1), None).meaning.startswith("1 is added 2 times, and each sum is")
+
+
+def test_what_a_format_has_stands_nearer_to_its_own_name_than_to_the_next():
+    heads = nodes(view(Ones(), None).picture, "text", "small faint")
+    names = nodes(view(Ones(), None).picture, "text", "strong")
+    lefts = {node.text: float(node.get("x")) for node in [*heads, *names]}
+    assert lefts["7 fraction bits"] - lefts["bf16"] < 50
+    assert lefts["fp16"] - lefts["7 fraction bits"] > 100
+
+
 @pytest.mark.parametrize(
     ("power", "words"),
     [

@@ -1,11 +1,15 @@
 """The roof lab: the shares that were recorded, the forecast's line, and what a fit finds."""
 
+import re
+
 import pytest
 
 from course_utils.chapters import labs
 from course_utils.chapters.flops.roof_lab.asked import SQUARES, TABLES, Roofed
 from course_utils.chapters.flops.roof_lab.picture import ALONG, SHARES
 from course_utils.core import predict
+from course_utils.engine.labs.draw.lettering import width_of
+from course_utils.engine.labs.draw.naming import Box
 from course_utils.subjects import machines
 from tests.helpers.labs import centres, lines
 
@@ -33,6 +37,19 @@ def test_each_drawn_share_stands_beside_the_one_that_was_recorded(table):
     assert dots == [pytest.approx(SHARES.at(n, percents[n]), abs=0.1) for n in SQUARES]
     assert len(centres(view.picture, "measured past")) == len(timed)
     assert recording.source.by in view.meaning
+
+
+@pytest.mark.parametrize(("c_us", "e_percent"), [(0, 100), (5.5, 80), (8, 39)])
+@pytest.mark.parametrize("table", TABLES)
+def test_the_forecasts_name_covers_no_point(table, c_us, e_percent):
+    asked = Roofed(table=table, c_us=c_us, e_percent=e_percent, shown=True)
+    picture = LAB.view(asked, None).picture
+    [(x, y)] = re.findall(r'<text x="([^"]+)" y="([^"]+)"[^>]*>c \+ roof / e<', picture)
+    left = float(x)
+    right = left + width_of("c + roof / e", "formula small halo")
+    name = Box(left, float(y) - 10, right, float(y) + 2)  # its letters
+    for across, down in centres(picture, "measured past"):
+        assert not name.meets(Box(across - 4, down - 4, across + 4, down + 4))
 
 
 def test_the_roof_is_full_from_the_ridge_on_and_c_and_e_bend_it():

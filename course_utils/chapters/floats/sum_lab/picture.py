@@ -26,6 +26,7 @@ PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
 COLUMNS_LEFT = 84
 COLUMNS_RIGHT = 518
 COLUMN = 138  # wide
+BESIDE_NAME = 42  # from a column's left to what stands behind the format's name
 PREDICTED_AT = PLOT.bottom + 20
 MEASURED_AT = PLOT.bottom + 38
 COLUMN_X = {fmt: COLUMNS_LEFT + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
@@ -79,7 +80,7 @@ def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
     x = COLUMN_X[fmt]
     fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
     yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
-    yield svg.text(x + COLUMN, PLOT.top - 16, fraction, class_="small faint end")
+    yield svg.text(x + BESIDE_NAME, PLOT.top - 16, fraction, class_="small faint")
     if is_shown:
         yield from _steps(fmt, x)
     elif level is not None:
@@ -163,10 +164,12 @@ def _meaning(asked: Ones) -> str:
     """Return the text below the picture: what to do, or after Show where the sum stops."""
     ones = 2**asked.power
     if not asked.shown:
-        return (
-            f"1 is added {ones:,} times, and each sum is stored. "
-            "Set a mark for each format, then press Show."
+        added = (
+            f"1 is added {ones:,} times, and each sum is stored"
+            if asked.power
+            else "1 is added once, and the sum is stored"
         )
+        return f"{added}. Set a mark for each format, then press Show."
     total = sums(asked.fmt)[asked.power]
     power = math.log2(floats.spacing(total, asked.fmt))
     why = "half a step is 1, and 1 more is lost" if power > 0 else "1 more counts"

@@ -72,9 +72,11 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
         limit = "memory"
     seconds = seconds_text(product.predicted_s(machine))
     basis = "" if machine.has_data_sheet else ", by measured peaks"
+    flops = three_digits(product.intensity)
+    unit = "FLOP" if flops == "1" else "FLOPs"
     sentences = (
-        f"{three_digits(product.intensity)} FLOPs per byte, {side} the ridge of "
-        f"{three_digits(ridge)}: {limit} is the limit, and predicts {seconds}{basis}."
+        f"{flops} {unit} per byte, {side} the ridge of {three_digits(ridge)}: "
+        f"{limit} is the limit, and predicts {seconds}{basis}."
     )
     if run is None:
         return sentences

@@ -6,7 +6,7 @@ from course_utils.chapters.flops.roof_lab.asked import SQUARES, Roofed
 from course_utils.core import predict
 from course_utils.core.say import Guess, number_text, seconds_text
 from course_utils.engine.labs.draw import marks, svg
-from course_utils.engine.labs.draw.naming import Curve, names
+from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
@@ -16,6 +16,7 @@ N = Axis(200, 5500, "n", number_text, marks=SQUARES)
 PERCENT = Axis(0, 100, "% of the peak", linear=True)
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
+DOT = 4  # the radius of a product's point
 # The n at which roof and forecast are drawn, 16 in each doubling.
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
 ROOF = "roof"
@@ -69,12 +70,14 @@ def _all_products(asked: Roofed) -> Iterator[str]:
     forecast = [(roof, c + roof / e) for roof in along]
     yield plot.line([(low, low), (high, high)], "line")
     yield plot.line(forecast, "line predicted dashed")
+    dots = []
     if asked.shown:
         for size, seconds in asked.seconds_by_size.items():
             x, y = plot.at(roofs[size], seconds)
-            yield svg.dot(x, y, 4, class_="measured past")
+            dots.append(Box(x - DOT, y - DOT, x + DOT, y + DOT))
+            yield svg.dot(x, y, DOT, class_="measured past")
     roof = Curve(ROOF, [(low, low), (high, high)], "faint strong")
-    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof])
+    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof], dots)
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:

@@ -151,8 +151,12 @@ class Race:
         return end_loss(self.rule(name), self.ground, lr, self.steps, falling=self.is_falling)
 
     def lowest(self, name: str) -> tuple[Number, Number]:
-        """Return the lowest `end_loss` over all drawn learning rates, and its learning rate."""
-        return min((self.end_loss(name, lr), lr) for lr in self.drawn_rates)
+        """Return the lowest `end_loss` over the drawn learning rates, and its learning rate.
+
+        A short run is looked at at the present lr, too: the dot there could lie below the curve.
+        """
+        rates = [*self.drawn_rates, self.lr] if self.run == SHORT else self.drawn_rates
+        return min((self.end_loss(name, lr), lr) for lr in rates)
 
     def steps_to_come_near(self, name: str) -> tuple[Number, Number]:
         """Return the fewest steps to come near the minimum, over all learning rates, and their lr.

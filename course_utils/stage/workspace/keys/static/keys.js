@@ -22,7 +22,7 @@
     ".course-lab:not(.jupyter-widgets-disconnected), " +
     ".course-ask:not(.jupyter-widgets-disconnected *)";
   const STYLE = `
-    .jp-Notebook .course-waits { min-height: 100vh; align-content: flex-start; }
+    .jp-Notebook .jp-Cell .course-waits { min-height: 100vh; align-content: flex-start; }
     .jp-Cell.${HELD}::after, .course-waits::after {
       content: "";
       display: block;
@@ -57,6 +57,8 @@
   const topOf = (node) => node.getBoundingClientRect().top;
 
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
+  // Before an audience, a presentation's style brings the cell that ran to the top by itself.
+  const isPresented = (scroller) => getComputedStyle(scroller).scrollSnapType !== "none";
 
   // The lab or field of the cell that waits for *Show*. Before a room that guesses by phone, nothing
   // waits: the wall below the field keeps the rest away.
@@ -108,12 +110,20 @@
     scrollBy(scroller, by);
   }
 
-  // Before an audience, a cell that asks for a guess comes to the top. The presentation's style
-  // does the same with other cells.
-  function bringToTheTop(scroller, { node }) {
-    const hasLab = node.querySelector(LAB) !== null;
-    const shown = hasLab ? node.querySelector(".jp-Cell-outputWrapper") : node;
-    scrollBy(scroller, topOf(shown) - topOf(scroller));
+  // Before an audience, a lab that asks for a guess comes to the top. The presentation's style does
+  // the same with other cells. Of a field, the question above it comes to the top, or as much of its
+  // end as leaves the field in the window.
+  function bringToTheTop(scroller, cell) {
+    const { node } = cell;
+    const seen = scroller.getBoundingClientRect();
+    const question = node.previousElementSibling;
+    let top = topOf(node);
+    if (node.querySelector(".course-lab")) {
+      top = topOf(node.querySelector(".jp-Cell-outputWrapper"));
+    } else if (question?.classList.contains("jp-MarkdownCell")) {
+      top = Math.max(topOf(question), boxOf(cell).bottom + MARGIN - seen.height);
+    }
+    scrollBy(scroller, top - seen.top);
   }
 
   function scrollBy(scroller, by) {
@@ -190,8 +200,7 @@
 
     // Keep the cell in view, from where it was when the key went down; see `keep`.
     function stay(scroller, cell, ends, always, former = null) {
-      // A presentation's style moves cells by itself.
-      const moves = getComputedStyle(scroller).scrollSnapType === "none";
+      const moves = !isPresented(scroller);
       keep(scroller, cell, ends, { always, moves, was: topsBefore.get(cell), former });
     }
 
@@ -221,23 +230,32 @@
       window.addEventListener(kind, leave, { capture: true, passive: true });
     }
 
-    // From inside a lab, Shift+Enter goes on to the next cell. To run the lab's own cell anew would
-    // take the reader's marks away.
+    // How many cells that key leads on from inside a lab: 1 for Shift+Enter. A presenter's remote
+    // has Page Down and Page Up, which before an audience lead on and back.
+    function stepOf({ key, shiftKey }, scroller) {
+      if (key === "Enter") return shiftKey ? 1 : 0;
+      return isPresented(scroller) ? { PageDown: 1, PageUp: -1 }[key] ?? 0 : 0;
+    }
+
+    // From inside a lab, such a key leads to another cell. To run the lab's own cell anew would take
+    // the reader's marks away.
     function goOnFromLab(event) {
-      if (event.key !== "Enter" || !event.shiftKey) return;
       const lab = event.target.closest?.(LIVE_LAB);
       const notebook = lab ? currentNotebook() : null;
       if (!notebook) return;
       const { widgets } = notebook;
+      const scroller = scrollerOf(notebook);
       const at = widgets.findIndex(({ node }) => node.contains(lab));
-      if (at < 0 || at + 1 >= widgets.length) return;
+      const step = stepOf(event, scroller);
+      const next = widgets[at + step];
+      if (at < 0 || step === 0 || !next) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      notebook.activeCellIndex = at + 1;
+      notebook.activeCellIndex = at + step;
       notebook.activate();
-      const scroller = scrollerOf(notebook);
-      if (waitingLab(widgets[at].node)) stay(scroller, widgets[at], Promise.resolve(), true);
-      else bringIntoView(scroller, widgets[at + 1]);
+      const isAfterGuess = step > 0 && waitingLab(widgets[at].node);
+      if (isAfterGuess) stay(scroller, widgets[at], Promise.resolve(), true);
+      else bringIntoView(scroller, next);
     }
     window.addEventListener("keydown", goOnFromLab, true);
 
@@ -267,7 +285,7 @@
       if (runs.length === 0) return;
       // JupyterLab brings the cell that it runs into view; the reader looks at the field.
       const scroller = scrollerOf(notebook);
-      const moves = getComputedStyle(scroller).scrollSnapType === "none";
+      const moves = !isPresented(scroller);
       keep(scroller, widgets[at], Promise.all(runs), { always: true, moves, was, former: null });
     }
     window.addEventListener("click", revealAgain);
@@ -400,12 +418,29 @@
       isReading = false;
     }
 
+    // On a busy machine a save can take longer than the time to the next one. JupyterLab would begin
+    // that, find that the file has changed, and ask before the audience whether to overwrite it.
+    function saveOneAfterAnother(context) {
+      const save = context.save.bind(context);
+      let running = Promise.resolve();
+      let next = null; // begins when `running` has ended
+      context.save = () => {
+        next ??= running.catch(() => {}).then(() => {
+          next = null;
+          running = save();
+          return running;
+        });
+        return next;
+      };
+    }
+
     // JupyterLab calls a notebook saved when the server has answered, though a cell may have ended
     // meanwhile: its output would then be in no later save, and gone after a reload.
     const watched = new WeakSet();
     function watchSaves(context) {
       if (watched.has(context)) return;
       watched.add(context);
+      saveOneAfterAnother(context);
       let changesWhileSaving = 0;
       context.model.contentChanged.connect(() => changesWhileSaving++);
       context.saveState.connect((_, state) => {

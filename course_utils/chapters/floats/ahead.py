@@ -1,0 +1,23 @@
+"""`ask_ahead`: a field for a guess at a question that a later notebook asks again and answers."""
+
+from course_utils.core import record
+from course_utils.core.say import OpenGuess
+from course_utils.engine import guessing
+from course_utils.engine.guessing.field import Field
+
+
+def ask_ahead(name: str, unit: str, *, notebook: str) -> None:
+    """Show a field for a guess that waits in the record until the other notebook asks for it.
+
+    `name` and `unit` are those with which `ask` is called in that notebook, such as "flops". There
+    the guess stands in the field, and can be changed until the answer is shown. Nothing that
+    follows here gives the answer away, so this field has no button *Show*.
+    """
+    guess = OpenGuess((name,), unit, has_gone_on=True)
+    folder = record.workspace()
+    if folder and record.notebook:
+        from course_utils.engine.guessing import kept
+
+        kept.restore(guess, folder, notebook)
+    if guessing.shows_fields:
+        guessing.display(Field(guess))
