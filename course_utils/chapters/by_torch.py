@@ -90,6 +90,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:
+        """Return the bytes that autograd keeps of a model with `layers` layers."""
         counted = measure.account(
             lambda: models.Transformer(replace(m, layers=layers), **options),
             lambda: torch.zeros(batch, sequence, dtype=torch.int64),

@@ -28,7 +28,8 @@ Import = tuple[str, tuple[str, ...]]  # the module, and what is imported from it
 def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
     """From here on, note imports of modules with answers, and calls of forbidden functions.
 
-    These are the accountant's functions that are not among the names in `allowed`.
+    Forbidden are the accountant's functions that are not among the names in `allowed`. Imports in
+    the course's own statements are not noted.
     """
     own: set[Import] = set()
     for statement in courses_own:
@@ -50,7 +51,7 @@ def note(words: str) -> None:
 def _noting_imports(
     original: Callable[..., object], own: Collection[Import], allowed: Collection[str]
 ) -> Callable[..., object]:
-    """Python's import function, wrapped: it also notes when a student imports answers.
+    """Return Python's import function, wrapped: it also notes when a student imports answers.
 
     What the course's own cells import is not noted, even if the student's code imports it again.
     """
@@ -59,7 +60,7 @@ def _noting_imports(
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
         """Import as `original` does, and note an import of answers by the student."""
-        given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
+        given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))  # there may be fewer
         given.update(options)
         # The namespace of the code that imports: Python passes None, or nothing, without one.
         module_globals = given.get("globals") or {}
@@ -74,10 +75,11 @@ def _noting_imports(
 
 
 def _noting_calls(name: str, term: Callable[..., object]) -> Callable[..., object]:
-    """The accountant's function, wrapped: it also notes when a student's code calls it."""
+    """Return the accountant's function, wrapped: it also notes when a student's code calls it."""
 
     @functools.wraps(term)
     def noting(*arguments: object, **options: object) -> object:
+        """Note the call if it comes from a student's code, and call the function."""
         caller = sys._getframe(1)  # the frame that called this function
         if caller.f_globals.get("__name__") in STUDENTS:
             note(f"It called {name} of the accountant.")
