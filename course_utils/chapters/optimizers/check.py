@@ -272,7 +272,10 @@ def _held(
 
 
 def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return the bytes in `held`, with one dtype of each part counted, and not all of them."""
+    """Return the bytes in `held` if each part is counted as one number: Adam's m, but not its v.
+
+    All dtypes of a part have the same size, so dividing by their count leaves one of them.
+    """
     counted = {}
     for part, nbytes in held.items():
         dtype_count = max(len(recipe[part]), 1)  # SGD keeps no number, so its part has no dtype

@@ -217,7 +217,10 @@ def _why(asked: Asked) -> str:
 
 
 def _compared(asked: Asked) -> str:
-    """Return in words how many times the cheapest order's FLOPs the dearest order takes."""
+    """Return how many times as many FLOPs the dearest order takes as the cheapest, in words.
+
+    As `_why`, it returns the end of a sentence, as in "64 FLOPs as (ab)c; a(bc): 3 times".
+    """
     cheapest = asked.orders[0]
     dearest = asked.orders[-1]
     if dearest.flops == cheapest.flops:
