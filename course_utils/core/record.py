@@ -19,15 +19,18 @@ from course_utils.core.say import Guess, Number
 RECORD = "record.txt"
 HIDDEN = ".course"  # a folder with what only the workspace needs
 PLACES = f"{HIDDEN}/places"  # for each notebook a file with the id of the cell that ran last
+MARKS = f"{HIDDEN}/marks"  # for each notebook a file with the marks that the reader has drawn
 OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise again
 # Matches "2026-01-31 floats.encode right".
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)
 # Matches "2026-01-31 floats guessed {...}".
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
 # Matches the same, and the lines on what else happened to the field of a guess: the reader typed
-# into it ("said"), pressed Show ("shown"), or began the notebook anew ("asked anew").
+# into it ("said"), pressed Show ("shown"), saw the answer without a guess ("seen"), or began the
+# notebook anew ("asked anew").
 ASKED = re.compile(
-    r"^\d{4}-\d\d-\d\d (\w+) (said|shown|guessed|asked anew) (\{.*\})$", re.ASCII | re.MULTILINE
+    r"^\d{4}-\d\d-\d\d (\w+) (said|shown|seen|guessed|asked anew) (\{.*\})$",
+    re.ASCII | re.MULTILINE,
 )
 
 # The name of this kernel's notebook, such as "floats"; empty until its first cell has run.
@@ -97,6 +100,11 @@ def note_shown(folder: Path, notebook: str, name: str) -> None:
     _add(folder, f"{notebook} shown {json.dumps({'asked': name}, ensure_ascii=False)}")
 
 
+def note_seen(folder: Path, notebook: str, name: str) -> None:
+    """Add a line: the reader has seen the answer to the question of that name without a guess."""
+    _add(folder, f"{notebook} seen {json.dumps({'asked': name}, ensure_ascii=False)}")
+
+
 def note_asked_anew(folder: Path, notebook: str) -> None:
     """Add a line: all questions of that notebook begin anew, with empty fields."""
     _add(folder, f"{notebook} asked anew {{}}")
@@ -117,6 +125,8 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
             former = found.get(line["asked"], Said())
             if what == "shown":
                 found[line["asked"]] = replace(former, has_gone_on=True)
+            elif what == "seen":
+                found[line["asked"]] = replace(former, is_closed=True)
             elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
                 is_closed = what == "guessed"
                 found[line["asked"]] = replace(former, said=line["said"], is_closed=is_closed)

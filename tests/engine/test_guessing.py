@@ -283,6 +283,18 @@ def test_for_a_room_that_guesses_by_phone_no_field_is_shown_ahead(mine, monkeypa
     assert fields == []
 
 
+def test_an_answer_that_was_seen_without_a_guess_is_known_after_a_restart(mine, fields):
+    ask(NAME, "GB").close()
+    after_a_restart = ask(NAME, "GB")
+    assert after_a_restart.has_gone_on
+    assert fields[1].words == CLOSED_WITHOUT
+    send(fields[1], say={"name": NAME, "typed": "2"})
+    assert after_a_restart.said == {}
+    assert record.guesses(mine) == {}
+    record.note_asked_anew(mine, "floats")
+    assert not ask(NAME, "GB").is_closed
+
+
 def test_a_notebook_that_begins_anew_has_empty_fields(mine, fields):
     ask(NAME, "GB")
     send(fields[0], say={"name": NAME, "typed": "2"})
@@ -365,11 +377,12 @@ def test_a_guess_made_after_all_cells_ran_is_recorded_when_its_reveal_runs_again
     assert record.guesses(mine) == {"floats": [Guess(NAME, 3, 2.5, unit="GB")]}
 
 
-def test_without_a_guess_nothing_is_recorded_of_a_reveal(mine, run, field):
+def test_without_a_guess_the_record_has_of_a_reveal_only_that_it_was_seen(mine, run, field):
     send(field, show=True)
     run(REVEAL)
     assert field.is_closed
-    assert lines(mine) == ['floats shown {"asked": "one matrix"}']
+    asked = '{"asked": "one matrix"}'
+    assert lines(mine) == [f"floats shown {asked}", f"floats seen {asked}"]
 
 
 def test_one_of_several_is_recorded_by_its_name_and_a_result_that_is_not_shown_is_none(

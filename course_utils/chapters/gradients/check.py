@@ -195,6 +195,7 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     passes: list[int] = []  # the rows of each pass: above 0 if forward, below 0 if backward
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
+        """Note the rows of a forward pass, and later the rows of its gradient."""
         rows = len(result)
         passes.append(rows)
         if result.requires_grad:
@@ -225,6 +226,7 @@ def _how_they_differ(
         return f"the gradients are {parts} times too large: divide each part's loss by that."
     if found_are(1 / parts, of_whole):
         return f"the gradients are {parts} times too small: divide by {parts} once."
+    # The last part's loss may have been divided by the number of parts, as it should be.
     if found_are(1, of_last) or found_are(1 / parts, of_last):
         return ONLY_LAST
     return "the gradients differ from those of the whole batch."
@@ -324,7 +326,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "One tensor of the model's width is missing: of both normalisations, input and result.",
     )
     yield from _of_queries_and_keys(m, right, column)
-    gate = 2 * m.inner * column if m.gated else 0
+    gate = 2 * m.inner * column if m.gated else 0  # two tensors that only a gate adds
     yield (
         right - gate,
         "A gated feed-forward keeps four tensors of its inner width, the other one two.",

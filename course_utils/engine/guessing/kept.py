@@ -24,10 +24,11 @@ def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
     # What the record has already.
     noted = dict(guess.said)
     had_gone_on = guess.has_gone_on
+    was_closed = guess.is_closed
 
     def note_change() -> None:
         """Write to the record what is new since the last call."""
-        nonlocal had_gone_on
+        nonlocal had_gone_on, was_closed
         for name, said in guess.said.items():
             if noted.get(name) != said:
                 noted[name] = said
@@ -36,5 +37,10 @@ def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
             had_gone_on = True
             for name in guess.names:
                 record.note_shown(folder, notebook, name)
+        if guess.is_closed and not was_closed:
+            was_closed = True
+            # Of a question with a guess, after_cell.py writes that.
+            for name in sorted(set(guess.names) - set(guess.said)):
+                record.note_seen(folder, notebook, name)
 
     guess.on_change.append(note_change)

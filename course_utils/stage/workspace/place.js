@@ -55,8 +55,8 @@
     let hasMoved = false;
     const leave = () => { hasMoved = true; };
     for (const move of MOVES) addEventListener(move, leave, { capture: true, once: true });
+    await notebook.setFragment(`#cell-id=${id}`); // on a busy machine, this alone takes 10 s
     const end = Date.now() + SETTLES_MS;
-    await notebook.setFragment(`#cell-id=${id}`);
     while (Date.now() < end) {
       await pause();
       if (hasMoved || mine !== calls) break;

@@ -186,7 +186,15 @@ def test_every_number_of_the_table_is_what_was_walked(run):
         race = Race(run=run)
         loss, lr = race.lowest(name)
         assert loss == race.end_loss(name, lr)
-        assert loss == min(race.end_loss(name, drawn_lr) for drawn_lr in race.drawn_rates)
+        looked_at = [*race.drawn_rates, race.lr] if run == SHORT else race.drawn_rates
+        assert loss == min(race.end_loss(name, looked_lr) for looked_lr in looked_at)
+
+
+def test_the_present_dot_is_never_below_the_lowest_loss_of_the_table():
+    best_pair = Race(racing=LINEAR, momentum=0.67, lr=0.033)  # a rate that no curve is drawn at
+    assert best_pair.lr not in best_pair.drawn_rates
+    assert best_pair.lowest("momentum") == (best_pair.end_loss("momentum", 0.033), 0.033)
+    assert best_pair.lowest("SGD") == Race().lowest("SGD")
 
 
 def test_an_optimizer_that_was_lost_has_no_last_steps_and_no_word_is_said_for_it(lab):

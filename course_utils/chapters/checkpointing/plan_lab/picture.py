@@ -18,19 +18,19 @@ from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
-HEIGHT = 412
+HEIGHT = 396
 # Bars lie between LEFT and LEFT + LENGTH, and words begin at RIGHT.
 LEFT = 150
 LENGTH = 500
 RIGHT = 666
 # How far down each part of the picture begins.
 BAR = 54
-NAMES = 104
-PASSES = 138
-FORMULAS = 312
+NAMES = 103
+PASSES = 136
+FORMULAS = 296
 BAR_HEIGHT = 26
 SOLVED = 190  # the width at the right of the headline that is left for the solved levels
-STEP = 28  # from one pass down to the next
+STEP = 26  # from one pass down to the next
 HALF = 9  # the height of each of a pass's two bars
 
 

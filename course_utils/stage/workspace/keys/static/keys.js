@@ -418,12 +418,29 @@
       isReading = false;
     }
 
+    // On a busy machine a save can take longer than the time to the next one. JupyterLab would begin
+    // that, find that the file has changed, and ask before the audience whether to overwrite it.
+    function saveOneAfterAnother(context) {
+      const save = context.save.bind(context);
+      let running = Promise.resolve();
+      let next = null; // begins when `running` has ended
+      context.save = () => {
+        next ??= running.catch(() => {}).then(() => {
+          next = null;
+          running = save();
+          return running;
+        });
+        return next;
+      };
+    }
+
     // JupyterLab calls a notebook saved when the server has answered, though a cell may have ended
     // meanwhile: its output would then be in no later save, and gone after a reload.
     const watched = new WeakSet();
     function watchSaves(context) {
       if (watched.has(context)) return;
       watched.add(context);
+      saveOneAfterAnother(context);
       let changesWhileSaving = 0;
       context.model.contentChanged.connect(() => changesWhileSaving++);
       context.saveState.connect((_, state) => {
