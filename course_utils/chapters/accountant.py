@@ -137,6 +137,7 @@ def _show_once(words: str) -> None:
 @lru_cache(9)
 def _show(words: str, _cell_number: int) -> None:
     """Show the words below the cell. `_cell_number` makes calls from two cells different."""
+    # Imported late, because it is needed only for a wrong term.
     from course_utils.engine.judging.verdict import Verdict, display
 
     display(Verdict("not used", f"{words} What follows uses ours."))

@@ -38,7 +38,10 @@ def matrix(m: Model, name: str) -> torch.Tensor:
 
 
 def matrices(m: Model) -> dict[str, tuple[int, int]]:
-    """Return the shape (inputs, outputs) of each matrix of a layer, by the matrix's name."""
+    """Return the shape (inputs, outputs) of each matrix of a layer, by the matrix's name.
+
+    The course's layers keep their matrices in this order, unlike torch.nn.Linear.
+    """
     shapes = {}
     for path, parameter in layer(m).named_parameters():
         if "weight" in path and parameter.ndim == 2:
@@ -90,6 +93,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:
+        """Return the bytes that autograd keeps of a model with `layers` layers."""
         counted = measure.account(
             lambda: models.Transformer(replace(m, layers=layers), **options),
             lambda: torch.zeros(batch, sequence, dtype=torch.int64),

@@ -43,6 +43,7 @@ def figure(name: str, *controls: str, **answers: object) -> object:
     Controls are named as in the lab's class: its fields, presets, jobs and actions. `answers` are
     the values with which the fields begin.
     """
+    # Imported late, because a panel needs Jupyter's widgets, and a lab by itself does not.
     from course_utils.engine.labs.panel import Panel
 
     return Panel(lab_named(name), *controls, **answers)

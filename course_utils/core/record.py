@@ -19,6 +19,7 @@ from course_utils.core.say import Guess, Number
 RECORD = "record.txt"
 HIDDEN = ".course"  # a folder with what only the workspace needs
 PLACES = f"{HIDDEN}/places"  # for each notebook a file with the id of the cell that ran last
+MARKS = f"{HIDDEN}/marks"  # for each notebook a file with the marks that the reader has drawn
 OUTCOMES = ("tried", "right", "anew")  # "anew": the reader begins the exercise again
 # Matches "2026-01-31 floats.encode right".
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(OUTCOMES)})\b", re.ASCII)

@@ -1,6 +1,7 @@
 """A guess that is drawn in a picture: its marks, the record, and a figure's few controls."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -63,6 +64,44 @@ def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_re
     panel.set(shown=True)
     ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
+
+
+def test_marks_and_what_was_shown_are_there_after_a_restart_in_the_figure_they_were_drawn_in(
+    workspace,
+):
+    panel = Panel(DrawingLab(), n=4)
+    panel.set(guess=(2, None, 3))
+    assert Panel(DrawingLab(), n=4).values["guess"] == (2, None, 3)
+    assert Panel(DrawingLab(), n=5).values["guess"] == (None, None, None), "another figure"
+    panel.set(shown=True)
+    after_restart = Panel(DrawingLab(), n=4)
+    assert after_restart.screen.svg == panel.screen.svg
+    assert after_restart.values == panel.values
+    after_restart.set(shown=False)
+    after_restart.set(shown=True)
+    assert len(record.guesses(workspace)["floats"]) == 1, "an answer that was seen is no guess"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "torn {",
+        "[]",
+        '{"%s": 3}',
+        '{"%s": {"guess": [1], "shown": false}}',
+        '{"%s": {"guess": 7, "shown": 9}}',
+    ],
+)
+def test_marks_that_another_version_or_hand_has_kept_are_left_out(workspace, kept):
+    Panel(DrawingLab()).set(guess=(2, None, 3))
+    path = workspace / record.MARKS / "floats.json"
+    (name,) = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(kept.replace("%s", json.dumps(name)[1:-1]), encoding="utf-8")
+    panel = Panel(DrawingLab())
+    assert panel.values["guess"] == (None, None, None)
+    assert panel.screen.mistake == ""
+    panel.set(guess=(1, 1, 1))
+    assert Panel(DrawingLab()).values["guess"] == (1, 1, 1)
 
 
 def test_show_without_a_mark_shows_and_records_nothing(workspace):

@@ -774,6 +774,10 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.square_alone", "right")
     record.note(mine, "flops.name_of_f32", "tried")
+    marks = mine / record.MARKS
+    marks.mkdir()
+    for name in ("flops", "gradients"):
+        (marks / f"{name}.json").touch()
     # Its first turn, by the name of its check, as the page asks for it.
     said = copies.begin_anew(course / FLOPS, "flops.square_alone", mine)
     first, *rest = [text.replace("really = ...", "really = 1") for text in sources(course / FLOPS)]
@@ -783,8 +787,10 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
     (earlier,) = (mine / "earlier").iterdir()
     assert ANSWER in sources(earlier)
     assert earlier.name in said
+    assert len(list(marks.iterdir())) == 2, "a turn has no marks"
 
     copies.begin_anew(course / FLOPS, mine=mine)
+    assert [path.name for path in marks.iterdir()] == ["gradients.json"]
     assert sources(mine / FLOPS) == sources(course / FLOPS)
     assert len(list((mine / "earlier").iterdir())) == 2
     assert {each.status for each in record.done(mine).values()} == {"not attempted"}

@@ -18,7 +18,7 @@ def account_texts(lines: Mapping[str, Number | str]) -> dict[str, str]:
 
 
 def _text(name: str, value: Number | str) -> str:
-    """The text of the line with that name."""
+    """Return the text of the line with that name."""
     if isinstance(value, str):
         return value
     if name == "parameters":

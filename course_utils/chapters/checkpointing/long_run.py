@@ -31,13 +31,13 @@ class PositionDropout(nn.Module):
 
         A transformer gives each block the angles of rotary positions, too. They are not used here.
         """
-        one_each = torch.ones_like(x[..., :1])
+        one_each = torch.ones_like(x[..., :1])  # a number for each position
         kept = nn.functional.dropout(one_each, self.share, self.training)
         return x * kept
 
 
 def learning_rate(step: int) -> Number:
-    """The learning rate at a step: a line up, then half a cosine down.
+    """Return the learning rate at a step: a line up, then half a cosine down.
 
     So a run that has forgotten its step warms up again, and its losses show that.
     """

@@ -1,4 +1,7 @@
-"""What the accountant's terms of notebook 8 are sums of, so that a check can answer in parts."""
+"""The parts whose sums are the accountant's terms of notebook 8.
+
+If a reader's sum is wrong, the check can name the parts that are missing or wrong.
+"""
 
 from course_utils.core import accountant
 from course_utils.core.accountant import LOGIT_BYTES, Model
@@ -8,7 +11,7 @@ from course_utils.core.say import Number
 def of_step_bytes(
     m: Model, batch: int, sequence: int, dtype: str, recomputed: int
 ) -> dict[str, int]:
-    """The bytes that a training step adds at the loss by part."""
+    """Return, by part, the bytes that a training step adds at the loss."""
     hidden = accountant.tensor_bytes((batch, sequence, m.width), dtype)
     layer = accountant.layer_bytes(m, batch, sequence, dtype)
     return {
@@ -20,7 +23,7 @@ def of_step_bytes(
 
 
 def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[str, int]:
-    """The FLOPs of a step by part."""
+    """Return, by part, the FLOPs of a step that recomputes some layers."""
     forward = accountant.forward_flops(m, batch, sequence)
     with_recomputing = accountant.step_flops(m, batch, sequence, recomputed)
     return {
@@ -33,7 +36,7 @@ def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[
 def of_lost_share(
     interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number
 ) -> dict[str, Number]:
-    """The share of the time that is lost by part."""
+    """Return, by part, the share of the time that is lost."""
     return {
         "saves": save_s / interval_s,
         "lost work": interval_s / (2 * failure_s),

@@ -40,11 +40,12 @@ class Task:
     gbit_per_sec: Number  # of a node's network, in each direction
 
     def micro_batches(self, batch: int) -> int:
-        """How many micro-batches of that size a step has on each GPU."""
+        """Return how many micro-batches of that size a step has on each GPU."""
         return self.sequences // batch
 
     @property
     def step_tokens(self) -> int:
+        """The tokens of a step, on all GPUs together."""
         return self.sequence * self.sequences * self.gpus
 
     @property
@@ -111,7 +112,7 @@ class Outcome:
     def score(self) -> Number:
         """The best plan's days over this plan's.
 
-        It is 0 if this plan does not fit, or sums gradients in bf16.
+        The score is 0 if this plan does not fit, or sums gradients in bf16.
         """
         if not self.cost.fits or self.cost.sums_in_bf16:
             return 0
@@ -323,7 +324,7 @@ class Planner:
 
     @property
     def _node_bytes_per_sec(self) -> Number:
-        return self.task.gbit_per_sec * 1e9 / 8
+        return self.task.gbit_per_sec * 1e9 / 8  # a byte has 8 bits
 
     def _lost(self, minutes: int) -> Number:
         """Return the share of the time that is lost, with a save every `minutes` minutes."""

@@ -40,7 +40,7 @@ FORECASTS = [
 def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
     """The check of a reader's half_of_the_peak(…): the n at which n × n matrices reach it."""
     # Memory is not the limit here, so the roof is that of arithmetic.
-    right = 1
+    right = 1  # counted up to the first whole n; the tolerance allows for a fraction
     while _forecast_rate(right, c, e, peak) < peak / 2:
         right += 1
     yield (

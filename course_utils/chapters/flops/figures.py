@@ -100,10 +100,11 @@ def _label_of_guess(
 ) -> None:
     """Write the reader's days and how close they are, level with the part's own words.
 
-    Between two bars there is no space for words.
+    Above or below a bar there is no space for words.
     """
     words = f"you: {guess.said:g}, {guess.word}"
     colour = COLOURS["predicted"]
+    # With `of`, the place is a corner of that label: (0, 0) is at its left, (1, 0) at its right.
     if label_of_bar.get_ha() == "right":
         label(axes, words, 0, 0, colour, (-14, 0), ha="right", of=label_of_bar)
     elif begin > axes.get_xlim()[1] / 4:  # there is space to the left of the bar
@@ -157,6 +158,7 @@ def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[Square],
     """Yield the three visible faces of a box, each as its squares, its letter and its colour."""
 
     def corner(row: int, depth: int, column: int) -> Corner:
+        """Return where the corner of a cube lies in the drawing."""
         x = left + column + RIGHTWARDS * depth
         y = UPWARDS * depth - row
         return x, y
@@ -218,7 +220,7 @@ class _Box:
 
     @property
     def height(self) -> Number:
-        lines = 2 + self.size.count("\n") + bool(self.condition)
+        lines = 2 + self.size.count("\n") + bool(self.condition)  # a condition takes one line more
         return 1.5 + 4.2 * lines
 
 

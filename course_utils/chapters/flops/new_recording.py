@@ -87,7 +87,7 @@ def _scale(device: str) -> Scale:
 
 
 def _digits(number: Number, digits: int) -> float:
-    """Return the number, rounded to so many significant digits."""
+    """Return the number, rounded to `digits` significant digits."""
     return float(f"{number:.{digits}g}")
 
 

@@ -132,6 +132,7 @@ def _call(
 
 def _copies(device: str, scale: Scale) -> Iterator[Job]:
     """Yield the jobs that do little but move numbers."""
+    # Called with an operation and shapes, it makes the operands, and returns the call to be timed.
     call = partial(_call, device=device, dtype=torch.float32)
     shape = (scale.numbers,)
     sizes = {"numbers": scale.numbers}
@@ -224,6 +225,7 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
     """
 
     def make() -> Call:
+        """Make the parameters with random gradients, and return the optimizer's step."""
         parameters = list(models.Transformer(scale.shape).to(device).parameters())
         for p in parameters:
             p.grad = torch.randn_like(p)
@@ -289,6 +291,7 @@ def training_step(
     targets = ids[:, 1:].flatten()
 
     def step() -> None:
+        """Make a training step."""
         logits = model(inputs)
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), targets)
         del logits  # else this name would hold their memory during the backward pass
@@ -305,7 +308,7 @@ def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) ->
     sequence = scale.sequence
     # Bytes of each parameter: the parameter itself, perhaps its master copy, and AdamW's averages.
     # The gradients are counted in the peak.
-    bytes_each = 12 if dtype == "fp32" else 14
+    bytes_each = 12 if dtype == "fp32" else 14  # 4 + 8, or 2 + 4 + 8
     state = bytes_each * shape.parameters
     batch = _largest_batch(dtype, scale, _SAFE_SHARE * measure.free_bytes(device) - state)
     peak = predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)

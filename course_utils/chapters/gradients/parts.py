@@ -1,4 +1,7 @@
-"""What the counts of notebook 5 are sums of, so that a check can answer in parts."""
+"""The parts whose sums are the counts of notebook 5.
+
+If a reader's sum is wrong, the check can name the parts that are missing or wrong.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,11 +23,12 @@ def of_step_flops(batch: int, widths: Sequence[int]) -> dict[str, int]:
 
 
 def of_layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> dict[str, int]:
-    """The bytes that autograd keeps of one layer by part, without LayerNorm's statistics."""
+    """Return the bytes that autograd keeps of one layer by part, without LayerNorm's statistics."""
     tokens = batch * sequence
     of_a_number = tokens * BYTES[dtype]
     queries = m.heads * m.head_width * of_a_number
     keys = m.kv_heads * m.head_width * of_a_number
+    # Of a gated feed-forward four tensors of the inner width are kept, of another one two.
     inside = (4 if m.gated else 2) * m.inner * of_a_number
     return {
         "normalisations": 4 * m.width * of_a_number,

@@ -47,7 +47,7 @@ class Step:
         return self.fullest.held.total
 
     def at(self, share: Number) -> Moment:
-        """The fullest moment of the column that lies at this share of the step's time."""
+        """Return the fullest moment of the column that lies at this share of the step's time."""
         column = int(COLUMNS * share)
         return self.columns[min(column, COLUMNS - 1)]
 
@@ -148,6 +148,7 @@ def _moments(
                 first = bisect_right(ends, column / COLUMNS - begin)
                 stop = bisect_left(starts, (column + 1) / COLUMNS - begin)
                 if first < stop:  # rounding may leave none at the edge of a column
+                    # The row in which the most bytes are held.
                     fullest = max(range(first, stop), key=totals.__getitem__)
                     share = begin + starts[fullest]
                     yield column, _moment(timeline, stretch, fullest, turn, share)

@@ -99,6 +99,7 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
     """The check of a reader's my_rule(scale, good_steps, finite, interval), as in GradScaler."""
 
     def after(*, doubles: bool) -> tuple[Number, int]:
+        """Return the scale and the good steps after this step, which may double the scale."""
         if not finite:
             return scale / 2, 0
         if doubles:

@@ -37,7 +37,7 @@ def weights_by_step(
         axes.set_xlim(0, last * 1.2)  # with space for the names
         axes.set_xticks(range(0, last + 1, max(1, last // 4)))
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylim(axes.get_ylim())
+        axes.set_ylim(axes.get_ylim())  # names that are added move the limits no more
         name_curves(axes, ends)
     return axes.figure
 
@@ -59,6 +59,6 @@ def scales_by_step(
         measured_dots(axes, enumerate(by_torch), 3)
         axes.set_xlim(-0.01 * last, 1.24 * last)  # with space for the names
         axes.set_xticks(range(0, last + 1, max(1, len(scales) // 5)))
-        axes.set_ylim(axes.get_ylim())
+        axes.set_ylim(axes.get_ylim())  # names that are added move the limits no more
         name_curves(axes, ends)
     return axes.figure

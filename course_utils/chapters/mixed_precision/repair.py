@@ -147,7 +147,7 @@ class Seen:
 
 
 def percent(share: Number) -> str:
-    """A share in whole percent. A share below 1 % has two digits, so that it differs from 0 %.
+    """Return a share in whole percent; below 1 % with two digits, so that it differs from 0 %.
 
     >>> percent(0.34), percent(0.0015), percent(0)
     ('34 %', '0.15 %', '0 %')
@@ -209,6 +209,7 @@ class _Watch:
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """Return the parameters of the first group, which is the loops' only one."""
     return optimizer.param_groups[0]["params"]
 
 
@@ -243,6 +244,7 @@ def _scalers_noted(found: Seen) -> Iterator[None]:
     scaler_step = torch.amp.GradScaler.step
 
     def noting_step(scaler: torch.amp.GradScaler, *given: object, **options: object) -> object:
+        """Make the scaler's step, and note the scaler if it is enabled and not known yet."""
         is_known = any(scaler is known for known in found.scalers)
         if scaler.is_enabled() and not is_known:
             found.scalers.append(scaler)

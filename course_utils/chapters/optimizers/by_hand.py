@@ -21,6 +21,7 @@ class ByHand(torch.optim.Optimizer):
     """One of the optimizers in RULES, which steps by the function `step` that a reader wrote."""
 
     def __init__(self, parameters: Iterable[Tensor], name: str, step: Callable, lr: Number) -> None:
+        """Take the rule of that name in RULES, with the reader's function as its step."""
         if name not in RULES:
             raise ValueError(f"There is no optimizer {name!r} here. There are: {', '.join(RULES)}.")
         super().__init__(parameters, {"lr": lr})
@@ -40,7 +41,7 @@ class ByHand(torch.optim.Optimizer):
         p = torch.cat([parameter.detach().flatten() for parameter in parameters])
         g = torch.cat([parameter.grad.flatten() for parameter in parameters])
         zeros = [torch.zeros_like(p)] * self.rule.kept_count
-        kept = group.get("kept", zeros)
+        kept = group.get("kept", zeros)  # zeros in the first step
         new_p, *new_kept = self.rule.after(self.steps, p, g, kept, group["lr"])
         group["kept"] = new_kept
         parts = new_p.split([parameter.numel() for parameter in parameters])

@@ -28,7 +28,7 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
 
 
 def _momentum_states() -> list[tuple]:
-    """The cases of `momentum`: a middle step, a first one, and one without a gradient."""
+    """Return the cases of `momentum`: a middle step, a first one, and one without a gradient."""
 
     def tensors(*scales: Number, seed: int) -> list[torch.Tensor]:
         draw = torch.Generator().manual_seed(seed)
@@ -129,7 +129,7 @@ def _adamw(
 
 
 def _adamw_states() -> list[tuple]:
-    """The cases of `adamw_step`.
+    """Return the cases of `adamw_step`.
 
     They are a first and a later step, a tiny gradient, a step with decay, and one with decay alone.
     """
@@ -139,6 +139,7 @@ def _adamw_states() -> list[tuple]:
         return scale * torch.randn(4, generator=draw, dtype=torch.float64)
 
     zero = torch.zeros(4, dtype=torch.float64)
+    # A case is (p, g, m, v, t, lr, decay); v averages squares, so it is never below 0.
     return [
         (numbers(), numbers(), zero, zero, 1, 0.1, 0.0),
         (numbers(), numbers(), numbers(), numbers() ** 2, 7, 0.1, 0.0),
@@ -251,7 +252,7 @@ STATES = [  # numbers, recipe, GPUs, stage
 
 
 def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
-    """The case in words, with the recipe's name, or with the parts that it has."""
+    """Return the case in words, with the recipe's name, or with the parts that it has."""
     words = f"{listed(list(recipe))} alone"
     for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
         if recipe == recipe_of(name):
@@ -274,7 +275,10 @@ def _held(
 
 
 def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return the bytes in `held`, with one dtype of each part counted, and not all of them."""
+    """Return the bytes in `held` if each part is counted as one number: Adam's m, but not its v.
+
+    All dtypes of a part have the same size, so dividing by their count leaves one of them.
+    """
     counted = {}
     for part, nbytes in held.items():
         dtype_count = max(len(recipe[part]), 1)  # SGD keeps no number, so its part has no dtype

@@ -48,26 +48,26 @@ class Ravine:
         return self.turned(-1.5, 1.0)
 
     def turned(self, u: T, v: T) -> tuple[T, T]:
-        """The parameters (x, y) of a point that is given by (u, v)."""
+        """Return the parameters (x, y) of a point that is given by (u, v)."""
         cos, sin = self.direction
         x = cos * u - sin * v
         y = sin * u + cos * v
         return x, y
 
     def along(self, x: T, y: T) -> tuple[T, T]:
-        """The coordinates (u, v) of a point that is given by its parameters (x, y)."""
+        """Return the coordinates (u, v) of a point that is given by its parameters (x, y)."""
         cos, sin = self.direction
         u = cos * x + sin * y
         v = cos * y - sin * x
         return u, v
 
     def loss(self, x: T, y: T) -> T:
-        """The loss ½(u² + s·v²) at the parameters (x, y)."""
+        """Return the loss ½(u² + s·v²) at the parameters (x, y)."""
         u, v = self.along(x, y)
         return 0.5 * (u * u + self.steepness * (v * v))
 
     def gradient(self, x: Number, y: Number) -> Point:
-        """The gradient by x and y: along u and v it is (u, s·v), and that is turned."""
+        """Return the gradient by x and y: the gradient along u and v, (u, s·v), turned."""
         u, v = self.along(x, y)
         return self.turned(u, self.steepness * v)
 
@@ -98,7 +98,7 @@ class Ravine:
 
 
 def sgd(p: T, g: T, lr: Number, _: Number) -> tuple[T]:
-    """Return p - lr·g."""
+    """Return p - lr·g, in a tuple as all rules do. The last argument is the option, unused here."""
     return (p - lr * g,)
 
 

@@ -92,20 +92,20 @@ def _is_sparse(arg: object) -> bool:
 def _convolution_backward(
     grad_out: Sequence[int], x: Sequence[int], w: Sequence[int], *others: object, **_: object
 ) -> int:
-    """As many FLOPs as the forward pass for each gradient that is wanted, except the bias's.
+    """Return as many FLOPs as the forward pass for each wanted gradient, except the bias's.
 
     The arguments are the operation's own, with a shape in place of each tensor. torch's own formula
-    forgets the groups.
+    forgets the groups; here the shape of w has them, (outputs, inputs / groups, ...).
     """
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
-    by_product = wanted[:2]  # the gradients of x and of w
+    by_product = wanted[:2]  # whether the gradient of x is wanted, and whether that of w is
     return by_product.count(True) * conv_flop_count(x, w, grad_out, transposed=transposed)
 
 
 def _attention(
     q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
 ) -> int:
-    """The FLOPs of two products for each head of the query, also if heads share their keys.
+    """Return the FLOPs of two products for each head of the query, also if heads share their keys.
 
     q, k and v are shapes: (batch, heads, sequence, width).
     """
@@ -121,7 +121,7 @@ def _attention_backward(
     *_others: object,
     **_: object,
 ) -> int:
-    """The FLOPs of five products, and not four, because the kernel computes the scores again.
+    """Return the FLOPs of five products, not four, because the kernel computes the scores again.
 
     Three of them are as wide as a key, two as a value. q, k and v are shapes, as in `_attention`.
     """

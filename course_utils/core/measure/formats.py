@@ -18,7 +18,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def every_value(fmt: str) -> list[float]:
-    """The value of every bit pattern, in order, as torch reads it.
+    """Return the value of every bit pattern as torch reads it, from the pattern 0 on.
 
     E2M1 is read by ml_dtypes, because torch only stores it.
     """

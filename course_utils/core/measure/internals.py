@@ -33,6 +33,7 @@ class Mode(TorchDispatchMode):
         args: tuple = (),
         kwargs: dict[str, object] | None = None,
     ) -> object:
+        """Pass the operation to `run`. torch calls this for each operation."""
         return self.run(func, args, kwargs or {})
 
     @classmethod

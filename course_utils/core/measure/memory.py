@@ -87,7 +87,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """
 
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
-        kept: object = tensor
+        kept: object = tensor  # stays the tensor if `inner` raises
         try:
             # When checkpointing recomputes, it keeps the last tensor and then raises an exception.
             kept = inner(tensor)

@@ -37,7 +37,7 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
     """Sample until the samples agree, or until the deadline. Progress is counted from `begun`."""
-    on_a_cpu = torch.device(device).type == "cpu"
+    on_a_cpu = torch.device(device).type == "cpu"  # where a call has ended when it returns
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
     latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
@@ -64,7 +64,7 @@ def samples(
         yield MeasurementProgress(fraction, report)
     if not taken:
         taken.append(latest)
-    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # waits are no thread time
+    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # no thread time while it waits
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in taken),
         statistic="best",
@@ -92,7 +92,7 @@ class _Sample:
 def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None]) -> _Sample:
     """Time `calls` calls as one sample, whose seconds are those of one call.
 
-    The call waits for something if the thread has waited as often as it was called, or more.
+    A call waits for something if the thread has waited at least as often as `fn` was called.
     """
     synchronize()
     waits_before = _waits()
@@ -116,9 +116,9 @@ class _Clocks(NamedTuple):
 
     def share_since(self, earlier: "_Clocks") -> Number:
         """The share of the machine's cores that other work took since `earlier`."""
-        used = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
+        used_cores = (self.others_s - earlier.others_s) / (self.wall_s - earlier.wall_s)
         cores = psutil.cpu_count() or 1  # psutil returns None where it cannot count them
-        return used / cores
+        return used_cores / cores
 
 
 class _OtherWork:

@@ -69,12 +69,26 @@ class Panel(widgets.VBox):
         self._showing = False  # whether the widgets are being set, and not moved by the reader
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._revealed: set[str] = set()
+        self._keep_marks = self._restore_marks(answers)
         self._make_controls()
         self.screen.on_msg(self._on_message)
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
         self._show()
         self._replace_former()
+
+    def _restore_marks(self, first_answers: Mapping[str, object]) -> Callable[[], None] | None:
+        """In a reader's copy, set the marks as they were left; return what keeps their changes."""
+        folder = record.workspace()
+        is_drawn_in = any(isinstance(field, Drawn) for field in self.session.lab.fields.values())
+        if not (folder and record.notebook and is_drawn_in):
+            return None
+        from course_utils.engine.labs.kept_marks import KeptMarks
+
+        marks = KeptMarks(self.session, folder, record.notebook, first_answers)
+        if self.session.revealed:
+            self._revealed.update(guess.asked for guess in self.session.guesses())
+        return marks.keep
 
     def _make_controls(self) -> None:
         """Make a widget for each part of each control, and follow what the reader does with it."""
@@ -204,6 +218,8 @@ class Panel(widgets.VBox):
                     self._record_guesses()
             finally:
                 self._show()
+            if self._keep_marks is not None:
+                self._keep_marks()
 
     def _record_guesses(self) -> None:
         """Write the guesses that *Show* has just answered into the record, each one once."""

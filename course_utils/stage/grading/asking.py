@@ -26,7 +26,7 @@ from course_utils.stage.grading.channel import AnswerProcessError, Channel, Chan
 from course_utils.stage.grading.replaying import flush, hold, rename
 
 LONGEST_WORDS = 400  # characters of a message
-MOST_ROWS = 1000
+MOST_ROWS = 1000  # of one batch, and of lists that the answer's process sends
 MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
 NOTHING_IN_IT = b""
 # The most bytes that autograd kept in the answer's process, in the training that it ran last.
@@ -61,7 +61,7 @@ def refuse_message() -> NoReturn:
 
 
 def error_of(described: object) -> BaseException:
-    """The error that the answer's process describes."""
+    """Return the error that the answer's process describes."""
     name = entry(described, "type", str)
     message = entry(described, "message", str)[:LONGEST_WORDS]
     kind = _kind_of_error(name)
@@ -69,13 +69,13 @@ def error_of(described: object) -> BaseException:
         error = kind(Message(message)) if message else kind()
     except TypeError:  # some types take more than a message: UnicodeDecodeError takes five
         error = AnswerError(message)
-    # It names the answer's line, which the engine cannot find out here: so it shows this sentence.
+    # This sentence names the answer's line. The engine cannot find the line here, and shows `told`.
     error.told = entry(described, "sentence", str)[:LONGEST_WORDS]
     return error
 
 
 def _kind_of_error(name: str) -> type[BaseException]:
-    """Python's type of error of that name, or TooLongError; AnswerError for any other name."""
+    """Return Python's error type of that name, or TooLongError; AnswerError for any other name."""
     if name == TooLongError.__name__:
         return TooLongError
     kind = getattr(builtins, name, AnswerError)
@@ -95,14 +95,15 @@ class RemoteFunction:
         signature = _signature(parameters)
         if signature is not None:
             self.__signature__ = signature
-        self.names_told: set[str] = set()  # the names that its code uses
-        self.noted: list[str] = []  # sentences of its process on what has no place in it
+        self.names_told: set[str] = set()  # the names that its code uses, for `names_used`
+        self.noted: list[str] = []  # its process's notes: see `noting`
         self._loop_report: dict[str, object] | None = None
 
     def __call__(self, *case: object) -> object:
         """Call the student's function with this case.
 
-        Its arguments tell the two kinds of exercise about a model and about a file from all others.
+        A model and three more arguments are a case of `accumulated`, a path and an iterator of
+        pieces one of `write_whole`. All other cases are sent as they are.
         """
         if len(case) == 4 and isinstance(case[0], nn.Module):
             return self._accumulate(*case)
@@ -127,7 +128,7 @@ class RemoteFunction:
         return self._receive()
 
     def _receive(self) -> dict[str, object]:
-        """The next message of the answer's process; AnswerProcessError if none comes."""
+        """Return the next message of the answer's process; AnswerProcessError if none comes."""
         try:
             return entries(self.channel.receive())
         except ChannelError as error:
@@ -166,7 +167,7 @@ class RemoteFunction:
             raise error_of(reply["error"])
 
     def loop_seen(self) -> repair.Seen:
-        """What the answer's process saw of a training loop that it ran."""
+        """Return what the answer's process saw of a training loop that it ran."""
         report = self._report_on_loop()
         if report["error"] is not None:
             raise error_of(report["error"])
@@ -229,7 +230,7 @@ class RemoteFunction:
 
 
 def value_of(message: object, channel: Channel) -> object:
-    """The answer that the other process describes: a value, or a function that stays there."""
+    """Return the answer that a message describes: a value, or a function in the other process."""
     described = entries(message)
     if described.get("is") == "function":
         name = entry(described, "name", str)
@@ -248,14 +249,14 @@ def noted_in(message: dict[str, object]) -> list[str]:
 
 
 def entries(message: object) -> dict[str, object]:
-    """The message, which has to be a dict; AnswerProcessError if it is not."""
+    """Return the message, which has to be a dict; AnswerProcessError if it is not."""
     if type(message) is not dict:
         refuse_message()
     return message
 
 
 def entry(message: object, name: str, kind: type) -> object:
-    """The message's entry of that name; AnswerProcessError if it is not exactly of that type."""
+    """Return a message's entry; AnswerProcessError if it is not exactly of the type `kind`."""
     part = entries(message).get(name)
     if type(part) is not kind:
         refuse_message()
@@ -263,9 +264,10 @@ def entry(message: object, name: str, kind: type) -> object:
 
 
 def _tensors(message: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
-    """The message's tensors of that name, of the number, shapes and dtypes of those in `like`.
+    """Return the message's tensors of that name.
 
-    A gradient may be None. If anything else differs, AnswerProcessError.
+    AnswerProcessError unless they have the number, shapes and dtypes of the tensors in `like`;
+    only a gradient may be None.
     """
     tensors = entry(message, name, list)
     if len(tensors) != len(like):
@@ -285,10 +287,11 @@ def _floats(numbers: object) -> list[float]:
 
 
 def _signature(described: object) -> inspect.Signature | None:
-    """The signature with these parameters; None if Python allows no such signature."""
+    """Return the signature with these parameters; None if Python allows no such signature."""
     parameters = []
     try:
         for name, kind, has_default in described:
+            # Which default it is makes no difference to a check.
             default = None if has_default else inspect.Parameter.empty
             parameters.append(inspect.Parameter(name, KINDS[kind], default=default))
         return inspect.Signature(parameters)
@@ -341,13 +344,13 @@ def _ended(path: Path, end: dict[str, object], full: OSError | None, inode: int 
 
 
 def _harmless(name: str) -> str:
-    """The name without characters that could lead to another folder."""
+    """Return the name without characters that could lead to another folder."""
     allowed = [c for c in name[: wire.LONGEST_NAME] if c.isalnum() or c in "._- "]
     return "".join(allowed).strip(". ") or "a file"
 
 
 def observe_remotely() -> None:
-    """Replace the functions by which checks observe a loop, and measure what autograd keeps.
+    """Replace the functions by which checks observe a loop, or measure what autograd keeps.
 
     For a function in the answer's process, the new ones return what that process observed.
     """
@@ -356,16 +359,19 @@ def observe_remotely() -> None:
     saved_bytes_over_time = measure.saved_bytes_over_time
 
     def seen_remotely(loop: Callable[..., object]) -> repair.Seen:
+        """Return what is seen of the loop, in whichever process it runs."""
         if isinstance(loop, RemoteFunction):
             return loop.loop_seen()
         return seen(loop)
 
     def is_untouched_remotely(loop: Callable[..., object]) -> bool:
+        """Return whether the loop is still a broken one, in whichever process it is."""
         if isinstance(loop, RemoteFunction):
             return loop.is_untouched_loop()
         return is_untouched(loop)
 
     def kept_remotely(function: Callable[[], object], **options: object) -> list[int]:
+        """Return what the answer's process kept, or, if it has not trained, what is kept here."""
         KEPT_BYTES.clear()
         kept_here = saved_bytes_over_time(function, **options)
         return list(KEPT_BYTES) or kept_here

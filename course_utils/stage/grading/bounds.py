@@ -72,6 +72,7 @@ def keep_memory_to_itself() -> None:
     Its children inherit that.
     """
     if sys.platform == "linux":
+        # Nobody but root can read or trace the memory of a process that is not dumpable.
         ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -106,7 +107,7 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    """A function for each audit event, which raises PermissionError if the event is refused.
+    """Return a function for each audit event, which raises PermissionError if the event is refused.
 
     Its rules are in local names, because an answer can replace what a module holds.
     """

@@ -69,7 +69,7 @@ class Channel:
         self._send_bytes(length + data)
 
     def receive(self) -> object:
-        """The next value that the other process sends; ChannelError if none comes."""
+        """Return the next value that the other process sends; ChannelError if none comes."""
         length = int.from_bytes(self._receive_bytes(BYTES_OF_A_LENGTH), "big")
         if length > wire.MOST_BYTES:
             raise ChannelError("It said more than anybody may.")

@@ -3,7 +3,7 @@
 NB="04 05"           these notebooks; without it, each one that somebody handed in
 TURNS=main           the main path's turns, which is the rule; TURNS=all has those beyond, too
 TURNS="1-3 6"        these turns of each notebook; "04.1-3 05.2" says of which
-POINTS=2             so many for each turn; POINTS="1 04.2:3" says one for each, and three for
+POINTS=2             2 points for each turn; POINTS="1 04.2:3" says one for each, and three for
                      turn 2 of notebook 4
 """
 
@@ -40,7 +40,7 @@ class Counting:
         return self.turns == ALL or not is_beyond
 
     def worth(self, notebook: str, number: int) -> float:
-        """The points of a turn that counts."""
+        """Return the points of a turn that counts."""
         worth = 1.0  # unless POINTS names another number
         for of_notebook, turn, points in self.points:
             if of_notebook in (ANY_NOTEBOOK, notebook) and turn in (EACH_TURN, number):
@@ -49,7 +49,7 @@ class Counting:
 
 
 def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> Counting:
-    """The settings NB, TURNS and POINTS as a Counting; ValueError if one is not understood."""
+    """Return NB, TURNS and POINTS as a Counting; ValueError if one of them is not understood."""
     names = [_named(word, course) for word in _words(notebooks)]
     turns = turns.strip() or MAIN
     chosen: set[tuple[str, int]] = set()
@@ -61,14 +61,14 @@ def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> 
 
 
 def _words(text: str) -> list[str]:
-    """The words of that text, which spaces or commas separate."""
+    """Return the words of that text, which spaces or commas separate."""
     if not text.strip():
         return []
     return re.split(r"[\s,]+", text.strip())
 
 
 def _named(word: str, course: Sequence[str]) -> str:
-    """The name of the notebook with this name or number; ValueError if there is none."""
+    """Return the name of the notebook with this name or number; ValueError if there is none."""
     for name in course:
         number = name.partition("_")[0]
         if word in (name, f"{name}.ipynb"):
@@ -79,7 +79,7 @@ def _named(word: str, course: Sequence[str]) -> str:
 
 
 def _turns(word: str, course: Sequence[str]) -> list[tuple[str, int]]:
-    """The turns that one word chooses, such as 2, 1-3 or 04.1-3."""
+    """Return the turns that one word chooses, such as 2, 1-3 or 04.1-3."""
     match = TURNS.fullmatch(word)
     if not match:
         raise ValueError(
@@ -94,7 +94,7 @@ def _turns(word: str, course: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _points(word: str, course: Sequence[str]) -> tuple[str, int, float]:
-    """The notebook, the turn and the points of one word, such as 2, 3:2 or 04.2:3."""
+    """Return the notebook, the turn and the points of one word, such as 2, 3:2 or 04.2:3."""
     match = POINTS.fullmatch(word)
     if not match:
         raise ValueError(f'POINTS={word} is not understood: write 2, or as in "1 3:2 04.5:4".')

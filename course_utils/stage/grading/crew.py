@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection, wait
 
-AT_ONCE = max(2, min(8, os.cpu_count() or 2))
+AT_ONCE = max(2, min(8, os.cpu_count() or 2))  # judges
 LONGEST_S = 900.0  # for one notebook: ten answers of the longest kind, and their checks
 LONGEST_EXIT_S = 10.0
 LOOK_AGAIN_S = 1.0  # how often we look whether a judge has taken longer than LONGEST_S
@@ -23,7 +23,7 @@ MakeJudge = Callable[[], AbstractContextManager[Judge]]
 
 
 def results(make_judge: MakeJudge, jobs: Sequence[int]) -> Iterator[tuple[int, object]]:
-    """Each job's number and its verdicts, in the order in which the judges finish.
+    """Yield each job's number and its verdicts, in the order in which the judges finish.
 
     The verdicts are None if the judge failed.
     """
@@ -53,6 +53,7 @@ class _Worker:
     """A judge in a process of its own. `job` is the number of its job; None while it has none."""
 
     def __init__(self, make_judge: MakeJudge, pipes_of_others: Sequence[Connection]) -> None:
+        """Fork the process, which closes its copies of the parent's ends: see `_run_judge`."""
         self.pipe, childs_end = FORKING.Pipe()
         parents_ends = [*pipes_of_others, self.pipe]
         arguments = (make_judge, childs_end, parents_ends)
@@ -69,7 +70,7 @@ class _Worker:
         self.pipe.send_bytes(str(job).encode())
 
     def verdicts(self) -> object:
-        """The verdicts on the job; None if the judge failed; _PENDING if it is still judging."""
+        """Return the verdicts on the job; None if the judge failed; _PENDING if it still judges."""
         try:
             if self.pipe.poll():
                 return json.loads(self.pipe.recv_bytes())

@@ -93,7 +93,7 @@ LONGEST_NAME = 60
 def found(
     nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: Collection[str]
 ) -> list[str]:
-    """A sentence on each thing that has no place in the student's own statements, at most MOST.
+    """Return at most MOST sentences on what has no place in the student's own statements.
 
     `nodes` are these statements, and `slice_` all statements that the answer needs. The answer may
     use the names in `allowed`.
@@ -120,7 +120,7 @@ def may_import(names: Sequence[str], allowed: Collection[str]) -> bool:
 
 
 def _of_accountant(slice_: Sequence[Statement]) -> set[str]:
-    """The names that the notebook gives to the accountant's functions and to `by_torch`."""
+    """Return the names that the notebook gives to the accountant's functions and to `by_torch`."""
     names = set()
     for statement in slice_:
         if not isinstance(statement.code, ast.ImportFrom):
@@ -132,7 +132,7 @@ def _of_accountant(slice_: Sequence[Statement]) -> set[str]:
 
 
 def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str]) -> str:
-    """The sentence on one node of the syntax tree; an empty string if the node is allowed."""
+    """Return the sentence on a node of the syntax tree; an empty string if it is allowed."""
     match node:
         case ast.Import(names=names):
             return _on_import([alias.name for alias in names])
@@ -150,7 +150,7 @@ def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str
 
 
 def _on_import(names: Sequence[str]) -> str:
-    """The sentence on an import of these modules; an empty string if all are allowed."""
+    """Return the sentence on an import of these modules; an empty string if all are allowed."""
     for name in names:
         # With dots behind them, so that "course_utils.chapters_of_mine" is none of them.
         is_solved = any(f"{name}.".startswith(f"{solved}.") for solved in SOLVED)
@@ -160,7 +160,7 @@ def _on_import(names: Sequence[str]) -> str:
 
 
 def _on_import_from(module: str, names: Sequence[str], allowed: Collection[str]) -> str:
-    """The sentence on an import of these names from a module; an empty string if it is allowed."""
+    """Return the sentence on an import from a module; an empty string if it is allowed."""
     if module == TERMS_OF and may_import(names, allowed):
         return ""
     # A name that is imported from a package may be a module.
@@ -168,7 +168,7 @@ def _on_import_from(module: str, names: Sequence[str], allowed: Collection[str])
 
 
 def _on_name(name: str, forbidden: Collection[str]) -> str:
-    """The sentence on the use of a name; an empty string if the name is allowed."""
+    """Return the sentence on the use of a name; an empty string if the name is allowed."""
     if name in forbidden:
         return f"It uses {name} of the accountant, or of what judges it."
     if name in REACHING:
@@ -177,7 +177,7 @@ def _on_name(name: str, forbidden: Collection[str]) -> str:
 
 
 def _on_attribute(node: ast.Attribute) -> str:
-    """The sentence on an attribute such as sys.modules; an empty string if it is allowed."""
+    """Return the sentence on an attribute such as sys.modules; an empty string if it is allowed."""
     name = node.attr
     owner = node.value.id if isinstance(node.value, ast.Name) else ""
     if name in REACHING:
@@ -186,7 +186,7 @@ def _on_attribute(node: ast.Attribute) -> str:
         return "It uses sys.modules."
     if owner == "repair" and name in SOLVED_BY_REPAIR:
         return f"It uses repair.{name}, which has the answer."
-    if name in ("chapters", "accountant"):
+    if name in ("chapters", "accountant"):  # of any object: the package can have another name
         return f"It uses course_utils.{name}."
     return ""
 

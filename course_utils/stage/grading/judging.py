@@ -45,7 +45,7 @@ class Question:
     """
 
     code: Mapping[str, str]  # the notebook's cells by their ids
-    check: str  # "flops.days"
+    check: str  # such as "flops.days"
     cell: str  # the id of the course's cell that calls the check
     cell_text: str  # the text of that cell as it was handed out
     courses_statements: Sequence[str]  # the statements that the course wrote, not the student
@@ -66,7 +66,7 @@ class Result:
 class AnswerProcess:
     """The process in which answers run, one after the other.
 
-    It is started anew when an answer has harmed it.
+    The process is started anew when an answer has harmed it.
     """
 
     def __init__(self, prepared: Mapping[str, object]) -> None:
@@ -120,18 +120,18 @@ class AnswerProcess:
         channel = Channel(self.control, bounds.LONGEST_START_S)
         channel.send(self.prepared)
         channel.receive()  # the message "ready"
-        self.control.setblocking(True)
+        self.control.setblocking(True)  # the Channel has made it non-blocking
         self.control.settimeout(LONGEST_EXIT_S)
 
     def _busy_test(self) -> Callable[[], bool]:
-        """A function that returns whether the answer has computed since the function's last call.
+        """Return a function: whether the answer has computed since the function's last call.
 
         If so, the machine is busy, and the answer gets more time.
         """
         spent_ms = [0]  # of a processor's time, at each call
 
         def still_computes() -> bool:
-            """Return whether it has; False if this was called too often, or no reply comes."""
+            """Return whether it has computed; False after MOST_TIMES calls, or without a reply."""
             try:
                 self.control.sendall(PROCESSOR_TIME)
                 reply = self.control.recv(BYTES_OF_A_REPLY)
@@ -162,7 +162,7 @@ class AnswerProcess:
 def _judge_over(
     channel: Channel, question: Question, check: Check
 ) -> tuple[Result | None, ChannelError | None]:
-    """The result on an answer and None; or None and the error by which the channel failed."""
+    """Return an answer's result and None; or None and the error by which the channel failed."""
     try:
         channel.send(vars(question))
         flags = [str(flag) for flag in _as_list(channel.receive())]
@@ -186,12 +186,12 @@ def _judge_over(
 
 
 def _without_verdict(status: str, why: str) -> Result:
-    """The result with that sentence for teacher and student alike: it has no case in it."""
+    """Return the result with that sentence for teacher and student alike: it has no case in it."""
     return Result(status, looks_like=why, words=why, without_case=why)
 
 
 def _verdict(channel: Channel, check: Check) -> tuple[Verdict, list[str]]:
-    """The check's verdict, and what the answer's process noted while the answer ran."""
+    """Return the check's verdict, and what the answer's process noted while the answer ran."""
     described = asking.entries(channel.receive())
     if described.get("is") == "stopped":
         return _verdict_on_stopped(described), []
@@ -210,7 +210,7 @@ def _verdict(channel: Channel, check: Check) -> tuple[Verdict, list[str]]:
 
 
 def _verdict_on_stopped(described: dict[str, object]) -> Verdict:
-    """The verdict where the notebook stopped before there was an answer."""
+    """Return the verdict where the notebook stopped before there was an answer."""
     error = asking.entry(described, "type", str)[:LONGEST_WORDS]
     message = asking.entry(described, "message", str)[:LONGEST_WORDS]
     if not asking.entry(described, "attempted", bool):
@@ -220,14 +220,14 @@ def _verdict_on_stopped(described: dict[str, object]) -> Verdict:
 
 
 def _as_list(flags: object) -> list:
-    """The flags, which have to be a list; ChannelError if they are not."""
+    """Return the flags, which have to be a list; ChannelError if they are not."""
     if type(flags) is not list:
         raise ChannelError("It says nonsense.")
     return flags
 
 
 def _why_no_verdict(problem: ChannelError | None, status: int) -> str:
-    """A sentence on why the answer has no verdict; `status` is its exit status."""
+    """Return a sentence on why the answer has no verdict; `status` is its exit status."""
     if isinstance(problem, TooSlowError):
         return f"It took longer than {bounds.LONGEST_S} s."
     if status in bounds.SENTENCE_BY_STATUS:

@@ -25,7 +25,7 @@ def rows(
     *,
     shows_cases: bool,
 ) -> Iterator[Row]:
-    """A row for each exercise of each notebook, and for each file that is not judged.
+    """Yield a row for each exercise of each notebook, and for each file that is not judged.
 
     `shows_cases` says whether students may read the cases that their answers were tried on.
     """
@@ -54,7 +54,7 @@ def rows(
 
 
 def _not_judged(file: HandedIn) -> Row:
-    """The row for a file that is not judged, with the reason."""
+    """Return the row for a file that is not judged, with the reason."""
     return Row(
         student=file.student,
         id=file.number,
@@ -77,7 +77,7 @@ def _part(exercise: Turn) -> str:
 
 
 def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
-    """The points that the exercise can bring; 0 if it does not count."""
+    """Return the points that the exercise can bring; 0 if it does not count."""
     if not count.counts(notebook, exercise.number, is_beyond=exercise.is_beyond):
         return 0.0
     return count.worth(notebook, exercise.number)
@@ -90,7 +90,7 @@ def _is_only_reported(exercise: Turn) -> bool:
 
 
 def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list[str]:
-    """The notebooks that count: those that were named, or else those that somebody handed in."""
+    """Return the notebooks that count: the named ones, or else all that somebody handed in."""
     if count.notebooks:
         return list(count.notebooks)
     handed_in = {file.notebook for file in files}
@@ -107,7 +107,7 @@ def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
 
 
 def missing(files: Sequence[HandedIn], course: Course, count: Counting) -> Iterator[Row]:
-    """A row for each turn that counts in a notebook that was not handed in."""
+    """Yield a row for each turn that counts in a notebook that was not handed in."""
     there = {file.notebook for file in files if not file.problem}
     for name in count.notebooks:
         if name in there:

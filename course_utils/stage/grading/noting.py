@@ -28,7 +28,8 @@ Import = tuple[str, tuple[str, ...]]  # the module, and what is imported from it
 def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
     """From here on, note imports of modules with answers, and calls of forbidden functions.
 
-    These are the accountant's functions that are not among the names in `allowed`.
+    Forbidden are the accountant's functions that are not among the names in `allowed`. Imports in
+    the course's own statements are not noted.
     """
     own: set[Import] = set()
     for statement in courses_own:
@@ -50,23 +51,23 @@ def note(words: str) -> None:
 def _noting_imports(
     original: Callable[..., object], own: Collection[Import], allowed: Collection[str]
 ) -> Callable[..., object]:
-    """Python's import function, wrapped: it also notes when a student imports answers.
+    """Return Python's import function, wrapped: it also notes when a student imports answers.
 
     What the course's own cells import is not noted, even if the student's code imports it again.
     """
-    has_answers = tuple(f"{solved}." for solved in SOLVED)
+    prefixes_of_answers = tuple(f"{solved}." for solved in SOLVED)
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
         """Import as `original` does, and note an import of answers by the student."""
-        given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))
+        given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))  # there may be fewer
         given.update(options)
         # The namespace of the code that imports: Python passes None, or nothing, without one.
         module_globals = given.get("globals") or {}
         is_students = module_globals.get("__name__") in STUDENTS
         names = tuple(given.get("fromlist") or ())
         is_allowed = (name, names) in own or (name == TERMS_OF and may_import(names, allowed))
-        if is_students and not is_allowed and f"{name}.".startswith(has_answers):
+        if is_students and not is_allowed and f"{name}.".startswith(prefixes_of_answers):
             note(f"It imported {name[:LONGEST_NAME]}.")
         return original(name, *arguments, **options)
 
@@ -74,10 +75,11 @@ def _noting_imports(
 
 
 def _noting_calls(name: str, term: Callable[..., object]) -> Callable[..., object]:
-    """The accountant's function, wrapped: it also notes when a student's code calls it."""
+    """Return the accountant's function, wrapped: it also notes when a student's code calls it."""
 
     @functools.wraps(term)
     def noting(*arguments: object, **options: object) -> object:
+        """Note the call if it comes from a student's code, and call the function."""
         caller = sys._getframe(1)  # the frame that called this function
         if caller.f_globals.get("__name__") in STUDENTS:
             note(f"It called {name} of the accountant.")

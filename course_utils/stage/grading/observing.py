@@ -30,7 +30,7 @@ Message = dict[str, object]
 
 
 def sendable(value: object) -> object:
-    """The value, or a stand-in with the name of its class if it cannot be encoded."""
+    """Return the value, or a stand-in with the name of its class if it cannot be encoded."""
     try:
         wire.encoded(value)
     except ChannelError:
@@ -41,7 +41,7 @@ def sendable(value: object) -> object:
 
 
 def described_error(function: Callable[..., object], error: BaseException) -> Message:
-    """An error: its type, its message, and a sentence on both with the line of the answer."""
+    """Return an error's type, its message, and a sentence on both with the answer's line."""
     return {
         "type": type(error).__name__,
         "message": said_by(error),
@@ -50,7 +50,7 @@ def described_error(function: Callable[..., object], error: BaseException) -> Me
 
 
 def parameters_of(function: Callable[..., object]) -> list | None:
-    """Each parameter's name, its kind, and whether it has a default; None if Python cannot tell."""
+    """Return (name, kind, has a default) of each parameter; None if Python cannot tell them."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -73,7 +73,10 @@ def _error_of_call(function: Callable[[], object], answer: Callable[..., object]
 
 
 def accumulate(channel: Channel, answer: Callable[..., object], question: Message) -> None:
-    """Send which rows go through a model, forward and backward, and its weights at the end."""
+    """Let the answer train a model; send its passes, its weights and its gradients.
+
+    The question has the sizes of each linear layer, and no sizes for a GELU.
+    """
     modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in question["layers"]]
     model = nn.Sequential(*modules)
     weights = list(model.parameters())
@@ -83,6 +86,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     rows_seen: list[int] = []  # n for n rows forward, -n when their gradient arrives
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
+        """Note the rows of a forward pass, and later the rows of its gradient."""
         rows = len(result)
         rows_seen.append(rows)
         if result.requires_grad:
@@ -97,7 +101,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
 
     with model.register_forward_hook(went_forward):
         kept_bytes = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
-    (error,) = errors
+    (error,) = errors  # `attempt` was called once
     channel.send(
         {
             "rows": rows_seen,
@@ -110,12 +114,12 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
 
 
 def _loss(results: Tensor) -> Tensor:
-    """The loss of the exercise's check, which is not in this process."""
+    """Return the loss of the exercise's check, which is not in this process."""
     return results.pow(2).sum(-1).mean()
 
 
 def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
-    """Send what is seen of a training loop, and whether it is a broken one as it was handed out."""
+    """Send what is seen of a training loop, or that the reader left the broken loop as it was."""
     # It is imported here, because few exercises need what it imports in turn.
     from course_utils.chapters.mixed_precision import repair
 
@@ -125,6 +129,8 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
     found: list[repair.Seen] = []
     error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
     seen = found[0] if found else repair.Seen()
+    # `seen.error` was raised in the loop's step. `error` ended the whole call, before there was
+    # anything to see.
     stopped_with = described_error(answer, seen.error) if seen.error else None
     fields = {
         "losses": seen.losses,
@@ -176,9 +182,10 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
 def _call_write(
     answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
 ) -> Message:
-    """How the answer's call ended.
+    """Call the answer, and return how the call ended.
 
-    It may have returned the stub's dots, raised the error of a full disk, or raised another error.
+    The answer may have returned the stub's dots, raised the error of a full disk, or raised
+    another error.
     """
     try:
         with Clock():
@@ -198,6 +205,7 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
     fsync = os.fsync
 
     def renamed(source: Path, *arguments: object, **options: object) -> None:
+        """Rename as os.replace does, and send what the file held before and holds after it."""
         is_same_folder = Path(source).resolve().parent == path.parent
         before = _contents(path)
         replace(source, *arguments, **options)
@@ -205,7 +213,12 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
         channel.send({**event, "contents": _contents(path)})
 
     def flushed(file: object) -> None:
-        number = file if isinstance(file, int) else file.fileno()
+        """Flush as os.fsync does, and send what the file at `path` holds until then.
+
+        The answer may flush a temporary file, which it renames to `path` later. Its size shows the
+        judge whether all pieces had been written to it before.
+        """
+        number = file if isinstance(file, int) else file.fileno()  # os.fsync takes either
         contents = _contents(path)
         nbytes = os.stat(number).st_size
         channel.send({"event": "flush", "contents": contents, "nbytes": nbytes})
@@ -217,12 +230,12 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
 
 
 def _contents(path: Path) -> bytes | None:
-    """The file's first MOST_CONTENTS bytes; None if there is no file."""
+    """Return the file's first MOST_CONTENTS bytes; None if there is no file."""
     return path.read_bytes()[:MOST_CONTENTS] if path.exists() else None
 
 
 def _inode(path: Path) -> int | None:
-    """The number by which the system knows the file; a file that replaces it has another one."""
+    """Return the system's number of the file; a file that replaces it has another number."""
     return path.stat().st_ino if path.exists() else None
 
 

@@ -72,13 +72,14 @@ class Row:
 
 
 def clean(text: str) -> str:
-    """The text without characters that a terminal, a spreadsheet or a page takes for a command."""
+    """Return the text without characters that a terminal or a page takes for a command."""
     # Half of a surrogate pair, such as "\ud83d", becomes "?": UTF-8 cannot encode it.
     text = text.encode("utf-8", "replace").decode()
     return "".join(character if _is_harmless(character) else UNKNOWN for character in text)
 
 
 def _is_harmless(character: str) -> bool:
+    """Whether a character neither controls a terminal nor changes the direction of a text."""
     if character in "\n\t":
         return True
     is_control = unicodedata.category(character) == "Cc"
@@ -134,7 +135,7 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, o
 
 
 def _cell(value: object) -> str:
-    """The value as a text that no spreadsheet takes for a formula."""
+    """Return the value as a text that no spreadsheet takes for a formula."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
     cell = clean(text)
     return f"'{cell}" if cell.startswith(BEGINS_A_FORMULA) else cell
@@ -154,7 +155,7 @@ def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _place(file: str) -> str:
-    """The path of the feedback on a file that was handed in.
+    """Return the path of the feedback on a file that was handed in.
 
     For Ada_123/04.ipynb it is Ada_123/feedback.html, and for ada_04.ipynb it is ada_04.html.
     """
@@ -175,7 +176,7 @@ def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
 
 
 def _test(row: Row) -> dict[str, object]:
-    """The exercise as Gradescope shows it: it calls each line of its results a test."""
+    """Return the exercise as Gradescope shows it: it calls each line of its results a test."""
     # A file that was not judged has no notebook, and no exercise: then no dot stays at the end.
     place = row.file if row.verdict == "not judged" else row.notebook
     name = f"{place} · {row.exercise}".rstrip(" ·")

@@ -70,7 +70,7 @@ class Contents:
 def handed_in(
     folder: Path, course: Mapping[str, Notebook], *, by_one: bool = False, only: Sequence[str] = ()
 ) -> list[HandedIn]:
-    """Every file of the folder. If a student has handed in a notebook twice, only the later counts.
+    """Return every file of the folder; of a student's files of a notebook, only the last counts.
 
     With `by_one` all files are one student's. `only` names the notebooks that are judged; without
     names, all are.
@@ -87,6 +87,7 @@ def handed_in(
             file = replace(file, student="")
         files.append(file)
     # Sorted by time, the last file of each student and notebook is the one that stays in the dict.
+    # Files of the same time are sorted by their names.
     files.sort(key=lambda file: (file.time, Path(file.file).stem))
     latest = {(file.student, file.notebook): file.file for file in files}
     files = [_unless_left_out(file, latest, only) for file in files]
@@ -96,7 +97,7 @@ def handed_in(
 def _unless_left_out(
     file: HandedIn, latest: Mapping[tuple[str, str], str], only: Sequence[str]
 ) -> HandedIn:
-    """The file; if its notebook does not count, or a later file replaces it, with this problem."""
+    """Return the file; with a problem if its notebook does not count, or a later file does."""
     if not file.notebook:
         return file
     if only and file.notebook not in only:
@@ -108,13 +109,13 @@ def _unless_left_out(
 
 
 def code_of(notebook: Notebook) -> dict[str, str]:
-    """The text of each code cell in order, by the cell's id, or by its number if it has no id."""
+    """Return the text of each code cell in order, by the cell's id, or else by its number."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return {_id(cell) or str(at): source(cell) for at, cell in enumerate(cells)}
 
 
 def _id(cell: Mapping[str, object]) -> str:
-    """The cell's id, which Colab keeps in the cell's metadata; an empty text if there is none."""
+    """Return the cell's id, which Colab keeps in the metadata; an empty text if it has none."""
     name = cell.get("id")
     metadata = cell.get("metadata")
     if not name and isinstance(metadata, dict):
@@ -125,7 +126,7 @@ def _id(cell: Mapping[str, object]) -> str:
 def _recognised(
     path: Path, file: str, contents: Contents | str, course: Mapping[str, Notebook]
 ) -> HandedIn:
-    """The file with its student and its notebook, or with the reason why it is not judged."""
+    """Return the file with its student and notebook, or with the reason why it is not judged."""
     notebook = ""
     code: Mapping[str, str] = {}
     problem = ""
@@ -150,7 +151,7 @@ def _recognised(
 
 
 def _student(file: str, path: Path, notebook: str) -> str:
-    """The student's name, found in the name of the first folder, or else of the file."""
+    """Return the student's name, found in the name of the first folder, or else of the file."""
     folder, slash, _ = file.partition("/")
     if slash:
         name = folder
@@ -164,7 +165,7 @@ def _student(file: str, path: Path, notebook: str) -> str:
 
 
 def _number(file: str, path: Path) -> str:
-    """The course system's number of the student, from a folder's or a file's name; "" if none."""
+    """Return the student's number, from the name of a folder or a file; "" if there is none."""
     folder, slash, _ = file.partition("/")
     for groups in NUMBER.findall(folder if slash else path.stem):
         for number in groups:
@@ -176,7 +177,7 @@ def _number(file: str, path: Path) -> str:
 def _as_the_course_has_it(
     code: Mapping[str, str], course: Mapping[str, Notebook]
 ) -> tuple[str, Mapping[str, str]]:
-    """The name of the course's notebook that has this code, and the code by the course's ids.
+    """Return the name of the course's notebook with this code, and the code by the course's ids.
 
     The name is empty if the code is of none of the course's notebooks.
     """
@@ -198,7 +199,7 @@ def _as_the_course_has_it(
 
 
 def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
-    """The cells in their order, each by the id of the course's cell that has the same text.
+    """Return the cells in their order, each by the id of the course's cell that has the same text.
 
     A cell that the course does not have gets an id of its own.
     """
@@ -214,7 +215,7 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
 
 
 def _guesses_shown(notebook: Notebook) -> int:
-    """How many cells show a measured value beside a guess: their tables have a column for it."""
+    """Return how many cells show a table with a column for the guess, beside what was measured."""
     shown = 0
     for cell in notebook["cells"]:
         heads = [_first_line(output) for output in cell.get("outputs", [])]
@@ -224,14 +225,14 @@ def _guesses_shown(notebook: Notebook) -> int:
 
 
 def _first_line(output: Mapping[str, object]) -> str:
-    """The first line of an output's text; empty if it has no text."""
+    """Return the first line of an output's text; empty if it has no text."""
     text = output.get("data", {}).get("text/plain", "")
-    first, _, _ = "".join(text).partition("\n")
+    first, _, _ = "".join(text).partition("\n")  # `text` is a string, or a list of its lines
     return first
 
 
 def _read_apart(paths: Sequence[Path]) -> Iterator[Contents | str]:
-    """For each file, its contents, or a sentence on why it cannot be read.
+    """Yield each file's contents, or a sentence on why the file cannot be read.
 
     Another process reads the files. If it ends at a file, or takes too long, a new process goes on
     with the next file.
@@ -286,7 +287,7 @@ def _bound_memory() -> None:
 
 
 def _pages() -> int:
-    """How many pages of memory this process has; if that is unknown, more than any process has."""
+    """Return this process's pages of memory; if unknown, more than any process has."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError):
@@ -294,7 +295,7 @@ def _pages() -> int:
 
 
 def _parsed(path: Path) -> Contents:
-    """The file's contents; ValueError, with a sentence for the student, if it has none."""
+    """Return the file's contents; ValueError, with a sentence for the student, if it has none."""
     if path.suffix != ".ipynb" or path.is_symlink():
         raise ValueError("It is no notebook. Hand in the .ipynb file itself, not packed.")
     if path.stat().st_size > LARGEST_BYTES:

@@ -22,7 +22,7 @@ def hold(path: Path, contents: object) -> None:
 
 def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
     """Rename a file with these contents to that path, from its own folder or from another one."""
-    # The other folder is on the same disk: a file cannot be renamed to another one.
+    # The other folder is on the same disk: a file cannot be renamed to another disk.
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
         folder = path.parent if from_same_folder else Path(elsewhere)
         beside = folder / "beside"

@@ -53,14 +53,14 @@ NOT_PROMISED = (
 
 
 def command(folder: str) -> tuple[list[str], str]:
-    """The command for the process of the answers, and the folder that the process may write in."""
+    """Return the command for the process of the answers, and the folder that it may write in."""
     if why_no_bubblewrap():
         return _python("open", folder), folder
     return [*_bubblewrap(), *_python("confined", INSIDE)], INSIDE
 
 
 def sentence() -> str:
-    """The sentence on what is promised of the answers' processes here, and what is not."""
+    """Return the sentence on what is promised of the answers' processes here, and what is not."""
     why = why_no_bubblewrap()
     if why:
         return NOT_PROMISED.format(why=why)
@@ -69,7 +69,7 @@ def sentence() -> str:
 
 @functools.cache
 def why_no_bubblewrap() -> str:
-    """Why bubblewrap cannot be used here, as part of a sentence; an empty string if it can."""
+    """Return why bubblewrap cannot be used here, in a clause; an empty string if it can."""
     if sys.platform != "linux":
         return "it is for Linux alone"
     if shutil.which("bwrap") is None:
@@ -87,13 +87,13 @@ def why_no_bubblewrap() -> str:
 
 
 def _python(mode: str, folder: str) -> list[str]:
-    """The command of `answering`: `mode` is "confined" in a sandbox, and "open" without one."""
+    """Return the command of `answering`: its mode is "confined" in a sandbox, else "open"."""
     # With -I, Python takes no settings from the environment, and no module from the current folder.
     return [sys.executable, "-I", "-m", "course_utils.stage.grading.answering", mode, folder]
 
 
 def _bubblewrap() -> list[str]:
-    """The command of bubblewrap; what is to run in the sandbox follows it."""
+    """Return the command of bubblewrap; what is to run in the sandbox follows it."""
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-all",
@@ -125,7 +125,7 @@ def _bubblewrap() -> list[str]:
 
 
 def _readable() -> list[str]:
-    """Python, its packages, the system's libraries, and the course's package.
+    """Return the paths of Python, its packages, the system's libraries, and the course's package.
 
     A path inside another one of them is left out.
     """
@@ -151,14 +151,14 @@ def _lies_in_another(path: str, paths: Sequence[str]) -> bool:
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """If the path is a link, its target; if that is a link, too, the target's target; and so on."""
+    """Yield a link's target; if that is a link, too, the target's target; and so on."""
     while path.is_symlink():
         path = path.parent / path.readlink()
         yield path
 
 
 def _hidden() -> list[Path]:
-    """The paths of the checks, which have the answers, of their compiled files, and of UNUSED."""
+    """Return the paths of the checks, with the answers, of compiled files, and of UNUSED."""
     paths = [*CHAPTERS.glob("*/*check.py"), *CHAPTERS.glob("*/__pycache__")]
     for name in UNUSED:
         paths.append(COURSE / name)
@@ -166,5 +166,5 @@ def _hidden() -> list[Path]:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory:
-    """A folder in which answers can write where there is no sandbox."""
+    """Return a folder in which answers can write where there is no sandbox."""
     return tempfile.TemporaryDirectory(prefix="answer-", ignore_cleanup_errors=True)

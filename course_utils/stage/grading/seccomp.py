@@ -72,7 +72,7 @@ RETURN = 0x06
 NUMBER_AT = 0
 ARCHITECTURE_AT = 4
 FIRST_ARGUMENT_AT = 16
-# What the filter can return.
+# What the filter can return; REFUSE together with the number of the error that the call gets.
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
 REFUSE = 0x00050000
@@ -84,7 +84,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def program(machine: str) -> list[Instruction]:
-    """The filter for that processor, as a list of instructions.
+    """Return the filter for that processor, as a list of instructions.
 
     A jump has two numbers: how many instructions it skips if its condition holds, and how many
     otherwise.
@@ -127,12 +127,13 @@ def refuse() -> bool:
     if sys.platform != "linux" or machine not in ARCHITECTURES:
         return False
     steps = program(machine)
+    # The kernel's sock_filter: numbers of 16, 8, 8 and 32 bits.
     packed = b"".join(struct.pack("HBBI", *step) for step in steps)
     instructions = ctypes.create_string_buffer(packed, len(packed))
     # The kernel's sock_fprog: how many instructions there are, and where.
     header = struct.pack("HL", len(steps), ctypes.addressof(instructions))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # an address needs more than an int
     header_in_memory = ctypes.create_string_buffer(header, len(header))
     if prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         return False

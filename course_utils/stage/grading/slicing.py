@@ -69,7 +69,7 @@ class Statement:
 def needed(
     code: Mapping[str, str], check: str, cell: str, asked: str
 ) -> tuple[list[Statement], ast.expr]:
-    """The statements that the answer needs, and the expression that the check gets as its answer.
+    """Return the statements that the answer needs, and the expression that the check is given.
 
     The last call of the check counts, and one in the course's cell counts before any other. Where
     the notebook no longer has a call, the course's cell with its text `asked` is put at the end.
@@ -93,7 +93,7 @@ def needed(
 
 
 def _slice(above: list[Statement], names: Names) -> list[Statement]:
-    """The statements that make or change these names, and the statements which those need.
+    """Return the statements that make or change these names, and the statements which those need.
 
     We go backwards, and take each statement that makes or changes a name that is still needed.
     Statements that only change a module, such as torch.set_num_threads(1), are not taken. What a
@@ -120,7 +120,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
 
 
 def _modules_in(above: list[Statement]) -> set[str]:
-    """All names that imports make, because any of them may be a module."""
+    """Return all names that imports make, because any of them may be a module."""
     names = set()
     for statement in above:
         if isinstance(statement.code, ast.Import | ast.ImportFrom):
@@ -130,11 +130,11 @@ def _modules_in(above: list[Statement]) -> set[str]:
 
 @cache  # so that the course's cells are parsed once, before the process of an answer is forked
 def statements(cell: str, text: str) -> tuple[Statement, ...]:
-    """The statements of a cell with this text."""
+    """Return the statements of a cell with this text."""
     try:
         try:
             body = ast.parse(text).body
-        except SyntaxError:
+        except SyntaxError:  # perhaps only because of IPython's lines
             text = IPYTHON_LINE.sub(r"\1...", text)
             body = ast.parse(text).body
         return tuple(_statement(cell, node) for node in body)
@@ -143,10 +143,10 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
 
 
 def _statement(cell: str, node: ast.stmt) -> Statement:
-    """The statement, with the names that it makes, uses and changes."""
+    """Return the statement, with the names that it makes, uses and changes."""
     text = ast.unparse(node)
     table = symtable.symtable(text, cell, "exec")
-    late = _late(table)
+    late = _late(table)  # names that are read only when one of the statement's functions is called
     made = set()
     used = set(late)
     for symbol in table.get_symbols():
@@ -168,7 +168,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:
-    """The notebook's names that the functions and classes in that table read, however nested."""
+    """Return the notebook's names that functions and classes in the table read, also nested."""
     names = set()
     for child in table.get_children():
         for symbol in child.get_symbols():

@@ -30,7 +30,7 @@ Place = tuple[int, int]  # of an answer: the number of its file, and of its exer
 
 
 def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Place, Result]:
-    """The result of each answer that was attempted, by its place."""
+    """Return the result of each answer that was attempted, by its place."""
     names = sorted({file.notebook for file in files if not file.problem})
     notebooks = [course[name] for name in names]
     jobs = []  # the numbers of the files to judge
@@ -58,7 +58,7 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
 
 
 def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) -> Result:
-    """The result on one exercise among those of its file; FAILED if the judge did not reach it."""
+    """Return an exercise's result among those of its file; FAILED if the judge did not reach it."""
     # The numbers are texts, because the results came as JSON.
     if of_file is None or str(exercise.number) not in of_file:
         return FAILED
@@ -66,7 +66,7 @@ def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) 
 
 
 def attempted(file: HandedIn, notebook: Notebook) -> list[Turn]:
-    """The exercises whose stub the student has changed."""
+    """Return the exercises whose stub the student has changed."""
     handed_out = code_of(notebook)
     found = []
     for exercise in turns(notebook):
@@ -89,6 +89,7 @@ def _judge(
     answers = AnswerProcess(for_answers)  # runs the files' code, see `_prepared`
 
     def judge(at: int) -> dict[str, dict[str, str]]:
+        """Return the results of the attempted exercises as dicts, by their numbers as texts."""
         file = files[at]
         notebook = course[file.notebook]
         handed_out = code_of(notebook)
@@ -118,7 +119,7 @@ def _judge(
 
 
 def _courses_own(notebook: Notebook) -> list[str]:
-    """The texts of the statements in the course's cells, as `slicing` writes them."""
+    """Return the texts of the statements in the course's cells, as `slicing` writes them."""
     own = []
     for cell, text in code_of(notebook).items():
         for statement in statements(cell, text):
@@ -127,7 +128,7 @@ def _courses_own(notebook: Notebook) -> list[str]:
 
 
 def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
-    """Each exercise's check by its name, on the open cases or, with a seed, on drawn ones.
+    """Return each exercise's check by its name, on the open cases or, with a seed, on drawn ones.
 
     Each check is called once, so that what it measures with torch is cached before the judges are
     forked, and no judge has to measure it again.
@@ -147,7 +148,7 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
 
 
 def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
-    """What is sent to the process of the answers before the first answer.
+    """Return what is sent to the process of the answers before the first answer.
 
     All of it is in the notebooks as they are handed out.
     """
@@ -165,7 +166,7 @@ def _trains(notebook: Notebook) -> bool:
 
 
 def _names_in_solution(exercise: Turn) -> list[str]:
-    """The names that the folded solution uses: an answer may use the same of the accountant's."""
+    """Return the names that the solution uses: an answer may use the accountant's among them."""
     names = {"Model"}
     for node in ast.walk(ast.parse(exercise.solution)):
         if isinstance(node, ast.Name):

@@ -69,7 +69,7 @@ class Other:
 
 
 def encoded(value: object) -> bytes:
-    """The value as the length of a JSON text, the text, and the bytes that the text refers to."""
+    """Return the length of a JSON text, the text, and the bytes that the text refers to."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()
@@ -81,7 +81,7 @@ def encoded(value: object) -> bytes:
 
 
 def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> object:
-    """The value that the bytes encode; WireError if they encode none.
+    """Return the value that the bytes encode; WireError if they encode none.
 
     `kinds` has the only classes of which objects are made, by name: each is called with the
     object's fields.
@@ -120,7 +120,7 @@ class _Writer:
         self.kept_storages: list[object] = []  # so that no address is given to another storage
 
     def tree(self, x: object, depth: int) -> object:
-        """The value as JSON can hold it: what JSON does not know is a dict with its kind."""
+        """Return the value as JSON can hold it: what JSON does not know is a dict with its kind."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
         if isinstance(x, np.generic):
@@ -138,6 +138,7 @@ class _Writer:
         return self._collection(x, depth)
 
     def _int(self, x: int) -> object:
+        """Return a small integer as it is, and a larger one in hexadecimal digits."""
         if x.bit_length() > MOST_BITS:
             raise WireError("It has too many digits.")
         if abs(x) < EXACT:
@@ -145,7 +146,7 @@ class _Writer:
         return {"kind": "int", "hex": hex(x)}
 
     def _collection(self, x: object, depth: int) -> object:
-        """The tree of a list, a tuple, a mapping or a set, or of a rarer value."""
+        """Return the tree of a list, a tuple, a mapping or a set, or of a rarer value."""
         if isinstance(x, list):
             return self._trees(x, depth)
         if isinstance(x, tuple):
@@ -163,7 +164,7 @@ class _Writer:
         return [self.tree(part, depth - 1) for part in parts]
 
     def _rare(self, x: object, depth: int) -> object:
-        """The tree of bytes, a rarer number, a tensor, an array, or an object of another class."""
+        """Return the tree of bytes, a rarer number, a tensor, an array, or any other object."""
         if isinstance(x, bytes | bytearray):
             return {"kind": "bytes", **self._piece(bytes(x))}
         if isinstance(x, complex):
@@ -204,7 +205,7 @@ class _Writer:
             "stride": list(x.stride()),
             "offset": x.storage_offset(),
         }
-        address = storage._cdata
+        address = storage._cdata  # of the storage itself: on the meta device it has no bytes
         if address in self.storages:  # it has been written with another tensor
             return described | {"storage": self.storages[address]}
         number = len(self.storages)
@@ -217,7 +218,7 @@ class _Writer:
 
 
 def _plain(x: torch.Tensor) -> torch.Tensor:
-    """The tensor without autograd, and of no subclass, in main memory or on the meta device.
+    """Return the tensor without autograd, and of no subclass, in main memory or on the meta device.
 
     A tensor without strides, such as a sparse one, is described by its shape alone.
     """
@@ -312,7 +313,7 @@ class _Reader:
         if dtype.kind not in ARRAYS:
             raise WireError("It has no numbers.")
         flat = np.frombuffer(self._bytes(tree, depth), dtype)
-        return flat.reshape(_sizes(tree["shape"])).copy()
+        return flat.reshape(_sizes(tree["shape"])).copy()  # `flat` cannot be written to
 
     def _tensor(self, tree: dict, depth: int) -> torch.Tensor:
         """Return a view of a storage: the next new one, or that of an earlier tensor."""
@@ -334,7 +335,7 @@ class _Reader:
         return flat.as_strided(shape, stride, offset)  # raises RuntimeError beyond the storage
 
     def _storage(self, tree: dict, depth: int) -> torch.Tensor:
-        """The storage as a tensor of bytes, which later tensors in the tree may share."""
+        """Return the storage as a tensor of bytes, which later tensors in the tree may share."""
         if "meta" in tree:
             return torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
         data = bytearray(self._bytes(tree, depth))
@@ -364,12 +365,12 @@ def _a_function(*_: object) -> NoReturn:
 
 
 def stand_in(name: str) -> Other:
-    """An object that stands for one of the class of that name."""
+    """Return an object that stands for one of the class of that name."""
     return type(name, (Other,), {})()
 
 
 def identifier(name: object) -> str:
-    """The name if it is an identifier, which is harmless in a sentence; otherwise "an_object"."""
+    """Return the name if it is an identifier, which a sentence can hold; else "an_object"."""
     text = _text(name, LONGEST_NAME)
     return text if text.isidentifier() else "an_object"
 
@@ -389,7 +390,7 @@ def _whole(x: object) -> int:
 
 
 def _sizes(x: object) -> tuple[int, ...]:
-    """The sizes in the list `x`, one for each dimension; WireError if it is no such list."""
+    """Return the sizes in the list `x`, one for each dimension; WireError if it is no such list."""
     if type(x) is not list or len(x) > MOST_DIMENSIONS:
         raise WireError("These are no sizes.")
     return tuple(_whole(size) for size in x)

@@ -68,7 +68,7 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
 
 
 def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
-    """Sockets at the first free one of these ports, and their host and port as in a URL.
+    """Return sockets at the first free one of these ports, and their host and port as in a URL.
 
     If there are none, the program exits with a sentence.
     """
@@ -84,7 +84,7 @@ def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
 
 
 def seen_through(tunnel: str) -> tuple[str, str]:
-    """The tunnel's URL without a path, and the host that requests through the tunnel name.
+    """Return the tunnel's URL without a path, and the host that requests through the tunnel name.
 
     If the text is no such URL, the program exits with a sentence.
     """
@@ -107,7 +107,7 @@ def is_one_address(ip: str) -> bool:
 
 
 def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
-    """A function that returns which phone sends a request, by the phone's random cookie, or None.
+    """Return a function that returns the random cookie of the phone that sends a request, or None.
 
     A phone gets its cookie when it first asks for the question, unless its address brings new
     phones too fast.
@@ -134,7 +134,7 @@ def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str |
 
 
 async def presenter(_: apps.Handler) -> str:
-    """Who sends a request to the wall: the secret in its path proves that it is the presenter."""
+    """Return who sends a request to the wall: the secret in the path shows that they may."""
     return "whoever knows the secret in the address"
 
 

@@ -46,7 +46,7 @@ class Door:
     """Who may send requests, and under which names of the host.
 
     `who` returns a string for whoever sends a request, the same one for each of their requests, or
-    None if they are not let in yet. It may also answer the request itself, as by a redirect.
+    None if they are not let in yet. `who` may also answer the request itself, as by a redirect.
     `hosts` are the only hosts that a request may name, so that no other site can pass our pages off
     as its own (DNS rebinding); None leaves that to a proxy. `framed` lists the sites that may show
     the pages in a frame.
@@ -64,7 +64,10 @@ Part = tuple[str, Door, Answers]  # a path, who may send requests to it, and the
 
 
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
-    """An application with each part below its path; a path without its last slash is redirected."""
+    """Return an application with each part below its path, which ends in a slash.
+
+    A request for the path without that slash is redirected.
+    """
     routes = []
     redirects = []
     for path, door, answers in parts:
@@ -113,7 +116,7 @@ class Handler(RequestHandler):
         # A browser sends Origin and Sec-Fetch-Site. What sends neither is no page in a browser.
         headers = self.request.headers
         host = self.request.host
-        origin = headers.get("Origin", f"//{host}").partition("//")[2]
+        origin = headers.get("Origin", f"//{host}").partition("//")[2]  # a host, without https://
         site = headers.get("Sec-Fetch-Site", "none")
         if origin != host or site not in ("same-origin", "none"):
             raise HTTPError(403)
@@ -150,7 +153,7 @@ class Handler(RequestHandler):
         raise ValueError("A JSON object was expected.")
 
     def _policy_for(self, page: str) -> str:
-        """The Content-Security-Policy that lets a browser run this page's own scripts alone."""
+        """Return the Content-Security-Policy: a browser runs only the page's own scripts."""
         scripts = re.findall("<script[^>]*>(.*?)</script>", page, re.DOTALL)
         own = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
         return f"{POLICY} {own}; frame-ancestors {self.door.framed}"
@@ -166,13 +169,13 @@ class Handler(RequestHandler):
 
 
 def _hash(script: str) -> str:
-    """The script's hash as a Content-Security-Policy writes it."""
+    """Return the script's hash as a Content-Security-Policy writes it."""
     digest = hashlib.sha256(script.encode()).digest()
     return base64.b64encode(digest).decode()
 
 
 def phones(room: Room) -> Answers:
-    """The answers to the phones' requests."""
+    """Return the answers to the phones' requests."""
     return {
         "GET ": lambda _: PHONE.read_text(encoding="utf-8"),
         "GET question": lambda handler: room.question(handler.who),
@@ -181,15 +184,16 @@ def phones(room: Room) -> Answers:
 
 
 def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
-    """The answers to the wall's requests.
+    """Return the answers to the wall's requests.
 
     The wall's pages are in the folder `pages`, and pages that are kept go to the folder `kept`.
     `phones` is the address of the phones' page; it may be relative to the wall's.
     """
 
     def with_address(handler: Handler) -> str:
-        """The page that was asked for, with the address of the phones' page, also as a QR code."""
+        """Return the page, with the address of the phones' page in letters and as a QR code."""
         url = urljoin(handler.request.full_url(), phones)
+        # Of level m: it can be read with 15 % of it hidden.
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
         # Without http://, and with places where a browser may break the line.
         address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
@@ -228,7 +232,7 @@ def _keep(room: Room, pages: Path, folder: Path) -> str:
 
 
 def _kept_page(pages: Path, states: list[Json]) -> str:
-    """The page for after the lecture, with the counts of all guesses; it needs no other file."""
+    """Return the page for after the lecture, with all counts; it needs no other file."""
     data = json.dumps(states).replace("<", "\\u003c")  # no text in it can end its script
     css = _page(pages, "wall.css")
     js = _page(pages, "wall.js")
@@ -236,10 +240,10 @@ def _kept_page(pages: Path, states: list[Json]) -> str:
 
 
 def _page(pages: Path, name: str, **parts: str) -> str:
-    """The text of that file, in which {{qr}} is replaced by the part named qr, and so on."""
+    """Return the text of that file, in which {{qr}} is replaced by the part named qr, and so on."""
 
     def filled(match: re.Match) -> str:
-        """The part of that name; where there is none, the text stays as it is."""
+        """Return the part of that name; where there is none, the text stays as it is."""
         return parts.get(match[1], match[0])
 
     text = (pages / name).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from tornado.iostream import IOStream
 from course_utils.stage.poll.rounds import MANY_ADDRESSES
 
 PATIENCE_S = 10  # within which a request has to be here
+# Bytes of a request. Without keep-alive, a connection ends after one request.
 BOUNDS = {"max_header_size": 8 << 10, "max_body_size": 16 << 10, "no_keep_alive": True}
 MOST_OPEN = 2_000  # connections of all addresses
 # For one address: in some networks 300 phones share one, and send 150 requests a second.
@@ -95,7 +96,7 @@ class Newcomers:
         return True
 
     def _allowed(self, address: str) -> tuple[float, float]:
-        """How many new phones of this address may come at once, and in each second after that."""
+        """Return how many new phones of this address may come at once, and then per second."""
         if len(self._admitted) < MANY_ADDRESSES:
             return NEW_AT_ONCE, NEW_PER_SEC
         others = self._admitted.total() - self._admitted[address]

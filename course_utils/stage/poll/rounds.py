@@ -61,7 +61,7 @@ class Question:
         return {**self.fields, "round": len(self.rounds), "phase": self.phase}
 
     def read(self, text: str) -> Value:
-        """The choice or the number that this text means; ValueError, with a sentence, if none."""
+        """Return the choice or number that the text means; ValueError, with a sentence, if none."""
         choices = self.fields["choices"]
         if not choices:
             return typed.read(text, self.fields["unit"])
@@ -109,7 +109,10 @@ class Room:
         return phone in self.phones
 
     def question(self, phone: str | None) -> Json:
-        """The current question with this phone's guess; `key` is None if there is no question."""
+        """Return the question with this phone's guess; `key` is None if there is no question.
+
+        A phone that is None has to wait until it is let in.
+        """
         if phone is None:
             return {"key": None, "waits": True}
         if self._current is None:
@@ -139,7 +142,7 @@ class Room:
     def ask(self, given: Json) -> Json:
         """Make the question that a request describes the current one, and return its state.
 
-        If it was asked before with the same choices, it keeps its guesses.
+        A question that was asked before, with the same choices, keeps its guesses and its answer.
         """
         question = Question.of(given)
         before = self._questions.get(question.fields["key"])
@@ -192,23 +195,23 @@ class Room:
         return self._state(question)
 
     def state(self, key: str) -> Json | None:
-        """The state of the question of that key; None if it was never asked."""
+        """Return the state of the question of that key; None if it was never asked."""
         question = self._questions.get(key)
         return None if question is None else self._state(question)
 
     def states(self, at_least: int = 0) -> list[Json]:
-        """The state of each question, without the guesses of rounds with fewer than `at_least`."""
+        """Return each question's state, with no guesses of a round of fewer than `at_least`."""
         states = [self._state(question) for question in self._questions.values()]
         for state in states:
             state["rounds"] = [_unless_fewer(counts, at_least) for counts in state["rounds"]]
         return states
 
     def here(self) -> int:
-        """How many phones have asked for the question in the last minute."""
+        """Return how many phones have asked for the question in the last minute."""
         return len(self._here())
 
     def _here(self) -> set[str]:
-        """The phones that have asked for the question in the last HERE_S seconds."""
+        """Return the phones that have asked for the question in the last HERE_S seconds."""
         now_s = self._clock()
         return {name for name, phone in self.phones.items() if now_s - phone.seen_s <= HERE_S}
 
@@ -217,7 +220,7 @@ class Room:
         self._current = question
 
     def _crowd(self, question: Question) -> tuple[str, int]:
-        """The address that sent far more of this round's guesses than one phone can, and how many.
+        """Return the address that sent more guesses than one phone can, and how many it sent.
 
         "" and 0 if no address did, or if the room has fewer than MANY_ADDRESSES: then its phones
         are probably behind one router, and share its address.
@@ -253,7 +256,7 @@ class Room:
         }
 
     def _counted(self, question: Question, guessed: Guesses) -> Guesses:
-        """The guesses of a round without those of an address that is left out."""
+        """Return the guesses of a round without those of an address that is left out."""
         counted = {}
         for name, value in guessed.items():
             if self.phones[name].address not in question.left_out:
@@ -267,12 +270,12 @@ def _is_about(question: Question, given: Json) -> bool:
 
 
 def _counts(guessed: Guesses) -> list[list[Value]]:
-    """Each value that was guessed, in order, and how many guessed it."""
+    """Return each value that was guessed, in order, and how many guessed it."""
     counts = Counter(guessed.values())
     return [[value, count] for value, count in sorted(counts.items())]
 
 
 def _unless_fewer(counts: list[list[Value]], at_least: int) -> list[list[Value]]:
-    """The counts of a round, or none if they are of fewer guesses than `at_least`."""
+    """Return the counts of a round, or none if they are of fewer guesses than `at_least`."""
     total = sum(count for _, count in counts)
     return counts if total >= at_least else []

@@ -21,7 +21,7 @@ MARK = "\ufeff"  # without it, Excel takes the text for another encoding
 
 
 def as_csv(states: Sequence[Json]) -> str:
-    """The table as text in which no cell begins a formula."""
+    """Return the table as text in which no cell begins a formula."""
     file = io.StringIO()
     table = csv.writer(file)
     table.writerow(HEAD)
@@ -32,7 +32,7 @@ def as_csv(states: Sequence[Json]) -> str:
 
 
 def _rows(state: Json) -> Iterator[list[Value]]:
-    """A row, with the columns of HEAD, for each value that was guessed in each round."""
+    """Yield a row, with the columns of HEAD, for each value that was guessed in each round."""
     words = " ".join(state["words"].split())  # in one line
     measured = "" if state["measured"] is None else state["measured"]
     how = state["how"] or ""
@@ -68,6 +68,6 @@ def _is_right(state: Json, value: Value) -> str:
 
 
 def _plain(cell: Value) -> Value:
-    """The cell; a text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    """Return the cell; a text that is a formula to a spreadsheet gets an apostrophe in front."""
     is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t"))
     return f"'{cell}" if is_formula else cell

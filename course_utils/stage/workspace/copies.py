@@ -267,7 +267,9 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     for known in asked:
         record.note(mine, known.check, "anew")
     if turn is None:
-        record.note_asked_anew(mine, about(course, path.name).chapter)
+        chapter = about(course, path.name).chapter
+        record.note_asked_anew(mine, chapter)
+        (mine / record.MARKS / f"{chapter}.json").unlink(missing_ok=True)
     former = f"{mine.name}/{EARLIER}/{kept.name}"
     return f"{what} begins anew. As it was when last saved: {former}. {IF_OPEN}"
 

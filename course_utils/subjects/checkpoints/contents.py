@@ -42,7 +42,7 @@ def plain(state: object) -> object:
     """Return the state as the same tree of containers, with plain tensors in it.
 
     A plain tensor shares its memory with the state's tensor, but has no gradient, no class of its
-    own and no attributes. ValueError, with its place, if a value cannot be saved.
+    own and no attributes. If a value cannot be saved, a ValueError names its place.
     """
     return _plain(state, place=(), dtypes={})
 
@@ -89,7 +89,7 @@ def _check_keys(
 def _plain_tensor(
     tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
 ) -> Tensor:
-    """Return a plain tensor; ValueError if its elements and dtype are not all of the given one."""
+    """Return a plain tensor; ValueError for a sparse, quantised, meta or subclassed one."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
@@ -138,7 +138,7 @@ class _Digested:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-        self.flush = file.flush
+        self.flush = file.flush  # which torch.save calls, too
         self.sha256 = hashlib.sha256()
         self.size = 0
 
@@ -191,8 +191,8 @@ def _tensors(state: object) -> Iterator[Tensor]:
 def read(file: BinaryIO) -> object:
     """Return the state that the file has, on the CPU.
 
-    ValueError if the file cannot be trusted; the sentence of the error lacks its subject, which is
-    the file's name.
+    ValueError if the file cannot be trusted. The error's sentence lacks its subject, the file's
+    name, which `load` puts in front.
     """
     _check_digest(file)
     file.seek(0)

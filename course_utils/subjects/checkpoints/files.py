@@ -47,12 +47,12 @@ def save(path: str | os.PathLike, state: object) -> None:
 def _not_saved(target: Path, error: OSError) -> str:
     """Return the sentences on a save that failed, and on what is at the target now."""
     if target.exists():
-        before = f"What {target} holds is whole"
+        at_target = f"What {target} holds is whole"
     else:
-        before = f"There is still nothing at {target}"
+        at_target = f"There is still nothing at {target}"
     return (
-        f"The state is not safely saved: {error.strerror or error}. {before}; make room, or take a "
-        "folder that is there and yours to write to, then save again."
+        f"The state is not safely saved: {error.strerror or error}. {at_target}; make room, or "
+        "take a folder that is there and yours to write to, then save again."
     )
 
 

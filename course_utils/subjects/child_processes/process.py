@@ -141,6 +141,7 @@ def _end_after(at_most_s: Number) -> None:
     """Start a timer that prints the reason and ends all processes after this time."""
 
     def end() -> None:
+        """Print the reason, and end all processes."""
         reason = f"Ended after {at_most_s:g} s, which is the most that it was given."
         print(reason, file=sys.stderr, flush=True)
         _end_all()
@@ -154,7 +155,7 @@ def _end_all() -> None:
     """End this process and all processes that it has started."""
     if os.getpgrp() == os.getpid():  # otherwise the group is the parent's, which has to go on
         os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+    os._exit(1)  # and not sys.exit, which would end only the thread that calls it
 
 
 def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) -> None:

@@ -32,7 +32,7 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         return _tf32_call(b, d, k, device)
     if dtype == "fp8":
         return _fp8_call(b, d, k, device)
-    # Of NVIDIA's GPUs, those from compute capability 8.0 on multiply bf16.
+    # Of NVIDIA's GPUs, those from compute capability 8.0 on multiply bf16; (0, 0) stands for any.
     if dtype == "bf16" and _is_nvidia(device, (0, 0)) and not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."
@@ -67,6 +67,7 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     product = matmul_call(b, d, k, "fp32", device)
 
     def call() -> object:
+        """Multiply while tf32 is allowed, and set torch's switch back."""
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = True
         try:
@@ -100,7 +101,7 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     x = _random((b, d), torch.float8_e4m3fn, device)
     # The second operand has to lie column by column in memory.
     w = _random((k, d), torch.float8_e4m3fn, device).t()
-    one = torch.ones((), device=device)
+    one = torch.ones((), device=device)  # a scale that changes nothing
     return lambda: internals.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
 

@@ -23,7 +23,7 @@ _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, fused=True),
     "momentum": partial(torch.optim.SGD, momentum=0.9, fused=True),
     "adagrad": partial(torch.optim.Adagrad, fused=True),
-    "rmsprop": torch.optim.RMSprop,
+    "rmsprop": torch.optim.RMSprop,  # torch has no fused one
     "adamw": partial(torch.optim.AdamW, fused=True),
     "amsgrad": partial(torch.optim.AdamW, amsgrad=True, fused=True),
 }
@@ -55,7 +55,7 @@ def step_moments(
     on_progress(_BUILDING)
     kind = recipe_named(recipe)
     dtype = measure.DTYPES[kind.parameters]
-    gradient_dtype = measure.DTYPES[kind.gradients[0]]
+    gradient_dtype = measure.DTYPES[kind.gradients[0]]  # a second one is the master copy's
     with nullcontext() if real else FakeTensorMode():
         model = models.Transformer(shape, **ways, fused_norm=True, dtype=dtype)
         for parameter in model.parameters():
@@ -85,7 +85,7 @@ def _state_of(
     """
     parameters = list(model.parameters())
     gradients = [parameter.grad for parameter in parameters]
-    master = getattr(optimizer, "master", ())
+    master = getattr(optimizer, "master", ())  # only a WithMaster has a master copy
     return measure.tensors_in(parameters, gradients, optimizer.state, master)
 
 

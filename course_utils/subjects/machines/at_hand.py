@@ -167,7 +167,7 @@ def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
         try:
             call = products.matmul_call(b, d, k, dtype, where)
             timing = measure.time_call(call, device=where, at_most_s=at_most_s)
-        except (ValueError, RuntimeError):
+        except (ValueError, RuntimeError):  # no products in this dtype, or too little memory
             break
         best = max(best, flops / timing.seconds)
         quiet = quiet and not timing.disturbance

@@ -290,7 +290,8 @@ def text_of(recording: Recording) -> str:
     Each innermost list, such as a product's sizes and time, is on one line.
     """
     text = json.dumps(schema.encoded(recording), indent=1, ensure_ascii=False)
-    # Brackets around numbers on lines of their own; no text in the file has a line break.
+    # Brackets around numbers on lines of their own, such as "[\n 64,\n 0.5\n]", which becomes
+    # "[64, 0.5]". No text in the file has a line break.
     rows_of_numbers = r"\[\n([^][{}\"]+)\n *\]"
 
     def in_one_line(row: re.Match) -> str:

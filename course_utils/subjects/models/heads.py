@@ -19,12 +19,16 @@ ROTARY_BASE = 10_000
 def attention(
     q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
 ) -> Float[Tensor, "b a s d"]:
-    """softmax(q kᵀ / √d) v, with all S × S scores in memory; no position reads a later one."""
+    """Return softmax(q kᵀ / √d) v, with all S × S scores in memory.
+
+    No position reads a later one.
+    """
     s, d = q.shape[-2:]
     # The queries of heads that share their keys are put one below the other, as rows of one matrix.
     # So one product computes the scores of all these heads, and no key is copied.
     rows = rearrange(q, "b (kv shared) s d -> b kv (shared s) d", kv=k.shape[1])
     scores = rearrange(rows @ k.mT * d**-0.5, "b kv (shared s) t -> b kv shared s t", s=s)
+    # -inf where a position would read a later one, which is above the diagonal; 0 elsewhere.
     later = torch.full((s, s), -torch.inf, dtype=q.dtype, device=q.device).triu(1)
     weights = rearrange((scores + later).softmax(-1), "b kv shared s t -> b kv (shared s) t")
     return rearrange(weights @ v, "b kv (shared s) d -> b (kv shared) s d", s=s)
@@ -33,7 +37,7 @@ def attention(
 def fused_attention(
     q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
 ) -> Float[Tensor, "b a s d"]:
-    """Attention in one kernel, which never has all scores in memory."""
+    """Return the same as `attention`, by one kernel, which never has all scores in memory."""
     return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
 
@@ -66,7 +70,7 @@ def recomputed_attention(
     *,
     early_stop: bool = True,
 ) -> Float[Tensor, "b a s d"]:
-    """The same as `attention`, but autograd keeps only q, k and v.
+    """Return the same as `attention`, but autograd keeps only q, k and v.
 
     The backward pass computes the scores a second time.
     """

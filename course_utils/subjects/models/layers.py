@@ -132,7 +132,8 @@ class MLPBlock(nn.Module):
 
 _PIECES = 4  # the backward pass of OneKernelRMSNorm computes a quarter of the rows at a time
 # The two kernels are registered as operations of torch. So whatever counts operations counts each
-# of them as one, whatever runs inside it.
+# of them as one, whatever runs inside it. Below, "CompositeExplicitAutograd" registers a function
+# for all devices, and leaves its gradient to _OneKernel.
 _KERNELS = torch.library.Library("course", "FRAGMENT")
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 _KERNELS.define(
@@ -162,6 +163,7 @@ class _OneKernel(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        """Return the gradients of x and of the weight, by the second kernel."""
         x, weight = ctx.saved_tensors
         of_x, of_weight = torch.ops.course.rms_norm_backward(gradient, x, weight, ctx.eps)
         return of_x, of_weight, None  # no gradient for eps

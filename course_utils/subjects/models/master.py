@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class WithMaster(torch.optim.Optimizer):
-    """An optimizer that updates fp32 copies of all parameters, and rounds the copies back to them.
+    """An optimizer that updates fp32 copies of all parameters, and rounds these to the parameters.
 
     `make_optimizer` takes the copies, and returns the optimizer that updates them. `keep_gradients`
     says whether the copies' gradients stay in memory after a step.
@@ -20,11 +20,12 @@ class WithMaster(torch.optim.Optimizer):
         *,
         keep_gradients: bool,
     ) -> None:
+        """Copy the parameters in fp32, and make the optimizer of the copies."""
         self.parameters = list(parameters)
         self.master = [p.detach().float() for p in self.parameters]
         self.inner = make_optimizer(self.master)
         self.keep_gradients = keep_gradients
-        super().__init__(self.parameters, {})
+        super().__init__(self.parameters, {})  # without options of its own
         self.state = self.inner.state  # the averages, which the inner optimizer holds
 
     @torch.no_grad()

@@ -36,7 +36,7 @@ class Block(nn.Module):
         )
         head_norm = nn.Identity  # returns the queries and keys as they are
         if shape.head_norms:
-            head_norm = partial(
+            head_norm = partial(  # without biases
                 normalisation, shape.head_width, shape.rms_norm, False, dtype, fused=fused_norm
             )
         self.norm1 = layer_norm()
@@ -108,7 +108,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
-    """Return the sum over the piece's tokens: `loss` divides it by the tokens of all pieces."""
+    """Return the piece's sum of cross-entropies, which `loss` divides by all pieces' tokens."""
     return functional.cross_entropy((x @ output.T).float(), targets, reduction="sum")
 
 

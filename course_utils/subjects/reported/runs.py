@@ -52,8 +52,8 @@ class PublishedRun:
     not_said: str
     stage: int | None = None  # of ZeRO's sharding, over all GPUs
     parallel: Mapping[str, int] = field(default_factory=dict)
-    recompute: bool | str | None = None
-    fused_loss: bool | str = False
+    recompute: bool | str | None = None  # as predict.timeline takes it, such as "every other layer"
+    fused_loss: bool | str = False  # as predict.timeline takes it
     offloaded: Sequence[str] = ()  # parts of the state that lie on the CPU
     precision: str = "bf16"
     peak: str = "bf16"  # the run's MFU is a share of the machine's peak in this dtype

@@ -74,6 +74,7 @@ class Training:
     """The model in one mix, step by step, without a loss scale."""
 
     def __init__(self, mix: str, *, mean_over: int = PAIRS) -> None:
+        """Build the model, with the same first weights in every mix, and its optimizer."""
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
         self.micro_batches = _micro_batches(mean_over)
@@ -233,8 +234,8 @@ def logit_gradients(
     """Return autograd's gradients of an untrained model's logits, a row for each of `rows` tokens.
 
     A gradient is p / N for a wrong word, and (p - 1) / N for the right one, where p is the word's
-    probability, and N is `mean_over`: the loss is a mean over so many tokens, of which only `rows`
-    are computed. The last layer of the model is 64 wide, with weights of standard deviation 0.02,
+    probability, and N is `mean_over`: the loss is a mean over N tokens, of which only `rows` are
+    computed. The last layer of the model is 64 wide, with weights of standard deviation 0.02,
     as in GPT-2.
     """
     draw = generator_for("weights", seed=0)
@@ -248,7 +249,7 @@ def logit_gradients(
 
 
 def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[int, int]:
-    """Count the numbers that torch's cast to that format loses, after multiplying by the scale.
+    """Count the numbers that torch's cast to `fmt` loses, after multiplying them by the scale.
 
     The first count is of numbers that become zero, the second of numbers that are too large for the
     format. Numbers that were zero before are not counted.

@@ -49,12 +49,12 @@ class PlanLab(Lab):
         return {level: Planner(task, terms) for level, task in LEVELS.items()}
 
     def known(self, asked: Asked, found: Found) -> Found:
-        """`found` with the plan's outcome by the reader's accountant."""
+        """Return `found` with the plan's outcome by the reader's accountant."""
         outcome = self.planners[asked.level].outcome(asked.plan)
         return replace(found, outcomes={asked: outcome})
 
     def noted(self, asked: Asked, found: Found) -> Callable[[Found], Found] | None:
-        """A function that marks the level as solved, or None.
+        """Return a function that marks the level as solved, or None.
 
         The level is solved if the reader finds its best plan without having been shown it.
         """

@@ -123,12 +123,12 @@ class Found:
 
 @cache
 def planner(level: str) -> Planner:
-    """The level's planner, by the course's accountant."""
+    """Return the level's planner, by the course's accountant."""
     return Planner(LEVELS[level])
 
 
 def outcome_of(asked: Asked, found: Found) -> Outcome:
-    """The plan's outcome by the reader's accountant.
+    """Return the plan's outcome by the reader's accountant.
 
     Where `found` does not have it, it is computed by the course's accountant.
     """

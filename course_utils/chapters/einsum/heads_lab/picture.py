@@ -111,6 +111,7 @@ def _shade(head: int, heads: int) -> str:
 
 
 def _title(asked: Split) -> str:
+    """Return the headline: where each column belongs, and after Show where it goes."""
     belongs = f"Column c belongs to head c // {asked.places} (dashed)"
     if not asked.shown:
         return f"{belongs}. To which head does {asked.pattern} send it?"
@@ -119,6 +120,7 @@ def _title(asked: Split) -> str:
 
 
 def _meaning(asked: Split) -> str:
+    """Return the text below the picture: what to do, or after Show how many are right."""
     if not asked.shown:
         return (
             f"{COLUMNS} columns, for {asked.heads} heads. "

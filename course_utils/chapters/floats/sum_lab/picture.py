@@ -69,6 +69,7 @@ def view(asked: Ones, found: object) -> View:
 
 
 def _title(asked: Ones) -> str:
+    """Return the headline: a question, or after Show what is drawn."""
     if asked.shown:
         return "The step at each size; grey: half of it is 1 or more"
     return "Where does it stop?"
@@ -160,6 +161,7 @@ def _ruler(asked: Ones) -> Iterator[str]:
 
 
 def _meaning(asked: Ones) -> str:
+    """Return the text below the picture: what to do, or after Show where the sum stops."""
     ones = 2**asked.power
     if not asked.shown:
         added = (

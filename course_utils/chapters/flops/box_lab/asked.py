@@ -16,6 +16,7 @@ PRESETS = {
 class Sizes:
     """The sizes of x, (B, D), times w, (D, K)."""
 
+    # Of each: its label, its default, the least and the most.
     b: int = whole("B", 4, 1, LARGEST, width_px=190)
     d: int = whole("D", 8, 1, LARGEST, width_px=190)
     k: int = whole("K", 5, 1, LARGEST, width_px=190)

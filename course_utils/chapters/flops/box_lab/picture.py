@@ -29,7 +29,7 @@ LEAST_WITH_A_LETTER = 2  # squares along each side of a face
 class Face(NamedTuple):
     """A visible face: its letter, the class of its colour, its first corner, and its squares.
 
-    It has `rows` × `columns` squares; `down` and `across` lead from one to the next.
+    The face has `rows` × `columns` squares; `down` and `across` lead from one to the next.
     """
 
     letter: str
@@ -41,7 +41,7 @@ class Face(NamedTuple):
     across: Point
 
     def at(self, row: Number, column: Number) -> Point:
-        """The point so many rows and columns away from the first corner."""
+        """Return the point `row` rows and `column` columns away from the first corner."""
         x, y = self.corner
         x += row * self.down[0] + column * self.across[0]
         y += row * self.down[1] + column * self.across[1]
@@ -79,6 +79,7 @@ def _squares(face: Face) -> Iterator[str]:
     if min(face.rows, face.columns) >= LEAST_WITH_A_LETTER:
         x, y = face.at(face.rows / 2, face.columns / 2)
         letter = text(x, y + 5, face.letter, class_="middle strong large")
+        # On a face without a colour, letters have the page's own.
         yield letter if face.colour == "axis" else element("g", letter, class_="on-light")
 
 
@@ -107,7 +108,9 @@ def _words(asked: Sizes) -> Iterator[str]:
         ("FLOPs, predicted", f"2BDK = 2 · {b} · {d} · {k} = {number_text(flops)}", "formula"),
         ("FLOPs, counted", f"{number_text(counted)}, cube by cube", "measured-words"),
     ]
+    # The words begin at x = 150, behind the names; the first line is at y = 16.
     lines = labelled_lines(rows, 150, 16, WIDTH - WORDS_AT, step=ROW)
+    # scale(1) changes nothing, but where words stand is read from a translation and a scale.
     yield element("g", *lines, transform=f"translate({WORDS_AT} 60) scale(1)")
 
 

@@ -26,7 +26,7 @@ class MatmulLab(Lab):
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
-        """Return `found` with this machine in it, which is measured the first time."""
+        """Return `found` with this machine, which is measured at the first call."""
         if found.here:
             return found
         return replace(found, here=machines.this_machine())
@@ -37,6 +37,7 @@ class MatmulLab(Lab):
             run = product.nearest_recorded()
         else:
             machine = _this_machine(product, found)
+            # Imported late, because it needs torch, which a page without a kernel does not have.
             from course_utils.chapters.flops.matmul_lab import jobs
 
             run = yield from jobs.timed(product, machine)
@@ -52,6 +53,7 @@ class MatmulLab(Lab):
             yield _recorded_along(product)
             return
         machine = _this_machine(product, found)
+        # Imported late, as above.
         from course_utils.chapters.flops.matmul_lab import jobs
 
         along = jobs.quick_ones_along(product, machine)
@@ -71,7 +73,7 @@ class MatmulLab(Lab):
 
 
 def _recorded_along(product: Product) -> Progress:
-    """Return the recorded products along one size, which share the nearest one's other two."""
+    """Return the recorded products that differ from the nearest one in the swept size alone."""
     name = product.sweep
     others = product.nearest_recorded().product.others(name)
     runs = [run for run in product.recorded.values() if run.product.others(name) == others]

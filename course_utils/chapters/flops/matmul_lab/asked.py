@@ -72,7 +72,7 @@ class Product:
         return self.b, self.d, self.k
 
     def others(self, name: str) -> str:
-        """The sizes in words, with a dot in place of the named one: 64 × · × 8."""
+        """Return the sizes in words, with a dot in place of the named one: 64 × · × 8."""
         texts = {"B": f"{self.b:,}", "D": f"{self.d:,}", "K": f"{self.k:,}"}
         texts[name] = "·"
         return " × ".join(texts.values())
@@ -98,7 +98,7 @@ class Product:
         return predict.intensity(self.flops, self.nbytes)
 
     def predicted_s(self, machine: Machine) -> Number:
-        """The seconds by the roofline of this machine."""
+        """Return the seconds by the roofline of this machine."""
         return predict.matmul_seconds(*self.size, machine, self.dtype)
 
     @property
@@ -121,7 +121,7 @@ class Product:
         return recorded
 
     def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
-        """The recorded products, then those of the runs on the chosen machine in this dtype."""
+        """Return the recorded products, then the runs on the chosen machine in this dtype."""
         timed = list(self.recorded.values())
         for run in runs:
             if run.product.where == self.where and run.product.dtype == self.dtype:
@@ -129,7 +129,7 @@ class Product:
         return timed
 
     def nearest_recorded(self) -> "TimedProduct":
-        """The recorded product nearest in size.
+        """Return the recorded product nearest in size.
 
         If the recording lacks this dtype, raise a ValueError with the dtypes that it has.
         """
@@ -160,7 +160,7 @@ class Found:
     runs: Sequence[TimedProduct] = ()
 
     def machine(self, where: str) -> Machine:
-        """The machine of this name; ValueError if it is this machine, and the lab is on a page."""
+        """Return the machine of this name; ValueError for this machine, if the lab is on a page."""
         if where == HERE and self.here is None:
             raise ValueError(
                 "A page without a kernel has no machine of its own. Choose one of the others."

@@ -39,7 +39,7 @@ def view(product: Product, found: Found) -> View:
     machine = found.machine(product.where)
     machine.peak(product.dtype)  # called for its ValueError alone
     timed = product.timed(found.runs)
-    runs = timed[len(product.recorded) :]
+    runs = timed[len(product.recorded) :]  # `timed` begins with the recorded products
     run = _run_shown(product, runs)
     rows = _formulas(product, machine, run)
     drawn = [

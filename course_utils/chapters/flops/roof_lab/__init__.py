@@ -28,7 +28,7 @@ class RoofLab(Lab):
     rows = (("table", "shown", "c_us", "e_percent"),)
 
     def guesses(self, asked: Roofed, found: object) -> Sequence[Guess]:
-        """Each share that the reader has drawn, with the recorded share, both in percent."""
+        """Return each share that the reader has drawn, with the recorded share, both in percent."""
         guesses = []
         for n, percent in zip(SQUARES, asked.shares, strict=True):
             if percent is not None:

@@ -94,20 +94,21 @@ class Roofed:
         return self.c_us / 1e6, self.e_percent / 100
 
     def recorded(self, n: int) -> Number:
-        """The share of the peak that the product of n × n matrices reached, in percent."""
+        """Return the share of the peak that the product of n × n matrices reached, in percent."""
         return self._percent(n, self.seconds_by_size[n, n, n])
 
     def forecast(self, n: int, c: Number, e: Number) -> Number:
-        """The share of the peak, in percent, that n × n matrices reach by c + roof / e."""
+        """Return the share of the peak, in percent, that n × n matrices reach by c + roof / e."""
         seconds = predict.product_seconds(n, n, n, self.machine, self.dtype, c, e)
         return self._percent(n, seconds)
 
     def _percent(self, n: int, seconds: Number) -> Number:
-        """The percentage of the peak that is reached by 2n³ FLOPs in this time."""
+        """Return the percentage of the peak that is reached by 2n³ FLOPs in this time."""
+        # 200 n³ are 2n³ FLOPs in percent.
         return 200 * n**3 / seconds / self.machine.peak(self.dtype)
 
     def errors_text(self, timed: Timed, c: Number, e: Number) -> str:
-        """The forecast's errors, against products that were timed: the median and the worst."""
+        """Return the median and the worst error of the forecast for products that were timed."""
         median, worst = predict.forecast_errors(timed, self.machine, self.dtype, c, e)
         products = count_text(len(timed), "product")
         percent = three_digits(100 * median)

@@ -91,4 +91,4 @@ def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
     recorder = asked.recording.source.by
     errors = asked.errors_text(asked.seconds_by_size, c, e)
     forecast = f"{seconds_text(c)} + roof / {e:g} against what {recorder} recorded, {errors}."
-    return f"{marks.farthest(guesses)} {forecast}".lstrip()
+    return f"{marks.farthest(guesses)} {forecast}".lstrip()  # without guesses, it begins with " "

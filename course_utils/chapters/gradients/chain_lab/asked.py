@@ -34,8 +34,9 @@ class Product:
 
 
 def _products_in_all(said: Said) -> int:
-    """Three for each layer, but without x.grad one fewer."""
-    return 3 * said["layers"] - (not said["wanted"])
+    """Return how many products there are: three for each layer, without x.grad one fewer."""
+    in_all = 3 * said["layers"]
+    return in_all if said["wanted"] else in_all - 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Chain:
 
     @property
     def done(self) -> int:
-        """How many products have been done, of those that there are."""
+        """How many products have been done: `product`, but at most all that there are."""
         return min(self.product, len(self.products))
 
     @property
@@ -67,7 +68,7 @@ class Chain:
         return [f"w{layer}" for layer in range(1, self.layers + 1)]
 
     def shape(self, name: str) -> tuple[int, int]:
-        """The rows and columns of a matrix; a gradient has those of its matrix."""
+        """Return the rows and columns of a matrix; a gradient has those of its matrix."""
         name = name.removesuffix(".grad")
         rows = WIDTH if name in self.weights else ROWS
         is_last = name in (self.result, self.weights[-1])
@@ -86,7 +87,7 @@ class Chain:
         return products
 
     def _layer(self, number: int) -> tuple[Product, Product, Product]:
-        """The three products of a layer, each of which takes 2 FLOPs for each weight and row."""
+        """Return the three products of a layer; each has 2 FLOPs for each weight and row."""
         before = self.activations[number - 1]
         made = self.activations[number]
         weight = self.weights[number - 1]

@@ -54,8 +54,9 @@ def view(asked: Chain, found: object) -> View:
 
 
 def _places(asked: Chain) -> dict[str, Point]:
-    """The middle of each box, by its name."""
+    """Return the middle of each box, by its name."""
     last = 2 * asked.layers
+    # 4: the frame of `_highlighted` is 2 wider on each side than its box.
     step = min(WIDEST_STEP, (WIDTH - BOX_WIDTH - 4) / last)
     left = (WIDTH - step * last) / 2
     places = {}
@@ -131,7 +132,7 @@ def _arrow(begin: Point, end: Point, line: str, tip: str) -> str:
     length = (across**2 + down**2) ** 0.5
     along = (across / length, down / length)
     arms = []
-    for aside in (TIP_ASIDE, -TIP_ASIDE):
+    for aside in (TIP_ASIDE, -TIP_ASIDE):  # back along the line, and aside at a right angle
         arm_x = x - TIP_BACK * along[0] - aside * along[1]
         arm_y = y - TIP_BACK * along[1] + aside * along[0]
         arms.append((arm_x, arm_y))
@@ -140,7 +141,7 @@ def _arrow(begin: Point, end: Point, line: str, tip: str) -> str:
 
 
 def _edge(place: Point, toward: Point) -> Point:
-    """The point, a gap away from a box's edge, where the line from its middle leaves it."""
+    """Return the point, a gap away from a box's edge, where the line from its middle leaves it."""
     x, y = place
     across = toward[0] - x
     down = toward[1] - y
@@ -174,15 +175,15 @@ def _bar(asked: Chain) -> Iterator[str]:
 
 
 def _title(asked: Chain) -> str:
+    """Return the headline: how many products each way takes."""
     back = len(asked.products) - asked.layers
-    there = f"{asked.layers} on the way there, {back} on the way back"
-    return f"Each coloured box is a product: {there}"
+    return f"Each coloured box is a matrix product: {asked.layers} forward, {back} backward"
 
 
 def _meaning(asked: Chain, now: Product | None) -> str:
     """Return the text below the picture: the product that runs now, and the FLOPs so far."""
     if now is None:
-        return "There are only the data and the weights. Press play: product after product is done."
+        return "Here are data and weights. Press play, and one matrix product follows another."
     done = sum(product.flops for product in asked.products[: asked.done])
     in_all = sum(product.flops for product in asked.products)
     first, second = now.reads

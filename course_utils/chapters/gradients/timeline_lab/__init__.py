@@ -33,7 +33,7 @@ class TimelineLab(Lab):
     view = staticmethod(view)
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
-        """Each mark that the reader has set, beside the prediction."""
+        """Return each mark that the reader has set, beside the prediction."""
         return guessed(asked)
 
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:

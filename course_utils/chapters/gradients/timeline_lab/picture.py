@@ -76,7 +76,7 @@ def _revealed(
 
 
 def guessed(asked: Asked) -> list[Guess]:
-    """Each mark that the reader has set, beside the percentage that is predicted."""
+    """Return each mark that the reader has set, beside the percentage that is predicted."""
     if not asked.ask:
         return []
     step = asked.step
@@ -110,7 +110,7 @@ class Scale:
         return self.memory <= MOST_MEMORY * self.most
 
     def y(self, nbytes: Number) -> Number:
-        """The vertical place in the picture at which a number of bytes is drawn."""
+        """Return the vertical place in the picture at which a number of bytes is drawn."""
         return BOTTOM - (BOTTOM - TOP) * nbytes / self.full
 
     @cached_property
@@ -166,13 +166,13 @@ def _stacked(step: Step, scale: Scale) -> str:
 
 
 def _outline(below: Sequence[int], above: Sequence[int], scale: Scale) -> list[Point]:
-    """The corners of an area: to the right along the upper edge, and back along the lower one."""
+    """Return an area's corners: to the right along the upper edge, back along the lower one."""
     lower_edge = _edge(below, scale)
     return [*_edge(above, scale), *reversed(lower_edge)]
 
 
 def _edge(heights: Sequence[int], scale: Scale) -> list[Point]:
-    """The corners of an edge, from left to right. Columns of equal height need none in between."""
+    """Return an edge's corners, from left to right, with none between columns of one height."""
     last = COLUMNS - 1
     corners = []
     for column, height in enumerate(heights):
@@ -212,7 +212,7 @@ def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[s
     heights = highest(measured, asked.machine, asked.dtype, asked.timeline)
     points = [(_column_x(n + 0.5), scale.y(nbytes)) for n, nbytes in enumerate(heights)]
     yield polyline(points, class_="line measured")
-    x, y = points[COLUMNS // 8]
+    x, y = points[COLUMNS // 8]  # the word stands above the line there, but inside the plot
     y = max(y - 8, TOP + 12)
     yield text(x, y, "measured", class_="measured-words small halo middle")
 

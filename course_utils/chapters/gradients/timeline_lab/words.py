@@ -37,7 +37,7 @@ def when(moment: Moment) -> str:
     operation = f"{moment.phase}, {moment.where}"
     if moment.layer is None:
         return operation
-    return f"{operation} of layer {moment.layer + 1}"
+    return f"{operation} of layer {moment.layer + 1}"  # readers count layers from 1
 
 
 def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:

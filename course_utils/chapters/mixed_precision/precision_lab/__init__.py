@@ -29,18 +29,18 @@ class PrecisionLab(Lab):
     rows = (("shown", "power"), ("fmt", "after", "mean_over"))
 
     def view(self, asked: Scaling, found: Found) -> View:
-        """The gradients, the marks, and after Show the share that is lost at each scale."""
+        """Draw the gradients, the marks, and after Show the share that is lost at each scale."""
         return picture.view(asked, found, self.guesses(asked, found))
 
     def known(self, asked: Scaling, found: Found) -> Found:
-        """`found` with the gradients after the chosen number of training steps."""
+        """Return `found` with the gradients after the chosen number of training steps."""
         # Imported late, because it needs torch, which a page without a kernel does not have.
         from course_utils.chapters.mixed_precision.precision_lab import jobs
 
         return replace(found, gradients=jobs.gradients(asked.after))
 
     def guesses(self, asked: Scaling, found: Found) -> Sequence[Guess]:
-        """Each cliff that the reader has marked, beside the one that torch's cast shows."""
+        """Return each cliff that the reader has marked, beside the one that torch's cast shows."""
         cliffs = found.gradients.over(asked.mean_over).cliffs(asked.fmt)
         guesses = []
         for name, guessed_power, power in zip(CLIFFS, asked.guess, cliffs, strict=True):

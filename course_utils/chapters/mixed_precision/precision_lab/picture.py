@@ -43,6 +43,7 @@ def view(asked: Scaling, found: Found, guesses: Sequence[Guess]) -> View:
 
 
 def _meaning(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> str:
+    """Return the text below the picture: a question, or after Show what is lost."""
     if not asked.shown:
         return words.question(asked)
     if not guesses:

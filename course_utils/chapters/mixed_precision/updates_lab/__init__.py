@@ -22,18 +22,18 @@ class UpdatesLab(Lab):
     rows = (("shown", "step", "rate"),)
 
     def view(self, asked: Asked, found: Found) -> View:
-        """The share of lost updates over the training, and the updates of one step."""
+        """Draw the share of lost updates over the training, and the updates of one step."""
         return picture.view(asked, found, self.guesses(asked, found))
 
     def known(self, asked: Asked, found: Found) -> Found:
-        """The steps of the training with the chosen learning rate."""
+        """Return the steps of the training with the chosen learning rate."""
         # Imported late, because it needs torch, which a page without a kernel does not have.
         from course_utils.chapters.mixed_precision.updates_lab import jobs
 
         return Found(jobs.steps(asked.rate))
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
-        """The share that the reader has marked at some steps, beside the measured one."""
+        """Return the share that the reader has marked at some steps, beside the measured one."""
         guesses = []
         for step, guessed_percent in zip(ASKED_AT, asked.guess, strict=True):
             if guessed_percent is not None:

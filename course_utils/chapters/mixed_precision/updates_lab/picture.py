@@ -79,7 +79,7 @@ def _taken(asked: Asked, tracks: Sequence[marks.Track]) -> list[Box]:
     for track, level in zip(tracks, asked.guess, strict=True):
         if level is not None:
             x, y = track.at(level / 100)
-            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))
+            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))  # the words are at the right
     return boxes
 
 

@@ -28,5 +28,5 @@ class OptimizerLab(Lab):
     view = staticmethod(view)
 
     def guesses(self, asked: Race, found: object) -> Sequence[Guess]:
-        """The learning rate that the reader has marked, beside the one found by walking."""
+        """Return the learning rate that the reader has marked, beside the one found by walking."""
         return asked.guesses

@@ -35,7 +35,7 @@ _LEADING_DIGITS = (
 
 
 def _offered_rates() -> list[float]:
-    """The learning rates from 0.001 to 10."""
+    """Return the learning rates from 0.001 to 10."""
     rates = []
     for power in range(-3, 1):
         for digits in _LEADING_DIGITS.split():
@@ -110,7 +110,7 @@ class Race:
         return self.guessed
 
     def rule(self, name: str) -> Rule:
-        """The rule of that optimizer, with the chosen μ."""
+        """Return the rule of that optimizer, with the chosen μ."""
         if name == "momentum":
             return replace(RULES[name], option=self.momentum)
         return RULES[name]
@@ -138,7 +138,7 @@ class Race:
         return FEWER_RATES
 
     def descent(self, name: str) -> Sequence[Point]:
-        """The points of a run of 100 steps, or of the last 100 steps of a longer run.
+        """Return the points of a run of 100 steps, or of the last 100 steps of a longer run.
 
         There are fewer if the optimizer was lost.
         """
@@ -147,11 +147,11 @@ class Race:
         return _last_points(self.rule(name), self.ground, self.lr, self.is_falling)
 
     def end_loss(self, name: str, lr: Number) -> Number:
-        """The largest loss of the last tenth of the run."""
+        """Return the largest loss of the last tenth of the run."""
         return end_loss(self.rule(name), self.ground, lr, self.steps, falling=self.is_falling)
 
     def lowest(self, name: str) -> tuple[Number, Number]:
-        """The lowest `end_loss` over the learning rates looked at, and the lr that it was found at.
+        """Return the lowest `end_loss` over the drawn learning rates, and its learning rate.
 
         A short run is looked at at the present lr, too: the dot there could lie below the curve.
         """
@@ -159,7 +159,7 @@ class Race:
         return min((self.end_loss(name, lr), lr) for lr in rates)
 
     def steps_to_come_near(self, name: str) -> tuple[Number, Number]:
-        """The fewest steps to come near the minimum, over all learning rates, and their lr.
+        """Return the fewest steps to come near the minimum, over all learning rates, and their lr.
 
         Near means that up to step 1,000 the loss stays below a thousandth of the first one.
         """
@@ -171,7 +171,7 @@ class Race:
         return min(found)
 
     def limit(self, name: str) -> Number:
-        """The learning rate beyond which the optimizer ends with a higher loss than at the start.
+        """Return the learning rate beyond which the loss ends higher than at the start.
 
         A formula gives it. Where there is none, the limit is infinite.
         """
@@ -193,7 +193,7 @@ class Race:
         return predict.settled_loss(lr, self.steepness, self.degrees)
 
     def measured_limit(self, name: str) -> Number:
-        """The largest lr with which the optimizer comes down, found by walking down the ravine.
+        """Return the largest lr with which the optimizer comes down, found by walking.
 
         Larger ones than the last of RATES are cut to it, because the picture's axis ends there.
         """

@@ -163,7 +163,7 @@ def _vertical(lr: Number, class_: str) -> str:
 def _title_of_curves(race: Race) -> str:
     """Return the title of the curves.
 
-    They show the largest of several losses, because a single one may be low by chance.
+    The curves show the largest of several losses, because a single one may be low by chance.
     """
     more = " steps"
     if race.is_falling:
@@ -176,6 +176,7 @@ def _settled(race: Race) -> Sequence[Point]:
 
     On two logarithmic axes a loss that grows as lr² is a straight line.
     """
+    # The loss at lr = 1 is the factor of lr². At this lr the line leaves the picture.
     highest_drawn = math.sqrt(HIGHEST / race.settled_loss(1.0))
     rates = (RATES[0], min(RATES[-1], highest_drawn))
     return [(lr, race.settled_loss(lr)) for lr in rates]
@@ -246,8 +247,8 @@ def _meaning(race: Race) -> str:
 def _found(race: Race, name: str) -> str:
     """Return a sentence on the largest lr with which the optimizer comes down.
 
-    It has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros at the
-    end, as in 0.0200.
+    The sentence has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros
+    at the end, as in 0.0200.
     """
     subject = _subject(name)
     measured = race.measured_limit(name)
@@ -341,6 +342,7 @@ def _lowest_at_step(race: Race) -> str:
 
 
 def _loss_text(loss: Number) -> str:
+    """Return the loss in two digits; for one below the picture's edge, that it is smaller."""
     if loss >= LOWEST:
         return f"{loss:.2g}"
     return f"< {LOWEST:.0e}"

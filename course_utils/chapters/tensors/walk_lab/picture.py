@@ -164,6 +164,7 @@ def _merging(asked: Walked) -> Iterator[str]:
 
 
 def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
+    """Return the text below the picture: what to do, or after Show where the walk leads."""
     if not asked.shown:
         places = "place" if len(asked.visited) == 1 else "places"
         return (
