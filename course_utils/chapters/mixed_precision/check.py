@@ -136,7 +136,7 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
 
 
 TRAINS = (
-    "Products in 16 bits, no gradient lost, the right norm, updates that arrive, "
+    "Matrix products in 16 bits, no gradient lost, the right norm, updates that arrive, "
     "and a loss that falls as in fp32."
 )
 
@@ -198,7 +198,7 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
         yield ("The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?")
     if torch.float32 in seen.products:
         yield (
-            "The products are in fp32 now, and their speed is lost. "
+            "The matrix products are in fp32 now, and their speed is lost. "
             "Leave autocast as it was: another line is wrong."
         )
     yield from _objections_to_gradients(seen, right)
@@ -223,7 +223,7 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
     if seen.zeros[0] > 0:
         yield (
             f"{repair.percent(seen.zeros[0])} of the first gradients are 0. "
-            "What brings them into fp16's reach before backward?"
+            "What brings them into fp16's dynamic range before backward?"
         )
     why = _why_far_too_small(first, right.norms[0])
     if why:
@@ -257,7 +257,7 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
     # Clipped before it is unscaled, the norm is MAX_NORM ÷ scale, and a scale is a power of two.
     powers = math.log2(repair.MAX_NORM / norm)
     if abs(powers - round(powers)) < 0.1:
-        return "clipping still sees them with the scale on."
+        return "they are clipped while the scale is still on."
     return ""
 
 
@@ -281,10 +281,9 @@ RECIPES = {
 @function(
     [(name,) for name in RECIPES],
     hints=(
-        'Take the name apart: name.partition(", ") splits the gradients off, and split() the '
-        "formats from the optimizer.",
-        'formats.partition("+") gives the dtype of the parameters, and "master" if there is one. '
-        "With a master, the optimizer's numbers are in fp32.",
+        "The given lines take the name apart. `master` and `gradients` are strings, and empty ones "
+        "count as false: `if master` asks whether there is a master.",
+        "With a master, the optimizer's numbers are in fp32, and else in `dtype`.",
         "A tuple of n equal dtypes is (dtype,) * n, and OPTIMIZER_NUMBERS says n.",
     ),
 )
@@ -302,7 +301,7 @@ def recipe(name: str) -> Answers:
     yield right, "Nine recipes, in four formats and with three optimizers."
     yield (
         _with_two_formats(right),
-        "Other formats than bf16 and fp32 can stand in a name: take the one that stands there.",
+        "A name can have other formats than bf16 and fp32: take the one that it has.",
     )
     yield (
         right | {"optimizer": (dtype,) * kept_count},
@@ -310,11 +309,11 @@ def recipe(name: str) -> Answers:
     )
     yield (
         right | {"optimizer": ("fp32",) * kept_count},
-        "Without a master, the optimizer's are as the parameters.",
+        "Without a master, the optimizer's numbers have the dtype of the parameters.",
     )
     yield (
         right | {"gradients": (dtype,)},
-        'Where the name ends in ", fp32 gradients", they are in fp32.',
+        'If the name ends in ", fp32 gradients", the gradients are in fp32.',
     )
     yield right | {"gradients": (wide,)}, "Gradients have the dtype of the parameters."
     yield right | {"parameters": (wide,)}, "The first dtype of the name is that of the parameters."

@@ -22,7 +22,7 @@ def weights_by_step(
     alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]
 ) -> Figure:
     """Draw a weight in bf16 alone, and an fp32 master with its bf16 copy, over the same updates."""
-    title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
+    title = "bf16 alone never moves; the copy of an fp32 master follows it"
     last = len(masters) - 1
     ends = {
         "fp32 master": Curve(last, masters[-1], FORMATS["fp32"]),

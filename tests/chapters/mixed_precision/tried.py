@@ -122,7 +122,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (loop(FEWER_STEPS), "20 losses, and 200 are wanted"),
             (loop((CLIP, "")), "no longer clips to 0.2"),
-            (loop((UNSCALE, "")), "of norm 3.1e-06: clipping still sees them with the scale on."),
+            (loop((UNSCALE, "")), "of norm 3.1e-06: they are clipped while the scale is still on."),
             (loop(NO_AUTOCAST), "products are in fp32"),
             (loop(("lr=0.5", "lr=1.0"), letter="B"), "of the last updates are lost"),
             (loop(NO_CACHE, letter="A"), "34 % of the first"),

@@ -88,7 +88,7 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
     sizes = Axis(
         LOWEST,
         HIGHEST,
-        "update ÷ half a step of its weight",
+        "update ÷ half a gap of its weight",
         "2^{:g}".format,
         linear=True,
         marks=range(LOWEST, HIGHEST + 1, 4),
