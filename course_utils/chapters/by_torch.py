@@ -38,7 +38,10 @@ def matrix(m: Model, name: str) -> torch.Tensor:
 
 
 def matrices(m: Model) -> dict[str, tuple[int, int]]:
-    """Return the shape (inputs, outputs) of each matrix of a layer, by the matrix's name."""
+    """Return the shape (inputs, outputs) of each matrix of a layer, by the matrix's name.
+
+    The course's layers keep their matrices in this order, unlike torch.nn.Linear.
+    """
     shapes = {}
     for path, parameter in layer(m).named_parameters():
         if "weight" in path and parameter.ndim == 2:

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 
 _CHAPTER_OF = {
-    "reach_and_step": "floats",
+    "range_and_gap": "floats",
     "losses_by_mix": "floats",
     "shapes_to_scale": "einsum",
     "product_boxes": "flops",

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from course_utils.chapters.floats.figures import reach_and_step
+from course_utils.chapters.floats.figures import range_and_gap
 from course_utils.chapters.tensors.walk_lab.picture import shade
 from course_utils.core import floats
 from course_utils.engine.judging.verdict import COLOUR
@@ -172,7 +172,7 @@ def behind(text: Text, axes: Axes) -> str:
 
 
 def test_words_and_lines_of_figures_stand_out_from_what_is_behind_them():
-    drawn = {"formats": reach_and_step(floats.FORMATS)}
+    drawn = {"formats": range_and_gap(floats.FORMATS)}
     for name, figure in vars(test_figures).items():
         if isinstance(figure, Figure):
             drawn[name] = figure

@@ -19,7 +19,7 @@ from course_utils.core.colours import COLOURS
 from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX
 
 TITLE = "A title that says what to see"
-REACH = figures.reach_and_step(floats.FORMATS)
+RANGES = figures.range_and_gap(floats.FORMATS)
 SHAPES = figures.shapes_to_scale(
     ["A[i d] · B[d j] = C[i j]", "B[d j]"], {"i": 2, "j": 3, "d": 1}, TITLE
 )
@@ -140,8 +140,8 @@ def test_a_dotted_line_stands_at_what_it_names():
     assert "√(2CM): 19.3 minutes" in written(WASTED)
 
 
-def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
-    ends = [tuple(line[-1]) for line in drawn_lines(REACH)]
+def test_range_and_gap_ends_each_line_at_the_formats_largest_number():
+    ends = [tuple(line[-1]) for line in drawn_lines(RANGES)]
     for fmt in floats.FORMATS.values():
         assert (fmt.max, fmt.epsilon) in ends
 

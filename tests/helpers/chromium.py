@@ -14,7 +14,7 @@ from tests.helpers import browser
 IMPORTS = """from course_utils import figures, floats, labs
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, Verdict
 from course_utils.core.say import Comparison, Ledger, Table"""
-OUTPUTS = """figures.reach_and_step(floats.FORMATS)
+OUTPUTS = """figures.range_and_gap(floats.FORMATS)
 Verdict("right", "Well.")
 Verdict("not yet", "3 is not it.")
 NOT_ATTEMPTED

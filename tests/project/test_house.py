@@ -220,6 +220,7 @@ MAY_IMPORT = {
         "core.accountant_file",
         "core.datasheets",
         "core.predict",
+        "core.record",
         "core.say",
         "subjects.models",
         "subjects.training",

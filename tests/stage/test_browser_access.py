@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from course_utils.chapters import labs
-from course_utils.chapters.floats.figures import reach_and_step
+from course_utils.chapters.floats.figures import range_and_gap
 from course_utils.core import floats
 from course_utils.stage.slides.deck import deck
 from tests import NOTEBOOKS
@@ -80,7 +80,7 @@ def test_axe_finds_no_fault_in_labs_and_outputs(page, theme):
 
 def test_a_picture_of_an_output_has_its_words(page):
     (picture,) = page.locator(".jp-RenderedImage img").all()
-    expect(picture).to_have_attribute("alt", reach_and_step(floats.FORMATS).words)
+    expect(picture).to_have_attribute("alt", range_and_gap(floats.FORMATS).words)
 
 
 def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab(page):

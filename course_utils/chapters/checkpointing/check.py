@@ -51,7 +51,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     two_tensors = without_loss + 8 * logits
     yield two_tensors, "The loss holds three tensors of the logits' shape, and not two."
     logits_alone = without_loss + BYTES[dtype] * logits
-    yield logits_alone, "The loss holds 12 bytes a logit: LOGIT_BYTES."
+    yield logits_alone, "The loss holds 12 bytes for each logit: LOGIT_BYTES."
     nothing_recomputed = right + recomputed * (layer - inputs)
     yield nothing_recomputed, "A recomputed layer keeps its input alone."
     without_inputs = right - recomputed * inputs
@@ -59,7 +59,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     without_last_norm = right - 2 * inputs
     yield without_last_norm, "The last normalisation keeps its input and its result, too."
     one_layer = right - (m.layers - 1 - recomputed) * layer
-    yield one_layer, "All layers keep theirs until the way back."
+    yield one_layer, "All layers keep their part until the backward pass comes to them."
 
 
 @function(
@@ -95,7 +95,10 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
         "The output's product is no part of a layer: it is not recomputed.",
     )
     cheap_backward = 2 * forward + right - plain.total
-    yield cheap_backward, "The backward pass takes twice the forward pass: 3 in all."
+    yield (
+        cheap_backward,
+        "The backward pass takes twice the FLOPs of the forward pass.",
+    )
 
 
 @function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3, unit="s")
@@ -104,7 +107,7 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
     # Intervals from 10 seconds to 19 days, each 0.02 % longer than the one before.
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
-    yield right, "There C / τ and τ / 2M are equal: τ = √(2CM)."
+    yield right, "It is least where C / τ and τ / 2M are equal: τ = √(2CM)."
     yield right / math.sqrt(2), "The loss of a failure is half of τ: C / τ = τ / 2M gives √(2CM)."
     yield right**2, "Take the square root: τ² = 2CM."
     yield right / 2, "From C / τ = τ / 2M follows τ² = 2CM, and not CM / 2."
@@ -122,8 +125,8 @@ def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s:
     failures = interval_s / 2 / failure_s
     restarts = restart_s / failure_s
     right = saves + failures + restarts
-    yield right, "A save of every τ, half of τ at each failure, and a restart each."
+    yield right, "One save in each τ, and at each failure half of τ and a restart."
     yield saves + failures, "Each failure also costs a restart: one in M seconds."
     yield saves + 2 * failures + restarts, "On average a failure throws half of τ away."
     yield saves + restarts, "What was done since the last save is lost, too."
-    yield failures + restarts, "Saving takes its time, too: C of every τ."
+    yield failures + restarts, "Saving takes time, too: C of every τ."

@@ -55,7 +55,7 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     yield right, "Column by column, it is the head's own part of the width."
     yield (
         x[..., head::heads],
-        "Those columns are not neighbours, as by (place head). A head's columns are.",
+        "Those columns are dealt out, as by (place head). A head has neighbouring columns.",
     )
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
@@ -120,7 +120,7 @@ def patterns() -> Answers:
     """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
     yield (
         dict(SIX_PATTERNS),  # a copy, because a reader who gets our answer may change it
-        "All six say the product that is meant, whatever its dimensions are called.",
+        "All six say what is meant, whatever the dimensions are called.",
     )
 
 
@@ -139,7 +139,7 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
     ranks = [len(names) for names in expected.operands]
     if [len(names) for names in readers.operands] != ranks:
         wanted = ", then ".join(str(rank) for rank in ranks)
-        return f"in front of the arrow, {shown(pattern)} should name so many dimensions: {wanted}."
+        return f"left of the arrow, {shown(pattern)} should name this many dimensions: {wanted}."
     difference = next(_differences(readers, expected), "")  # the first one, or "" if there is none
     if not difference:
         return ""

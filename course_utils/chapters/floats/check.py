@@ -78,7 +78,7 @@ def _pattern_in_words(bits: int, exponent_bits: int, fraction_bits: int) -> str:
         "the fraction is bits & (2**fraction_bits - 1).",
         "The exponent is bits >> fraction_bits without the sign: & (2**exponent_bits - 1). "
         "Subtract the bias, 2 ** (exponent_bits - 1) - 1.",
-        "The value is a product of three: (-1) ** sign, 1 + fraction / 2**fraction_bits, and "
+        "Multiply three factors: (-1) ** sign, 1 + fraction / 2**fraction_bits, and "
         "2.0 ** (exponent - bias).",
     ),
 )
@@ -102,7 +102,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     undivided = sign * (1 + fraction) * power
     yield (
         undivided,
-        "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
+        "F is an integer. Divide it by 2^(fraction bits) to get the digits after the point.",
     )
     unbiased = sign * significand * 2.0**exponent
     yield unbiased, "The bias is missing: the exponent field counts from 0, the exponent does not."
@@ -117,7 +117,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
         by_ieee = sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)
     elif exponent == 2**exponent_bits - 1:
         by_ieee = math.nan if fraction else sign * math.inf
-    yield by_ieee, "Zero, infinity and NaN come next. Here the formula alone is wanted."
+    yield by_ieee, "Zero, infinity and NaN come later. Here the formula alone is wanted."
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = sign * significand * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
@@ -172,7 +172,7 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     )
     yield (
         (smallest, 2.0 ** (bias + 1)),
-        "Infinity stands where that would be the next number. The largest is one gap below.",
+        "That pattern means infinity. The largest number is one gap below.",
     )
     yield (
         (-largest, largest),

@@ -23,7 +23,7 @@ from course_utils.engine.figures.style import (
 def losses_by_mix(
     losses: Mapping[str, Sequence[Number]],
     *,
-    title: str = "Where precision or reach is missing, the loss falls behind",
+    title: str = "Without enough precision or range, the loss falls behind",
 ) -> Figure:
     """Draw each mix's losses, one for each step, as a curve on a logarithmic axis.
 
@@ -55,14 +55,14 @@ def _colours(names: Collection[str]) -> dict[str, str]:
 LABEL_OFFSETS = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}
 
 
-def reach_and_step(formats: Mapping[str, Format]) -> Figure:
+def range_and_gap(formats: Mapping[str, Format]) -> Figure:
     """Draw each format as a line.
 
-    It goes from the smallest number above zero to the largest. The lower the line lies, the finer
-    are the format's steps.
+    It goes from the smallest number above zero to the largest, the format's dynamic range. The
+    lower the line is, the smaller are the gaps between numbers, as a share of the number.
     """
-    title = "Exponent bits buy reach, fraction bits buy fine steps"
-    ylabel = "step to the next number ÷ the number"
+    title = "Exponent bits buy dynamic range, fraction bits buy precision"
+    ylabel = "gap to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, log_x=10, log_y=10) as axes:
         axes.set(xlim=(1e-48, 1e52), ylim=(3e-17, 8))
         for name, number_format in formats.items():
@@ -74,14 +74,14 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
 def _draw_format(axes: Axes, name: str, f: Format) -> None:
     """Draw the format's line, with its name.
 
-    Among the subnormals, below the smallest normal number, the step no longer shrinks with the
-    number. So the line rises there to 1, where the number is itself one step.
+    Among the subnormals, below the smallest normal number, the gap no longer shrinks with the
+    number. So the line rises there to 1, where the number is itself one gap.
     """
     colour = FORMATS[name]
     sizes = [f.smallest_subnormal, f.smallest_normal, f.max]
-    relative_steps = [1.0, f.epsilon, f.epsilon]
+    relative_gaps = [1.0, f.epsilon, f.epsilon]
     style = "--" if name == "tf32" else "-"  # so that fp16's line, which lies on it, is seen, too
-    axes.plot(sizes, relative_steps, color=colour, linestyle=style)
+    axes.plot(sizes, relative_gaps, color=colour, linestyle=style)
     _, right_edge = axes.get_xlim()
     if f.max < right_edge:
         axes.plot(f.max, f.epsilon, "o", color=colour, markersize=points(8))

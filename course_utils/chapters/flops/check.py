@@ -149,9 +149,9 @@ def name_of_f32() -> Answers:
     parts=parts.of_parameters,
     unit="parameters",
     hints=(
-        "Begin with what every layer has: a normalisation is norm = m.norm_vectors * m.width, "
-        "and a layer has two of them.",
-        "What comes once stands outside of m.layers * layer: the embedding, the output table, "
+        "What a layer still lacks are its head norms: if m.head_norms, add 2 * m.head_width to "
+        "layer, one vector for the queries and one for the keys.",
+        "What comes once is outside of m.layers * layer: the embedding, the output table, "
         "the positions and the last normalisation.",
         "Count the rows of the width: m.vocabulary, once more unless m.tied, and m.context if "
         "m.learned_positions. Then return m.layers * layer + rows * m.width + norm.",
@@ -266,7 +266,7 @@ def _of_tables(m: Model, right: int) -> Answers:
         positions = 0
         one_number_each = 0
         unlearned = rows
-    a_row = "Learned positions have a row of the width for each place of the context."
+    a_row = "Learned positions have a row of the width for each position of the context."
     yield right - positions, a_row
     yield right - positions + one_number_each, a_row
     yield right + unlearned, "Positions have parameters only if m.learned_positions."
@@ -315,7 +315,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
         right + (m.layers - 1) * output,
         "The product with the vocabulary comes once, after the last layer.",
     )
-    yield right + output, "To look up a row of the embedding is no product: it counts 0."
+    yield right + output, "Looking up a row of the embedding is not a product, so it counts 0."
     for wrong_attention, advice in _of_attention(m, batch, sequence, attention):
         yield right - attention + wrong_attention, advice
 
@@ -340,7 +340,7 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
     yield right * m.width // m.head_width, over_heads
     yield (
         right * m.kv_heads // m.heads,
-        "Each head of the queries has scores, also where keys are shared.",
+        "Each head of the queries has scores of its own, even where heads share their keys.",
     )
     of_itself = "A token attends to its own sequence alone: batch × S × S pairs."
     yield right * batch, of_itself

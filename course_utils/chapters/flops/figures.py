@@ -100,7 +100,7 @@ def _label_of_guess(
 ) -> None:
     """Write the reader's days and how close they are, level with the part's own words.
 
-    Between two bars there is no space for words.
+    Above or below a bar there is no space for words.
     """
     words = f"you: {guess.said:g}, {guess.word}"
     colour = COLOURS["predicted"]

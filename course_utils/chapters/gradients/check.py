@@ -71,7 +71,7 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     yield of_w, "Two gradients are wanted: of w and of x."
     yield (
         (of_w.T, of_x.T),
-        "Both are transposed: a gradient has the shape of what it is the gradient of.",
+        "Both are transposed: a gradient has the same shape as its matrix.",
     )
 
 
@@ -241,7 +241,7 @@ def _kept_too_long(attempt: Attempt, parts: int) -> str:
         )
     if attempt.most_bytes > MORE_THAN_A_PART * _bytes_of_a_part(parts):
         return (
-            "the activations of parts that went backward are still there. "
+            "the activations of parts that went backward are still in memory. "
             "Leave out retain_graph=True."
         )
     return ""
@@ -291,7 +291,7 @@ LAYERS = [
     hints=(
         "Go through the layer in the order in which it runs, and ask of each operation what its "
         "gradient multiplies by: that is what is kept. Count numbers for one token first.",
-        "A normalisation keeps its input, and the products behind it keep its result. Attention "
+        "A normalisation keeps its input, and the next products keep its result. Attention "
         "keeps queries, keys, values and its result; keys and values have m.kv_heads heads.",
         "The feed-forward keeps 4 * m.inner numbers with a gate, and 2 * m.inner without. All these"
         " take BYTES[dtype] each. The row sums, m.heads for each token, take 4 bytes each.",
@@ -302,7 +302,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     right = by_torch.layer_bytes(m, batch, sequence, dtype)
     yield (
         right,
-        "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out.",
+        "As many bytes as autograd keeps of three layers, without LayerNorm's statistics.",
     )
     bytes_each = BYTES[dtype]
     column = batch * sequence * bytes_each  # one number for each token
@@ -319,11 +319,11 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     of_width = m.width * column
     yield (
         right - 2 * of_width,
-        "A normalisation keeps its input, and the next product its result: 4 of the width.",
+        "A normalisation keeps its input, and the next product its result: 4 tensors of m.width.",
     )
     yield (
         right - of_width,
-        "One of the model's width is missing: two normalisations, an input and a result each.",
+        "One tensor of the model's width is missing: of both normalisations, input and result.",
     )
     yield from _of_queries_and_keys(m, right, column)
     gate = 2 * m.inner * column if m.gated else 0  # two tensors that only a gate adds
@@ -335,7 +335,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     scores = row_sums * sequence * bytes_each
     yield (
         without_row_sums + scores,
-        "Fused attention does not keep the scores: one number a row alone.",
+        "Fused attention does not keep the scores, but only one number for each row of them.",
     )
 
 
@@ -343,7 +343,7 @@ def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
     """Yield wrong counts of what attention keeps: queries, keys, values, and its result."""
     queries = m.heads * m.head_width * column
     keys = m.kv_heads * m.head_width * column
-    yield right - queries, "Of attention are kept: queries, keys, values, and its result."
+    yield right - queries, "Attention keeps queries, keys, values and its result."
     norm_inputs = 0
     tensors_like_keys = 2  # keys and values
     if m.head_norms:
@@ -352,7 +352,7 @@ def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
     # With as many heads as the queries have, each of these tensors would be as large as they are.
     yield (
         right + tensors_like_keys * (queries - keys),
-        "Keys and values have kv_heads heads, and not all.",
+        "Keys and values have only kv_heads heads.",
     )
     yield right - norm_inputs, "If m.head_norms, their inputs are kept, too."
     yield (

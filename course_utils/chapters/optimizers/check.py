@@ -20,7 +20,7 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
     without_share = math.sqrt(1 / inputs)
     yield without_share, "That keeps the scale only if nothing is zeroed. Use the kept share, too."
-    yield variance, "That is the variance; its root is asked for."
+    yield variance, "That is the variance. Return its root, the standard deviation."
     smaller = math.sqrt(kept_share / inputs)
     yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
     for_relu = math.sqrt(2 / inputs)
@@ -96,7 +96,7 @@ def _wrong_buffers(
     exchanged = buffer + mu * g
     yield (
         (p - lr * exchanged, exchanged),
-        "The other way round: μ multiplies the old buffer, and the gradient counts in full.",
+        "It is the other way round: μ multiplies the old buffer, and the gradient counts in full.",
     )
 
 
@@ -219,11 +219,14 @@ def _wrong_results(state: tuple) -> Answers:
     yield without_decay, "The decay is missing: p shrinks by the share lr × decay of itself."
     undecayed_p, _, _ = without_decay
     shrunk_last = undecayed_p * (1 - lr * decay)
-    yield (shrunk_last, new_m, new_v), "The decay takes the p before the step: shrink it first."
+    yield (
+        (shrunk_last, new_m, new_v),
+        "The decay acts on p as it was before the step: shrink it first.",
+    )
     times_t_m = new_m / (1 - 0.9 * t)
     times_t_v = new_v / (1 - 0.999 * t)
     times_t_p = shrunk_p - lr * times_t_m / _root_and_epsilon(times_t_v)
-    yield (times_t_p, new_m, new_v), "Beta to the power of t, beta**t, and not times t."
+    yield (times_t_p, new_m, new_v), "Take beta to the power of t, beta**t, and not beta times t."
 
 
 # The accountant's term.
@@ -272,7 +275,10 @@ def _held(
 
 
 def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return the bytes in `held`, with one dtype of each part counted, and not all of them."""
+    """Return the bytes in `held` if each part is counted as one number: Adam's m, but not its v.
+
+    All dtypes of a part have the same size, so dividing by their count leaves one of them.
+    """
     counted = {}
     for part, nbytes in held.items():
         dtype_count = max(len(recipe[part]), 1)  # SGD keeps no number, so its part has no dtype
@@ -315,10 +321,10 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         "Round up: the largest share has to fit.",
     )
     unrounded = _held(numbers, recipe, numbers / gpus, sharded)
-    yield unrounded, "Nobody holds a part of a number: round the share up."
+    yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
-    yield sum(right.values()), "The bytes of each part are wanted, by its name."
+    yield sum(right.values()), "Return the bytes of each part, by its name, and not their sum."
     yield (
         _with_one_dtype_each(right, recipe),
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
@@ -329,4 +335,4 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     stops = KeyError(lacking[-1]) if lacking else right
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)
-    yield with_all_parts, "Only the parts that the recipe has are wanted."
+    yield with_all_parts, "Return only the parts that the recipe has."

@@ -43,10 +43,10 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
 @function(
     _elements,
     hints=(
-        "A stride says how many places of the storage one step along its dimension takes: "
+        "A stride says how many positions of the storage one step along its dimension goes: "
         "stride[0] for a row, stride[1] for a column.",
         "Begin at the offset, take i steps of stride[0] and j steps of stride[1], and look there: "
-        "storage[place].",
+        "storage[position].",
     ),
 )
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
@@ -76,7 +76,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     exchanged = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
     yield exchanged, "i counts rows, so it steps by the first stride."
     place = offset + steps
-    yield place, "That is its place. Look there: storage[...] has the element."
+    yield place, "That is its position. Look there: storage[...] has the element."
 
 
 # The shape of a tensor, its strides, and the shape to view it in. No step is made along a
@@ -123,7 +123,7 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
 @function(
     _walks,
     hints=(
-        "Arrange the places in the new shape: grid = torch.tensor(walk).view(new_shape).",
+        "Arrange the positions in the new shape: grid = torch.tensor(walk).view(new_shape).",
         "For each dimension, grid.diff(dim=dimension) has the steps along it. They have to be "
         "equal within the dimension, and may differ between two dimensions.",
         "len(steps.unique()) > 1 says that steps differ. A dimension of size 1 has no steps, "
@@ -155,7 +155,7 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         are_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield are_even[0], "Every dimension counts, not the first."
+    yield are_even[0], "Every dimension counts, not only the first."
     all_lengths = set().union(*lengths_along)
     yield (
         len(all_lengths) <= 1,
@@ -233,7 +233,7 @@ def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
         sum(storage.nbytes() for storage in different),
         "Seven lists, with views, slices, and tensors without memory.",
     )
-    once = "Two views of one storage are in memory once."
+    once = "Two views of one storage are in memory only once."
     yield sum(storage.nbytes() for storage in storages), once
     yield sum(tensor.nbytes for tensor in tensors), once
     of_last_view = {tensor.untyped_storage()._cdata: tensor.nbytes for tensor in tensors}

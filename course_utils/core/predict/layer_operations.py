@@ -132,6 +132,8 @@ class LayerOperations:
         # Attention in single operations hands gradients back head by head, and the matrices have
         # them token by token. The two orders differ if there are several tokens and heads.
         # Behind rotation, the queries' gradient is in the matrix's order already.
+        # `linear` counts the copies: `splits` that of the heads, back into tokens, and `folds` that
+        # of a batch's rows into one matrix. After a norm of each head, none is needed for q and k.
         reorders = not self.config.fused and self.sequence > 1
         splits = reorders and self.shape.heads > 1
         keys_fold = reorders and self.config.batch > 1

@@ -222,11 +222,11 @@ def timeline(
     """Every operation of forward, cross-entropy, backward and the optimizer's step, in order.
 
     - fused: attention is one kernel. Each normalisation is one kernel in any case.
-    - recompute: each segment of `segment` layers keeps its input alone; or "every other layer"
-      does; or in each layer everything runs a second time but "every other product", which
-      torchtitan calls selective.
-    - fused_loss: the loss is one kernel, which writes the gradient over the logits; or it is one
-      kernel "with output", which never has all logits.
+    - recompute: if True, each segment of `segment` layers keeps its input alone. If it is "every
+      other layer", every second layer does. If it is "every other product", each layer keeps the
+      result of every second product and runs the rest again; torchtitan calls that selective.
+    - fused_loss: if True, the loss is one kernel, which writes the gradient over the logits. If it
+      is "with output", the output is part of the kernel, so there are never all logits.
     - pieces: the output and its loss are computed for that many parts of the tokens, one at a time,
       and once more in the backward pass.
     - accumulate: gradients of an earlier micro-batch are there from the start. Otherwise there are

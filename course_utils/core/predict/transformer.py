@@ -287,7 +287,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
 ) -> Shape:
     """A transformer's shape, from its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
 
-    In Llama's shape, each switch is the other way round. `qkv_biases`: query, key and value alone.
+    Llama's has `gated`, `rms_norm` and `rotary` on, and the three that GPT-2 has on, off.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters

@@ -138,7 +138,10 @@ class OpenGuess:
         return number
 
     def _check_count(self, number: Number) -> None:
-        """Raise a ValueError if the number is no count out of as many as the unit names."""
+        """Raise a ValueError unless the number is whole, and at most 200 for the unit "of 200".
+
+        Numbers below 0 have been refused before.
+        """
         most = _number_in(self.unit.removeprefix(OF_HOW_MANY))
         if number != int(number) or number > most:
             raise ValueError(f"It is a whole number from 0 to {number_text(most)}.")

@@ -61,7 +61,8 @@ def _written(x: object) -> str:
     if type(x) in (int, float):  # not bool, which is a kind of int
         return number_in_full(x)
     if type(x) in (list, tuple):
-        # Long parts of a short sequence are shortened. Of a long one, `_in_a_row` leaves out parts.
+        # A short sequence keeps all of its parts, so `shown` shortens each that is long. A long
+        # one keeps few parts, since `_in_a_row` leaves out the rest, so those are in full.
         is_short = len(x) < 9
         parts = [shown(part) if is_short else _written(part) for part in x]
         words = _in_a_row(parts)

@@ -220,7 +220,7 @@ def _kill_all(child: int, *, confined: bool) -> None:
 
 
 def _empty(folder: str) -> None:
-    """Empty the answer's folder. If that fails, this process exits; the judge starts another."""
+    """Empty the answer's folder. An error ends this process, and the judge starts another."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path)

@@ -55,7 +55,7 @@ def _noting_imports(
 
     What the course's own cells import is not noted, even if the student's code imports it again.
     """
-    has_answers = tuple(f"{solved}." for solved in SOLVED)
+    prefixes_of_answers = tuple(f"{solved}." for solved in SOLVED)
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
@@ -67,7 +67,7 @@ def _noting_imports(
         is_students = module_globals.get("__name__") in STUDENTS
         names = tuple(given.get("fromlist") or ())
         is_allowed = (name, names) in own or (name == TERMS_OF and may_import(names, allowed))
-        if is_students and not is_allowed and f"{name}.".startswith(has_answers):
+        if is_students and not is_allowed and f"{name}.".startswith(prefixes_of_answers):
             note(f"It imported {name[:LONGEST_NAME]}.")
         return original(name, *arguments, **options)
 

@@ -119,7 +119,7 @@ def _loss(results: Tensor) -> Tensor:
 
 
 def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
-    """Send what is seen of a training loop, and whether it is a broken one as it was handed out."""
+    """Send what is seen of a training loop, or that the reader left the broken loop as it was."""
     # It is imported here, because few exercises need what it imports in turn.
     from course_utils.chapters.mixed_precision import repair
 
@@ -129,6 +129,8 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
     found: list[repair.Seen] = []
     error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
     seen = found[0] if found else repair.Seen()
+    # `seen.error` was raised in the loop's step. `error` ended the whole call, before there was
+    # anything to see.
     stopped_with = described_error(answer, seen.error) if seen.error else None
     fields = {
         "losses": seen.losses,
@@ -211,7 +213,11 @@ def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
         channel.send({**event, "contents": _contents(path)})
 
     def flushed(file: object) -> None:
-        """Send what the file holds and the size of the flushed file, and flush as os.fsync does."""
+        """Flush as os.fsync does, and send what the file at `path` holds until then.
+
+        The answer may flush a temporary file, which it renames to `path` later. Its size shows the
+        judge whether all pieces had been written to it before.
+        """
         number = file if isinstance(file, int) else file.fileno()  # os.fsync takes either
         contents = _contents(path)
         nbytes = os.stat(number).st_size

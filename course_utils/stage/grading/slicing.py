@@ -146,7 +146,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
     """Return the statement, with the names that it makes, uses and changes."""
     text = ast.unparse(node)
     table = symtable.symtable(text, cell, "exec")
-    late = _late(table)
+    late = _late(table)  # names that are read only when one of the statement's functions is called
     made = set()
     used = set(late)
     for symbol in table.get_symbols():

@@ -28,10 +28,14 @@ class Precomputed:
     by: Sequence[str] = ()
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
 
-    def known(self, asked: object, found: object) -> object:
-        """Return the result for these answers; without precomputed results, `found` itself."""
+    def known(self, asked: object, found_so_far: object) -> object:
+        """Return the precomputed result for the answers `asked`, a dataclass with all of them.
+
+        A lab that computes everything on the page has no precomputed results, and gets what it
+        has found so far.
+        """
         if not self.by:
-            return found
+            return found_so_far
         values = [getattr(asked, name) for name in self.by]
         return self.found[tuple(values)]
 

@@ -191,8 +191,9 @@ def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Jso
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
-    """Return the answer in the table's row `item`, as `_answer` does."""
-    # Only for a number that is shown in a few digits, `bands` needs what the formula predicts.
+    """Return the measured value in the table's row `item`, as the wall shows an answer."""
+    # Without a prediction, `bands` takes the measured value for exact. One that is shown in a few
+    # digits is not, so it comes with what the formula predicts.
     predicted = shown.predicted[item] if shown.digits else None
     measured = shown.measured[item]
     _, how = shown.heads  # the head of the second column, such as "measured" or "reported"

@@ -239,7 +239,8 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     (backward,) = (kind for kind in cost().passes if kind.name == "backward")
     assert f"At *{level}*" in said
     assert f"each of {LEVELS[level].sequences} micro-batches" in said
-    assert f"{backward.sent_s:.2f} s of sending stand against {backward.compute_s:.2f} s" in said
+    seconds = f"sends for {backward.sent_s:.2f} s and computes for {backward.compute_s:.2f} s"
+    assert seconds in said
     days = [f"{cost(batch).days:.0f}" for batch in (1, 2, 4)]
     assert f"{', '.join(days)} days" in said
 
@@ -252,7 +253,8 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     fewest = next(layers for layers in range(41) if cost(8, layers).fits)
     quickest = f"{cost(8, fewest).days:.0f}"
     all_again = f"{cost(8, 40).days:.0f}"
-    assert f"{fewest} of the 40 layers are enough: {quickest} days in place of {all_again}" in said
+    enough = f"it is enough to recompute {fewest} of the 40 layers"
+    assert f"{enough}: {quickest} days instead of {all_again}" in said
 
     passes = cost(2, recomputed=40, over_node=True).passes
     slowed_by_sending = [kind.name for kind in passes if kind.sent_s > kind.compute_s]
@@ -260,7 +262,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
 
 
 def answers_of_notebook_8():
-    """The folded answers below the lab, without their links."""
+    """The answers below the lab, without their links."""
     (linked,) = (cell.source for cell in read(NOTEBOOKS[-1]).cells if cell.id == "c8b0a1d082")
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", linked)
 

@@ -36,7 +36,8 @@ SUMMED_FIRST = sized("a b c, c d -> a d", a=3, b=5, c=7, d=2)
 SHOWN = [
     (
         A_TIMES_B,
-        "Kept: b, k. Summed: d. 1,024 FLOPs, 2 for each step: a product and an addition.",
+        "Kept: b, k. Summed: d. "
+        "1,024 FLOPs, 2 for each iteration: a multiplication and an addition.",
     ),
     (
         A_TIMES_B,
@@ -52,31 +53,31 @@ SHOWN = [
     ),
     (
         ATTENTION,
-        "Batch: b, h. Kept: i, j. Summed: d. 16,384 FLOPs, 2 for each step",
+        "Batch: b, h. Kept: i, j. Summed: d. 16,384 FLOPs, 2 for each iteration",
     ),
     (
         ATTENTION,
-        "8,192 steps of the loops 2 × 2 × 4 × 8 × 16 × 8 = 16,384 FLOPs",
+        "8,192 iterations of the loops 2 × 2 × 4 × 8 × 16 × 8 = 16,384 FLOPs",
     ),
     (
         PRESETS["who needs no sum?"],
-        "256 FLOPs, 1 for each step: nothing is summed.",
+        "256 FLOPs, 1 for each iteration, because nothing is summed.",
     ),
     (
         PRESETS["is a sum free?"],
-        "0 FLOPs by convention, as nothing is multiplied.",
+        "0 FLOPs by convention, because nothing is multiplied.",
     ),
     (
         ONE_ORDER_OF_THREE,
-        "131,072 FLOPs as (A (B C)); ((A C) B): 384 times.",
+        "131,072 FLOPs in the order (A (B C)); ((A C) B) takes 384 times as many.",
     ),
     (
         ONE_ORDER_OF_THREE,
-        "steps of the loops 131,072 FLOPs in the cheapest order 65,536 bytes",
+        "iterations of the loops 131,072 FLOPs in the cheapest order 65,536 bytes",
     ),
     (
         PRESETS["when is attention linear?"],
-        "4,194,304 FLOPs as (A (B C)); ((A C) B): 768 times.",
+        "4,194,304 FLOPs in the order (A (B C)); ((A C) B) takes 768 times as many.",
     ),
     (
         sized("a, a, a -> a"),
@@ -110,7 +111,7 @@ SHOWN = [
     ),
     (
         SUMMED_FIRST,
-        "210 steps of the loops 2 × 3 × 7 × 2 = 84 FLOPs",
+        "210 iterations of the loops 2 × 3 × 7 × 2 = 84 FLOPs",
     ),
     (
         sized("a b, c -> a c", a=3, b=5, c=7),
@@ -123,7 +124,8 @@ SHOWN = [
     ),
     (
         sized("i b, i j, j -> i", i=3, b=5, j=7),
-        "45 FLOPs as (A (B C)); ((A B) C): 1.4 times. b is in one operand alone and summed first",
+        "45 FLOPs in the order (A (B C)); ((A B) C) takes 1.4 times as many. "
+        "b is in one operand alone and summed first",
     ),
     (
         sized("a, a, a, a, a, a ->"),

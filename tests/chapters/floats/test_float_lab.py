@@ -37,11 +37,11 @@ SHOWN = [
     ),
     ("fp16 0x7c01", {}, "NaN, not a number"),
     ("257", {}, "error -1"),
-    # The step to the next number.
-    ("0.1", {}, f"step {math.ulp(0.1):.3g} "),
-    ("0.1", {}, "step 0.5 "),
-    ("65520", {}, "step 512 "),
-    ("-1.2345678901234567e-200", {}, f"step {math.ulp(1.2345678901234567e-200):.3g} "),
+    # The gap to the next number.
+    ("0.1", {}, f"gap {math.ulp(0.1):.3g} "),
+    ("0.1", {}, "gap 0.5 "),
+    ("65520", {}, "gap 512 "),
+    ("-1.2345678901234567e-200", {}, f"gap {math.ulp(1.2345678901234567e-200):.3g} "),
     # In a sentence.
     (
         "257",

@@ -18,7 +18,7 @@ MOST_ADDED = {"bf16": 14, "fp16": 14, "fp32": 25}
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_the_sums_are_those_that_come_of_adding_one_by_one_and_stop_where_half_a_step_is_1(fmt):
+def test_the_sums_are_those_that_come_of_adding_one_by_one_and_stop_where_half_a_gap_is_1(fmt):
     most = MOST_ADDED[fmt]
     ones = np.ones(2**most, DTYPES[fmt])
     so_far = ones.cumsum()  # NumPy rounds after each 1

@@ -69,10 +69,10 @@ SHOWN = [
     (
         SIZES,
         "24.4 FLOPs per byte, above the ridge of 4: "
-        "arithmetic is the limit, and predicts 336 µs, by measured peaks.",
+        "compute-bound. Predicted: 336 µs, by measured peaks.",
     ),
     ({"b": 1, "d": 4096, "k": 4096, "dtype": "bf16"} | ON_PAPER, "1 FLOP per byte, below"),
-    (SIZES | {"b": 1}, "0.49 FLOPs per byte, below the ridge of 4: memory is the limit"),
+    (SIZES | {"b": 1}, "0.49 FLOPs per byte, below the ridge of 4: memory-bound"),
     (SIZES, "measured not timed yet"),
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself

@@ -44,7 +44,7 @@ SAYS = [
         "what does less momentum buy?",
         "momentum ends lowest: its largest loss of the last 10 steps is < 1e-09.",
     ),
-    ({"lr": 0.018, "step": 90}, "At lr = 0.018, after 90 steps, RMSProp has the least loss: "),
+    ({"lr": 0.018, "step": 90}, "At lr = 0.018, after 90 steps, RMSProp has the lowest loss: "),
     (
         {"lr": 0.018, "racing": ("SGD",)},
         "At lr = 0.018, SGD's largest loss of the last 10 steps is 0.041.",

@@ -80,7 +80,7 @@ def test_a_refused_view_is_said_with_its_steps_which_are_red_where_they_differ()
 
 def test_a_tensor_that_leaves_the_strip_is_said_to_be_refused():
     beyond = view_of("(6, 4)", (7, 1), shown=True)
-    assert beyond.meaning.startswith("Place 38 is beyond the strip, which ends at 23.")
+    assert beyond.meaning.startswith("Position 38 is beyond the strip, which ends at 23,")
 
 
 def test_where_the_offset_alone_leads_beyond_the_strip_the_strides_are_not_blamed():
@@ -89,7 +89,7 @@ def test_where_the_offset_alone_leads_beyond_the_strip_the_strides_are_not_blame
     with pytest.raises(RuntimeError, match="out of bounds"):
         strip.as_strided((3, 4), (6, 1), 23)
     beyond = view_of("(3, 4)", (6, 1), offset=23, shown=True)
-    said = "Place 38 is beyond the strip, which ends at 23. torch refuses such a walk."
+    said = "Position 38 is beyond the strip, which ends at 23, so torch refuses such a walk."
     assert beyond.meaning == said
 
 
@@ -121,7 +121,7 @@ def test_the_place_where_the_next_row_begins_is_where_torchs_own_pointer_stands(
     assert guess.said == 12
     assert guess.measured == place
     said = LAB.view(asked, None).meaning
-    assert said.startswith("The next row begins at place 14; your mark is at 12.")
+    assert said.startswith("The next row begins at position 14; your mark is at 12.")
     assert said.endswith("Strides (6, 1).")
 
 

@@ -97,12 +97,12 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     passes = outcome.cost.passes
     full_s = full_scale(outcome)
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
-    yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
+    yield key([("predicted", "matrix products"), ("limit", "sending")], LEFT + 40, PASSES)
     said = f"scale: 0 to {full_s:.3g} s"
     yield scale_words(
         LEFT + LENGTH - width_of(said, "small strong"), PASSES, said, RIGHT, "seconds"
     )
-    yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")
+    yield text(RIGHT, PASSES, "count × the longer of the two", class_="faint small")
     row_count = len(passes) + 1  # the last row is the whole step
     bottom = PASSES + 8 + STEP * row_count
     for x in (LEFT, LEFT + LENGTH):

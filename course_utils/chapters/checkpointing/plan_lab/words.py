@@ -8,13 +8,13 @@ from course_utils.core.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S
 from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
 
-NO_BOUND = "No forecast, and no bound: real products may reach more than half of the peak."
+NO_BOUND = "No forecast, and no bound: real matrix products may reach more than half of the peak."
 LEFT_OUT = (
-    "Left out: tensor and pipeline parallelism, fp8, slower GPUs, saves beside the run, "
+    "Left out: tensor and pipeline parallelism, fp8, slower GPUs, background saves, "
     "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
 ASSUMED = (
-    ("products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
+    ("matrix products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
     ("a save, a restart", f"{SAVE_S} s, {RESTART_S} s", "assumed"),
     ("a failure", f"one in {GPU_DAYS_PER_FAILURE:,.0f} GPU-days", "as in Meta's run of 405B"),
     ("at the network's speed", "everything that is sent", "a ring reaches less"),
@@ -22,7 +22,7 @@ ASSUMED = (
 SENT = (
     (
         "stage 0",
-        "after the last backward pass, gradients are added up over all GPUs: twice their bytes",
+        "after the last backward pass, an all-reduce adds up the gradients: twice their bytes",
     ),
     (
         "stage 1",
@@ -147,7 +147,8 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     if not cost.fits:
         held = short(sum(cost.held.values()))
         return f"{capped}Does not fit: each GPU would hold {held}, and has {short(task.memory)}."
-    fits = f"{capped}Fits, and takes {_days_text(cost)} days with products at half of the peak."
+    days = f"{_days_text(cost)} days with matrix products at half of the peak"
+    fits = f"{capped}Fits, and takes {days}."
     if not is_best(outcome):
         least = three_digits(outcome.best_cost.days)
         score = f"{100 * outcome.score:.3g} %"

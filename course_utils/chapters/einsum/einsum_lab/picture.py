@@ -31,10 +31,10 @@ LONGEST = 300  # the length of the dearest order's bar
 MOST_BARS = 5
 ROLES = ("batch", "kept", "summed")
 ROLES_X = 806  # where the chips that explain the roles' colours begin
-WHY = (  # why a step of the loops takes 0, 1 or 2 FLOPs
-    " by convention, as nothing is multiplied",
-    ", 1 for each step: nothing is summed",
-    ", 2 for each step: a product and an addition",
+WHY = (  # why an iteration of the loops takes 0, 1 or 2 FLOPs
+    " by convention, because nothing is multiplied",
+    ", 1 for each iteration, because nothing is summed",
+    ", 2 for each iteration: a multiplication and an addition",
 )
 
 
@@ -113,8 +113,8 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     """Yield lines on the costs, each as its words and their CSS class."""
-    steps = count_text(asked.einsum.steps(asked.size), "step")
-    yield f"{steps} of the loops", ""
+    iterations = count_text(asked.einsum.steps(asked.size), "iteration")
+    yield f"{iterations} of the loops", ""
     yield _flops_in_words(asked), "formula"
     nbytes = sum(predict.tensor_bytes(shape, asked.dtype) for shape in asked.shapes)
     yield f"{count_text(nbytes, 'byte')} in {asked.dtype}, each once", ""
@@ -144,7 +144,7 @@ def _flops_in_words(asked: Asked) -> str:
 
 
 def _flops_per_step(asked: Asked) -> int:
-    """Return the FLOPs of one step of the loops.
+    """Return the FLOPs of one iteration of the loops.
 
     It is 0 with one operand, where nothing is multiplied. Otherwise a multiplication counts 1, and
     if products are summed, an addition counts 1 more.
@@ -217,12 +217,16 @@ def _why(asked: Asked) -> str:
 
 
 def _compared(asked: Asked) -> str:
-    """Return in words how many times the cheapest order's FLOPs the dearest order takes."""
+    """Return how many times as many FLOPs the dearest order takes as the cheapest, in words.
+
+    As `_why`, it returns the end of a sentence, as in "64 FLOPs as (ab)c; a(bc): 3 times".
+    """
     cheapest = asked.orders[0]
     dearest = asked.orders[-1]
     if dearest.flops == cheapest.flops:
         return " in every order"
-    return f" as {cheapest.text}; {dearest.text}: {times_text(dearest.flops / cheapest.flops)}"
+    times = times_text(dearest.flops / cheapest.flops)
+    return f" in the order {cheapest.text}; {dearest.text} takes {times} as many"
 
 
 def _summed_first_in_words(asked: Asked) -> str:

@@ -43,14 +43,14 @@ def view(cast: Cast, found: object) -> View:
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """Draw one format: its bits, what storing changed, and below them the formula and the step."""
+    """Draw one format: its bits, what storing changed, and below them the formula and the gap."""
     yield from _bits(stored, y)
     is_lost = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if is_lost else "faint")
     yield text(LEFT, y + 35, floats.formula(stored.bits, stored.fmt))
     if math.isfinite(stored.value):
-        step = f"step {floats.spacing(stored.value, stored.fmt):.3g}"
-        yield text(WIDTH, y + 35, step, class_="faint small end")
+        gap = f"gap {floats.spacing(stored.value, stored.fmt):.3g}"
+        yield text(WIDTH, y + 35, gap, class_="faint small end")
 
 
 def _bits(stored: Stored, y: Number) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A sum stops where half a step of its format is as large as what is added.
+"""A sum stops where half a gap of its format is as large as what is added.
 
 After two minutes the reader has drawn where sums of ones stop in three formats, has seen each one
 flatten, and has found the reason beside it: the numbers of the format, which lie farther apart with

@@ -59,7 +59,7 @@ def sums(fmt: str) -> Sequence[int]:
 
 
 def predicted(fmt: str) -> int:
-    """Return 2^(fraction bits + 1), where the sum should stop: half a step is 1 there."""
+    """Return 2^(fraction bits + 1), where the sum should stop: half a gap is 1 there."""
     fraction_bits = floats.FORMATS[fmt].fraction_bits
     return 2 ** (fraction_bits + 1)
 

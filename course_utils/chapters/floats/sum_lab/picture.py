@@ -1,4 +1,4 @@
-"""The picture: each format's steps, beside them the sum, below them the numbers around it."""
+"""The picture: each format's gaps, beside them the sum, below them the numbers around it."""
 
 import math
 from collections.abc import Iterator
@@ -71,27 +71,27 @@ def view(asked: Ones, found: object) -> View:
 def _title(asked: Ones) -> str:
     """Return the headline: a question, or after Show what is drawn."""
     if asked.shown:
-        return "The step at each size; grey: half of it is 1 or more"
+        return "The gap at each size; grey: half of it is 1 or more"
     return "Where does it stop?"
 
 
 def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
-    """Draw a format's head, and below it its steps or, before *Show*, the reader's guess."""
+    """Draw a format's head, and below it its gaps or, before *Show*, the reader's guess."""
     x = COLUMN_X[fmt]
     fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
     yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
     yield svg.text(x + BESIDE_NAME, PLOT.top - 16, fraction, class_="small faint")
     if is_shown:
-        yield from _steps(fmt, x)
+        yield from _gaps(fmt, x)
     elif level is not None:
         ones = 2**level
         yield svg.text(x + 22, PLOT.y(ones) + 4, f"{ones:,}", class_="small strong")
 
 
-def _steps(fmt: str, x: Number) -> Iterator[str]:
-    """Write the format's step at every fourth power of two, and below them where its sum stops.
+def _gaps(fmt: str, x: Number) -> Iterator[str]:
+    """Write the format's gap at every fourth power of two, and below them where its sum stops.
 
-    A box marks the sizes at which half a step is 1 or more.
+    A box marks the sizes at which half a gap is 1 or more.
     """
     stop = predicted(fmt)
     largest = floats.FORMATS[fmt].max
@@ -141,7 +141,7 @@ def _ruler(asked: Ones) -> Iterator[str]:
             x = SUM_X + ONE * eighths / 8
             yield svg.polyline([(x, TICK_TOP), (x, TICK_BOTTOM)], class_="start")
     one_is_lost = floats.stored(total + 1, asked.fmt) == total
-    # Ticks are drawn at eighths. With a step of 1/4 above the sum, numbers below it may be 1/8
+    # Ticks are drawn at eighths. With a gap of 1/4 above the sum, numbers below it may be 1/8
     # apart, because below a power of two they are half as far apart as above it.
     all_are_drawn = floats.spacing(total, asked.fmt) >= 1 / 4
     which = "Every number" if all_are_drawn else "Some of the numbers"
@@ -172,8 +172,8 @@ def _meaning(asked: Ones) -> str:
         return f"{added}. Set a mark for each format, then press Show."
     total = sums(asked.fmt)[asked.power]
     power = math.log2(floats.spacing(total, asked.fmt))
-    why = "half a step is 1, and 1 more is lost" if power > 0 else "1 more counts"
+    why = "half of it is 1, so 1 more is lost" if power > 0 else "1 more counts"
     sentences = (
-        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There a step is 2^{power:g}: {why}."
+        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There the gap is 2^{power:g}: {why}."
     )
     return f"{sentences} {marks.farthest(guesses(asked))}".strip()

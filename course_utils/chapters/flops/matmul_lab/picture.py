@@ -66,7 +66,7 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
     ridge = predict.ridge(machine, product.dtype)
     if product.intensity >= ridge:
         side = "above"
-        limit = "arithmetic"
+        limit = "compute"
     else:
         side = "below"
         limit = "memory"
@@ -76,7 +76,7 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
     unit = "FLOP" if flops == "1" else "FLOPs"
     sentences = (
         f"{flops} {unit} per byte, {side} the ridge of {three_digits(ridge)}: "
-        f"{limit} is the limit, and predicts {seconds}{basis}."
+        f"{limit}-bound. Predicted: {seconds}{basis}."
     )
     if run is None:
         return sentences

@@ -1,7 +1,7 @@
-"""A layer takes one product on the way there and two on the way back, each made of two matrices.
+"""A layer takes one matrix product forward and two backward, each made of two matrices.
 
-After two minutes the reader has seen each gradient made of the gradient behind it and of a matrix
-that the forward pass had already, and has seen which product is left out on plain data.
+After two minutes the reader has seen that each gradient is made of the gradient after it and of a
+matrix that the forward pass had already, and which product is left out on plain data.
 """
 
 from course_utils.chapters.gradients.chain_lab.asked import PRESETS, Chain

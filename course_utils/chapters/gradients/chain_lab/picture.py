@@ -177,14 +177,13 @@ def _bar(asked: Chain) -> Iterator[str]:
 def _title(asked: Chain) -> str:
     """Return the headline: how many products each way takes."""
     back = len(asked.products) - asked.layers
-    there = f"{asked.layers} on the way there, {back} on the way back"
-    return f"Each coloured box is a product: {there}"
+    return f"Each coloured box is a matrix product: {asked.layers} forward, {back} backward"
 
 
 def _meaning(asked: Chain, now: Product | None) -> str:
     """Return the text below the picture: the product that runs now, and the FLOPs so far."""
     if now is None:
-        return "There are only the data and the weights. Press play: product after product is done."
+        return "Here are data and weights. Press play, and one matrix product follows another."
     done = sum(product.flops for product in asked.products[: asked.done])
     in_all = sum(product.flops for product in asked.products)
     first, second = now.reads

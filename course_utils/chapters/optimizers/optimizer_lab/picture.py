@@ -332,7 +332,7 @@ def _lowest_at_step(race: Race) -> str:
     least = min(losses.values())
     best = [name for name, loss in losses.items() if loss == least]
     has = "has" if len(best) == 1 else "have"
-    what = "the least loss" if len(race.racing) > 1 else "this loss"
+    what = "the lowest loss" if len(race.racing) > 1 else "this loss"
     before = race.steps - STEPS  # of a long run, only the last STEPS are drawn
     step = before + race.step
     return (

@@ -36,7 +36,7 @@ class WalkLab(Lab):
         if guessed_place is None:
             return []
         question = (
-            f"place of the first step out of a row of {asked.sizes}, "
+            f"position at which the second row of {asked.sizes} begins, "
             f"strides {asked.strides}, offset {asked.offset}"
         )
         return [Guess(question, guessed_place, asked.lands_at, kind="calculated")]

@@ -115,7 +115,7 @@ class Walked:
         "next row",
         marks=("where the next row begins",),
         levels=OWNED,
-        says=lambda _mark, place: f"place {place}",
+        says=lambda _mark, place: f"position {place}",
     )
 
     def __post_init__(self) -> None:

@@ -166,20 +166,20 @@ def _merging(asked: Walked) -> Iterator[str]:
 def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
     """Return the text below the picture: what to do, or after Show where the walk leads."""
     if not asked.shown:
-        places = "place" if len(asked.visited) == 1 else "places"
+        positions = "position" if len(asked.visited) == 1 else "positions"
         return (
-            f"The walk has come to {places} {listed(asked.visited)}. "
+            f"The walk has come to {positions} {listed(asked.visited)}. "
             "Set the mark where the next row begins, then press Show."
         )
     farthest = max(asked.places)
     if farthest >= OWNED:
         return (
-            f"Place {farthest} is beyond the strip, which ends at {OWNED - 1}. "
-            "torch refuses such a walk."
+            f"Position {farthest} is beyond the strip, which ends at {OWNED - 1}, "
+            "so torch refuses such a walk."
         )
     said = ""
     for guess in guesses:
-        said += f"The next row begins at place {guess.measured}; your mark is at {guess.said}. "
+        said += f"The next row begins at position {guess.measured}; your mark is at {guess.said}. "
     return said + _on_view(asked)
 
 

@@ -52,7 +52,7 @@ def fitted(
 
 
 def scale_words(x: Number, y: Number, words: str, right: Number, name: str) -> str:
-    """Words on a scale that follows what is asked, such as "scale: 0 to 3 GB".
+    """Return the words on a scale that changes with the controls, such as "scale: 0 to 3 GB".
 
     screen.js marks them for a while when they have changed, so that no scale moves unnoticed. The
     name is that of the scale among those of the picture.

@@ -1,0 +1,34 @@
+"""The reader's guesses at the two questions that open the course, beside what was counted."""
+
+from course_utils.core import record
+from course_utils.core.say import Guess, Number, Table, in_words
+
+# Each question as notebook 1 asks it ahead: its notebook, its name, its unit.
+DAYS = ("flops", "70 billion parameters on 1,024 H100s", "days")
+LARGEST = ("optimizers", "8 H100s, AdamW", "billions of parameters")
+
+
+def beside_your_guesses(*, days_of_70b: Number, billions_on_8_gpus: Number) -> Table:
+    """Return a table of both questions: the guess in the reader's record, and the counted number.
+
+    A guess is the last one from before its answer was shown. Where the record has none, or where
+    there is no record, the table says so.
+    """
+    rows = [["", "your guess", "counted", ""]]
+    for question, counted in ((DAYS, days_of_70b), (LARGEST, billions_on_8_gpus)):
+        _, name, unit = question
+        said = _guess_at(*question[:2])
+        words = ["none in your record", in_words(counted, unit), ""]
+        if isinstance(said, int | float):
+            words[0] = in_words(said, unit)
+            words[2] = Guess(name, said, counted, kind="calculated", digits=3, unit=unit).word
+        rows.append([name, *words])
+    return Table(rows)
+
+
+def _guess_at(notebook: str, name: str) -> Number | str | None:
+    """Return what the reader's record has of that question; None if it has nothing."""
+    folder = record.workspace()
+    if folder is None:
+        return None
+    return record.said_so_far(folder, notebook).get(name, record.Said()).said

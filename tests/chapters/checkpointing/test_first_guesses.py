@@ -1,0 +1,55 @@
+"""The table at the end of the course has the guesses from its beginning."""
+
+import pytest
+
+from course_utils.chapters.checkpointing import first_guesses
+from course_utils.chapters.checkpointing.first_guesses import beside_your_guesses
+from course_utils.core import record
+from course_utils.core.say import Guess
+from tests import NOTEBOOKS
+from tests.helpers.notebooks import code
+from tests.project.test_notebooks import AHEAD
+
+NONE = "none in your record"
+
+
+def shown():
+    table = beside_your_guesses(days_of_70b=143.9, billions_on_8_gpus=40)
+    return [row[1:] for row in table.rows[1:]]
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A reader's folder."""
+    (tmp_path / record.HIDDEN).mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_its_questions_are_those_that_notebook_1_asks_ahead():
+    ahead = [found for cell in code(NOTEBOOKS[0]) for found in AHEAD.findall(cell.source)]
+    asked = {(notebook, name, unit) for name, unit, notebook in ahead}
+    assert asked == {first_guesses.DAYS, first_guesses.LARGEST}
+
+
+def test_a_guess_from_the_record_stands_beside_the_counted_number(mine):
+    record.note_said(mine, "flops", first_guesses.DAYS[1], 150)
+    record.note_said(mine, "optimizers", first_guesses.LARGEST[1], 2.5)
+    assert shown() == [
+        ["150 days", "144 days", "spot on"],
+        ["2.5 billion parameters", "40 billion parameters", "far"],
+    ]
+
+
+def test_a_guess_that_knew_the_answer_is_not_the_one_that_is_shown(mine):
+    record.note_said(mine, "flops", first_guesses.DAYS[1], 10)
+    record.note_guess(mine, "flops", Guess(first_guesses.DAYS[1], 10, 143.9, unit="days"))
+    record.note_said(mine, "flops", first_guesses.DAYS[1], 144)
+    assert shown()[0][0] == "10 days"
+
+
+def test_without_a_guess_or_without_a_record_the_table_says_so(mine):
+    without_guesses = shown()
+    (mine / record.HIDDEN).rmdir()
+    assert shown() == without_guesses
+    assert shown() == [[NONE, "144 days", ""], [NONE, "40 billion parameters", ""]]
