@@ -413,8 +413,8 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
 
     The gradients of an earlier batch are in memory during the whole step, as when gradients are
     accumulated. A step that is a batch of its own has them at its end alone, so its forward and
-    backward pass never hold more than the account. The optimizer's own step can, if it copies
-    gradients: in fp32, for a master, 4 bytes for each number.
+    backward pass never hold more than the account. The optimizer can hold more than the account if
+    it copies gradients to fp32 for a master copy: 4 bytes for each number.
     """
     if sequence is None:
         sequence = min(m.context, LONGEST)

@@ -321,7 +321,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
 
 
 def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
-    """Yield wrong counts of attention's FLOPs, of which `right` is the right one."""
+    """Yield wrong counts of attention's FLOPs; `right` is the right count."""
     yield 0, "Attention multiplies, too: queries by keys, and scores by values."
     yield (
         right // 2,

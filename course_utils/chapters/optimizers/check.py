@@ -330,8 +330,8 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
     lacking = [part for part in SHARDED_FROM if part not in recipe]
-    # A function that looks for every part is right until a recipe lacks one. It stops at the first
-    # that is lacking. In the usual order, parameters first, that is the last in SHARDED_FROM.
+    # A function that looks for every part is right if the recipe has them all. Otherwise it stops
+    # at the first that is lacking. It begins with the parameters, which SHARDED_FROM lists last.
     stops = KeyError(lacking[-1]) if lacking else right
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)

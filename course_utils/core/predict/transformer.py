@@ -182,8 +182,8 @@ class Shape(Model):
 
         Parameters are not counted. `fused` attention keeps one number in place of each row of
         scores. RMSNorm in single operations, as on a CPU, keeps two copies in fp32; a `fused_norm`
-        is one kernel, as LayerNorm always is, and keeps its input. With both, a layer keeps the
-        accountant's `layer_bytes`, and LayerNorm's statistics. With `recompute` a layer keeps its
+        is one kernel, as LayerNorm always is, and keeps its input. With both of them, a layer keeps
+        the accountant's `layer_bytes` plus LayerNorm's statistics. With `recompute` it keeps its
         input alone. `loss` adds a cross-entropy in fp32. Exact for `models.Transformer` on a CPU.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes

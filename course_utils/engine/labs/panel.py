@@ -246,7 +246,10 @@ class Panel(widgets.VBox):
             self.set(**levels_by_name)
 
     def _show(self) -> None:
-        """Show the controls, and after them the screen, whose script names the sliders' handles."""
+        """Show the controls, and after them the screen.
+
+        The screen's script names the sliders' handles for screen readers, so they come first.
+        """
         self._show_controls()
         with self.screen.hold_sync():
             for name, value in self.session.shown.items():
@@ -257,7 +260,8 @@ class Panel(widgets.VBox):
         # Where a job runs in a callback, a click on Stop would have an effect only after the job.
         can_stop = self.session.running and _shows_from_threads()
         self._stop.disabled = not can_stop
-        # By this class, the cells below are kept out of the window until *Show* is pressed.
+        # A figure that names "shown" among its controls asks for a guess. By this class, the cells
+        # below it are kept out of the window until *Show* is pressed.
         if "shown" in self._only and not self.session.revealed:
             self.add_class("course-waits")
         else:
@@ -337,7 +341,7 @@ class Panel(widgets.VBox):
         return bundle, colabs | {"image/png": {"alt": words, "width": still.WIDTH}}
 
     def _still(self) -> tuple[Mapping[str, object], str]:
-        """Return the `shown` of a session for the still picture, and the line below the picture.
+        """Return what a session shows, for the still picture, and the line below the picture.
 
         A stored notebook has no Show button, so where the lab asks for a guess, the picture has the
         answer. A reader's own copy may be opened again before they have guessed, so there the
@@ -347,7 +351,7 @@ class Panel(widgets.VBox):
         has_show = "shown" in fields and "shown" in (self._only or fields)
         if has_show and not self.session.revealed and not record.workspace():
             answered = self.session.as_revealed()
-            if not answered.shown["mistake"]:  # which is there if the answer cannot be drawn
+            if not answered.shown["mistake"]:  # else the answer cannot be drawn in this state
                 return answered.shown, ANSWERED
         return self.session.shown, STILL
 

@@ -69,7 +69,7 @@ class Other:
 
 
 def encoded(value: object) -> bytes:
-    """Return the length of a JSON text, the text, and the bytes that the text refers to."""
+    """Return the value as bytes: the length of a JSON text, the text, and what it refers to."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()

@@ -23,7 +23,7 @@ def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> N
     runtime.bring(folder / "pyodide")
     if found is None:
         found = {}
-    for name, text in _texts(found).items():
+    for name, text in _texts(found).items():  # which fills `found`
         (folder / name).write_text(text, encoding="utf-8")
     picture = copies.COURSE / "pictures" / render.PICTURE
     (folder / render.PICTURE).write_bytes(picture.read_bytes())

@@ -169,7 +169,7 @@ class Handler(RequestHandler):
 
 
 def _hash(script: str) -> str:
-    """Return the script's hash as a Content-Security-Policy writes it."""
+    """Return the script's hash, which stands behind "sha256-" in a Content-Security-Policy."""
     digest = hashlib.sha256(script.encode()).digest()
     return base64.b64encode(digest).decode()
 

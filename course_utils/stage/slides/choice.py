@@ -58,7 +58,10 @@ def _folded(cell: NotebookNode) -> Iterator[Piece]:
 
 
 def _asked(part: Part) -> Iterator[Piece]:
-    """Yield the question of a cell that asks the room for a guess or for an answer."""
+    """Yield the question of a cell that asks the room for a guess, or an empty one for a turn.
+
+    What a turn asks for stands in the text above it.
+    """
     if part.is_guess:
         yield "guess", _wanted(part.asked[0])
     elif part.is_answer:

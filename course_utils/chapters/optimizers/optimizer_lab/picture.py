@@ -285,6 +285,8 @@ def why_it_diverges(race: Race, name: str) -> str:
     if race.lr <= race.limit(name) * (1 + 1e-9):
         return ""
     if name not in LINEAR:
+        # Its steps are about lr long on whatever slope, so it jumps from lr/2 before the lowest
+        # point to lr/2 behind it.
         return f"{name} ends higher than it began: it goes to and fro by lr/2 = {race.lr / 2:g}."
     if race.is_falling and race.end_loss(name, race.lr) < math.inf:
         return ""  # the error grew at first, but shrank once lr was below the limit
