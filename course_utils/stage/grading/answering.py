@@ -149,7 +149,8 @@ def _exit_status(child: int, control: socket.socket, child_ended: int) -> int:
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            _receive_last_command(control, command)  # one may have been sent before the end was seen
+            # The judge may have sent one before it could know of the end.
+            _receive_last_command(control, command)
             return os.waitstatus_to_exitcode(status)
         if command == KILL:
             break
