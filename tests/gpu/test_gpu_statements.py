@@ -151,7 +151,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-119",
-        "Time is at least the larger of FLOPs / FLOP/s and bytes / bytes/s**, "
+        "Time is at least the longer of FLOPs / peak and bytes / bandwidth**, "
         "if the numbers come from memory",
         lambda recording: over_prediction(recording, min),
         low=0.99,
@@ -168,7 +168,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-057",
-        "from which size on is an H100 limited by its arithmetic?",
+        "From which n on is it compute-bound on an H100?",
         lambda recording: [of_peak(recording, 4096), 1 - of_peak(recording, 256)],
         low=0.5,
         high=1,
@@ -176,7 +176,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-half-note",
-        "At 1,024 the H100 gets a quarter of the peak",
+        "the H100 gets a quarter of the peak at n = 1,024",
         lambda recording: of_peak(recording, 1024),
         low=0.2,
         high=0.3,
@@ -184,7 +184,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-half-note",
-        "at 2,048 two thirds",
+        "two thirds at 2,048",
         lambda recording: of_peak(recording, 2048),
         low=0.6,
         high=0.72,
@@ -192,7 +192,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-half-note",
-        "at 4,096 79 %",
+        "At 4,096 it is 79 %",
         lambda recording: of_peak(recording, 4096),
         low=0.75,
         high=0.83,
@@ -200,7 +200,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-fit-note",
-        "AMD's GPUs pay about the same c, but their e is only about 1/3",
+        "What changes is e, the share that large products get: it is only about 1/3",
         fitted_e,
         low=0.3,
         high=0.37,
@@ -248,7 +248,7 @@ STATEMENTS = [
     ),
     Statement(
         "16e5b3cb",
-        "predict the bytes and the FLOPs of recomputed activations",
+        "activations frees, and the FLOPs that it costs",
         step_peak_ratios,
         low=0.9,
         high=1.1,
@@ -256,7 +256,7 @@ STATEMENTS = [
     ),
     Statement(
         "d49541e8",
-        "On an H100 the sheet promises twice the rate of bf16",
+        "For an H100, the data sheet promises twice the rate of bf16",
         lambda recording: best_ratio(recording, "fp8", "bf16"),
         low=1.3,
         high=2.05,
@@ -268,8 +268,8 @@ WAITING = (
     '"bf16 is 15',
     'A half "is quite good"',
     "The hardware works",
-    "predict the bytes",
-    "On an H100 the sheet",
+    "activations frees",
+    "For an H100, the data sheet",
 )
 
 
