@@ -11,9 +11,16 @@ from course_utils.chapters.flops.roof_lab.asked import Roofed
 from course_utils.chapters.gradients.step_over_time import Step
 from course_utils.chapters.optimizers.optimizer_lab.asked import Race
 from course_utils.core import record
+from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.panel import Panel
 from course_utils.engine.labs.session import Session
 from tests.helpers.small_lab import DrawingLab
+
+
+def drawn_fields(name):
+    """The fields of a lab in which a guess is drawn, with the names of their marks."""
+    fields = getattr(labs, name)().session.lab.fields.items()
+    return {name: field.marks for name, field in fields if isinstance(field, Drawn)}
 
 
 @pytest.fixture
@@ -82,21 +89,68 @@ def test_marks_and_what_was_shown_are_there_after_a_restart_in_the_figure_they_w
     assert len(record.guesses(workspace)["floats"]) == 1, "an answer that was seen is no guess"
 
 
+def test_marks_come_back_with_the_controls_that_they_were_judged_at(workspace):
+    panel = Panel(DrawingLab())
+    panel.set(guess=(2, None, 3), n=5)
+    panel.set(shown=True)
+    panel.set(n=6)
+    assert Panel(DrawingLab()).values == panel.values | {"n": 5}
+
+
+def test_figures_with_other_controls_have_marks_of_their_own(workspace):
+    Panel(DrawingLab(), "shown").set(guess=(2, None, 3))
+    assert Panel(DrawingLab(), "n", "shown").values["guess"] == (None, None, None)
+    assert Panel(DrawingLab(), "shown").values["guess"] == (2, None, 3)
+
+
+@pytest.mark.parametrize("name", [name for name in labs.__all__ if drawn_fields(name)])
+def test_what_any_labs_controls_hold_comes_back_from_the_file(workspace, name):
+    panel = getattr(labs, name)()
+    levels = {field: (1,) * len(marks) for field, marks in drawn_fields(name).items()}
+    panel.set(**levels)
+    assert getattr(labs, name)().values == panel.values
+    assert all(panel.values[field] == marks for field, marks in levels.items())
+
+
+def torn(text):
+    return text[:-1]
+
+
+def of_another_lab(text):
+    (name, kept) = next(iter(json.loads(text).items()))
+    return json.dumps({name: kept | {"former": 1}})
+
+
+def with_other_marks(text):
+    (name, kept) = next(iter(json.loads(text).items()))
+    return json.dumps({name: kept | {"guess": [1]}})
+
+
+def with_text_for_a_tick(text):
+    (name, kept) = next(iter(json.loads(text).items()))
+    return json.dumps({name: kept | {"shown": "yes"}})
+
+
+def with_a_broken_letter(text):
+    return '{"\\ud800": 1}'
+
+
 @pytest.mark.parametrize(
-    "kept",
+    "spoilt",
     [
-        "torn {",
-        "[]",
-        '{"%s": 3}',
-        '{"%s": {"guess": [1], "shown": false}}',
-        '{"%s": {"guess": 7, "shown": 9}}',
+        torn,
+        of_another_lab,
+        with_other_marks,
+        with_text_for_a_tick,
+        with_a_broken_letter,
+        lambda _: "[]",
+        lambda text: json.dumps(dict.fromkeys(json.loads(text), 3)),
     ],
 )
-def test_marks_that_another_version_or_hand_has_kept_are_left_out(workspace, kept):
+def test_marks_that_another_version_or_hand_has_kept_are_left_out(workspace, spoilt):
     Panel(DrawingLab()).set(guess=(2, None, 3))
     path = workspace / record.MARKS / "floats.json"
-    (name,) = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(kept.replace("%s", json.dumps(name)[1:-1]), encoding="utf-8")
+    path.write_text(spoilt(path.read_text(encoding="utf-8")), encoding="utf-8")
     panel = Panel(DrawingLab())
     assert panel.values["guess"] == (None, None, None)
     assert panel.screen.mistake == ""

@@ -4,7 +4,6 @@ Only a panel in a reader's copy loads this module.
 """
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,30 +13,27 @@ from course_utils.engine.labs.session import Session
 
 
 class KeptMarks:
-    """The marks of one lab of a notebook, and whether *Show* was pressed there.
+    """What the controls of one lab of a notebook held when a mark moved, or *Show* was pressed.
 
-    A notebook can show the same lab several times. `first_answers`, with which its cell makes the
-    lab, tells them apart.
+    That is kept of all controls, because marks are a guess at what the other controls ask for. A
+    notebook can show the same lab several times: `cell` has the arguments with which the cell
+    makes it, and tells them apart.
     """
 
-    def __init__(
-        self, session: Session, folder: Path, notebook: str, first_answers: Mapping[str, object]
-    ) -> None:
+    def __init__(self, session: Session, folder: Path, notebook: str, cell: object) -> None:
         """Set the lab to what was kept of it, if anything."""
         self._session = session
         self._path = folder / record.MARKS / f"{notebook}.json"
-        self._lab = json.dumps([session.lab.name, first_answers], sort_keys=True, default=str)
-        self._names = [
-            name for name, field in session.lab.fields.items() if isinstance(field, Drawn)
-        ]
-        self._names.append("shown")
-        self._kept = self._state()  # of a lab that nobody has touched nothing is written
+        self._lab = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
+        fields = session.lab.fields
+        self._guesses = [name for name, field in fields.items() if isinstance(field, Drawn)]
+        self._guesses.append("shown")
+        self._kept = self._guess()  # of a lab that nobody has touched nothing is written
         self._restore()
 
-    def _state(self) -> dict[str, object]:
-        """Return the levels of all marks, and whether the answer is shown, as JSON has them."""
-        values = {name: self._session.values.get(name) for name in self._names}
-        return json.loads(json.dumps(values))
+    def _guess(self) -> list[object]:
+        """Return the levels of all marks, and whether the answer is shown."""
+        return [self._session.values[name] for name in self._guesses]
 
     def _all(self) -> dict[str, object]:
         """Return what is kept of all labs of the notebook. A file that cannot be read is empty."""
@@ -48,23 +44,23 @@ class KeptMarks:
         return {}
 
     def _restore(self) -> None:
-        """Set the marks as they were, unless the lab of today has others."""
+        """Set the controls as they were, unless the lab of today has others."""
         kept = self._all().get(self._lab)
-        if not isinstance(kept, dict) or kept.keys() != self._kept.keys():
+        if not isinstance(kept, dict) or kept.keys() != self._session.values.keys():
             return
         former_values = dict(self._session.values)
         self._session.set(kept)
         if self._session.error is not None:
             self._session.set(former_values)
-        self._kept = self._state()
+        self._kept = self._guess()
 
     def keep(self) -> None:
-        """Write the marks to the file, if they have changed."""
-        state = self._state()
-        if state == self._kept:
+        """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""
+        guess = self._guess()
+        if guess == self._kept:
             return
-        self._kept = state
-        as_json = json.dumps(self._all() | {self._lab: state}, ensure_ascii=False)
+        self._kept = guess
+        everything = self._all() | {self._lab: dict(self._session.values)}
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            record.write_whole(self._path, as_json.encode())
+            record.write_whole(self._path, json.dumps(everything, default=str).encode())

@@ -85,7 +85,8 @@ class Panel(widgets.VBox):
             return None
         from course_utils.engine.labs.kept_marks import KeptMarks
 
-        marks = KeptMarks(self.session, folder, record.notebook, first_answers)
+        cell = [*self._only, dict(first_answers)]
+        marks = KeptMarks(self.session, folder, record.notebook, cell)
         if self.session.revealed:
             self._revealed.update(guess.asked for guess in self.session.guesses())
         return marks.keep
