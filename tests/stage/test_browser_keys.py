@@ -336,6 +336,16 @@ def test_folded_imports_run_before_what_is_below_them_say_so_and_stay_as_the_rea
     expect(number).to_have_text("[4]:")
     assert after(short, 2)["active"] == 3
 
+    # A kernel that was restarted has not run them, whatever number stands beside them.
+    session = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+    short.evaluate(f"() => {session}.kernel.restart()")
+    code(short, "Fraction(1").click()
+    short.locator(f"{HERE} .jp-NotebookPanel-toolbar [data-jp-item-name=run] button").click()
+    expect(number).to_have_text("[1]:")
+    last = short.locator(f"{HERE} .jp-CodeCell", has_text="Fraction(1")
+    expect(last.locator(".jp-InputPrompt")).to_have_text("[2]:")
+    expect(last.locator(".jp-OutputArea-executeResult")).to_contain_text("Fraction(1, 3)")
+
     number.click()
     expect(folded).to_have_count(0)
     expect(code(short, "from fractions import Fraction")).to_be_visible()
@@ -397,7 +407,9 @@ def test_what_ends_while_a_notebook_is_being_saved_is_saved_next_without_a_quest
     answer = saves[0].fetch()  # the file is written, and the page doesn't know it yet
     # The clock of JupyterLab's own saving goes on meanwhile.
     short.evaluate("() => void window.jupyterapp.shell.currentWidget.context.save()")
-    short.wait_for_timeout(300)  # for what a second save would ask of the server
+    path = short.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+    ask = "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })"
+    short.evaluate(ask, path)  # answered after what a second save would have asked
     saves[0].fulfill(response=answer)
     assert short.evaluate("() => window.isDirtyAfterSaving")
     short.wait_for_function(f"() => !{dirty}")

@@ -331,21 +331,33 @@
   }
 
   // In a copy the imports are folded (`workspace/folds.py`), so a reader may begin with the first
-  // code in view, below them. Imports that never ran run before it.
+  // code in view, below them. Imports that this kernel has not run yet run before it.
   function followTheFolds(app) {
-    // In Python, course_utils.stage.notebook.code decides this.
-    const hasImportsOnly = (source) =>
-      source.trim() !== "" && source.split("\n").every((line) => /^(import |from |\s*$)/.test(line));
-    const isNew = ({ executionCount, executionState }) =>
-      executionCount === null && executionState !== "running";
+    let haveRun = new WeakSet(); // cells that the present kernel has run, as far as this page saw
+    const forgetAtRestart = new WeakSet(); // the sessions that are followed
+
+    function followKernel(sessionContext) {
+      if (forgetAtRestart.has(sessionContext)) return;
+      forgetAtRestart.add(sessionContext);
+      const forget = () => {
+        haveRun = new WeakSet();
+      };
+      sessionContext.kernelChanged.connect(forget);
+      sessionContext.statusChanged.connect((_, status) => {
+        if (status.endsWith("restarting")) forget(); // also "autorestarting"
+      });
+    }
+
+    // `folds.py` marks the cells that it folds, because they have nothing but imports.
+    const isFolded = (cell) =>
+      isCode(cell) && cell.inputHidden && cell.model.getMetadata("comes_folded");
 
     function importFirst({ content: notebook, sessionContext }) {
       for (const cell of notebook.widgets.slice(0, notebook.activeCellIndex)) {
-        const isFolded = isCode(cell) && cell.inputHidden && hasImportsOnly(sourceOf(cell));
-        if (!isFolded || !isNew(cell.model)) continue;
-        // Another cell than the active one runs so, and nothing is scrolled. Without a kernel it
-        // fails, as the reader's own cell does.
-        cell.constructor.execute(cell, sessionContext).catch(() => {});
+        if (!isFolded(cell) || haveRun.has(cell)) continue;
+        haveRun.add(cell);
+        // Another cell than the active one runs so, and nothing is scrolled.
+        cell.constructor.execute(cell, sessionContext).catch(() => haveRun.delete(cell));
       }
     }
     const execute = app.commands.execute.bind(app.commands);
@@ -358,6 +370,7 @@
     // JupyterLab shows no number beside a folded cell, and so not whether it has run.
     function showNumber(cell) {
       const { executionCount, executionState } = cell.model;
+      if (executionState === "running") haveRun.add(cell);
       const number = executionState === "running" ? "*" : executionCount ?? " ";
       const prompt = cell.node.querySelector(".jp-InputPlaceholder > .jp-InputPrompt");
       if (prompt) prompt.textContent = `[${number}]:`;
@@ -377,6 +390,7 @@
       for (const { content, context } of app.shell.widgets("main")) {
         if (!context?.path.endsWith(".ipynb") || watched.has(content)) continue;
         watched.add(content);
+        followKernel(context.sessionContext);
         context.ready.then(() => {
           watch(content);
           content.model.cells.changed.connect(() => watch(content));
@@ -423,13 +437,25 @@
     function saveOneAfterAnother(context) {
       const save = context.save.bind(context);
       let running = Promise.resolve();
-      let next = null; // begins when `running` has ended
-      context.save = () => {
-        next ??= running.catch(() => {}).then(() => {
-          next = null;
-          running = save();
-          return running;
+      let next = null; // begins when `running` has ended well
+      const begin = () => {
+        next = null;
+        running = save();
+        running.catch(() => {
+          running = Promise.resolve();
         });
+        return running;
+      };
+      // If a save has failed, or the reader has cancelled it, the one that waited ends, too, so
+      // that nothing is asked twice. What is not saved stays marked as changed.
+      const giveUp = (error) => {
+        next = null;
+        throw error;
+      };
+      context.save = () => {
+        const isAsking = document.querySelector(".jp-Dialog") !== null;
+        if (isAsking) return save(); // JupyterLab refuses it
+        next ??= running.then(begin, giveUp);
         return next;
       };
     }
