@@ -14,11 +14,12 @@ import pytest
 
 from course_utils.core import accountant_file, record
 from course_utils.core.accountant_file import MARK, NAME
+from course_utils.core.say import Guess
 from course_utils.stage.notebook.code import Ask, asks_in
 from course_utils.stage.notebook.files import read, source
 from course_utils.stage.notebook.outline import outline, turns
 from course_utils.stage.workspace import copies
-from course_utils.stage.workspace.former_guesses import with_fields
+from course_utils.stage.workspace.former_guesses import carry_renamed, with_fields
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import Exercise, exercises_of
 
@@ -173,16 +174,19 @@ def test_brought_up_to_date_once_it_is_up_to_date(workspace):
 # What was typed in place of the dots.
 
 
+def course_of(*texts: str) -> dict[str, object]:
+    """Notebook 1 with these cells of code."""
+    cells = [
+        {"cell_type": "code", "id": f"c{number}", "source": text, "metadata": {}}
+        for number, text in enumerate(texts)
+    ]
+    return {"cells": cells, "metadata": {"course": {"title": "1 · Floats", "chapter": "floats"}}}
+
+
 def brought(folder: Path, new: str, *former: str) -> tuple[list[str], dict[str, record.Said]]:
     """The reader's cells when the course asks with the cell `new`, and what its field then has."""
-    own, course = (
-        {
-            "cells": [{"cell_type": "code", "id": "c0", "source": text, "metadata": {}}],
-            "metadata": {},
-        }
-        for text in ("\n".join(former), new)
-    )
-    course["metadata"] = {"course": {"title": "1 · Floats", "chapter": "floats"}}
+    own = course_of("\n".join(former))
+    course = course_of(new)
     cells = with_fields(own, course, folder)["cells"]
     return [source(cell) for cell in cells], record.said_so_far(folder, "floats")
 
@@ -232,3 +236,21 @@ def test_a_field_that_has_a_guess_keeps_it_and_a_cell_that_asks_stays_the_reader
     own = 'my_gb = ask("one matrix", "GB")\n# I know that.'
     cells, _ = brought(tmp_path, new, own)
     assert cells == [own]
+
+
+def test_a_question_that_got_another_name_keeps_its_guess_and_whether_it_was_answered(tmp_path):
+    former = course_of('my_a = ask("old", "GB")', 'my_b = ask(["b", "c"])', 'my_d = ask("d", "GB")')
+    new = course_of(
+        'my_a = ask("new", "GB")', 'my_b = ask(["b", "see"])', 'my_d = ask("d", "days")'
+    )
+    record.note_said(tmp_path, "floats", "old", 3)
+    record.note_guess(tmp_path, "floats", Guess("old", 3, 4, unit="GB"))
+    record.note_said(tmp_path, "floats", "c", 5)
+    record.note_said(tmp_path, "floats", "d", 6)
+    for _ in range(2):
+        carry_renamed(former, new, tmp_path)
+        found = record.said_so_far(tmp_path, "floats")
+        assert found["new"] == record.Said(3, is_closed=True)
+        assert found["see"] == record.Said(5)
+        assert found.keys() == {"old", "c", "d", "new", "see"}
+    assert len(record.guesses(tmp_path)["floats"]) == 1, "it is counted once"

@@ -24,7 +24,7 @@ from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
 from course_utils.stage.workspace.folds import with_folds, without_folds
-from course_utils.stage.workspace.former_guesses import with_fields
+from course_utils.stage.workspace.former_guesses import carry_renamed, with_fields
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
 from course_utils.stage.workspace.outputs import (
     for_this_kernel,
@@ -191,6 +191,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     `base` is the course's version that the copy was made from. A copy that the reader has not
     touched, with or without the course's results, is replaced.
     """
+    carry_renamed(base, new, own.parent)
     course = with_folds(as_handed_out(new), new, mine_now)
     cells = without_folds(without_spacers(mine_now))["cells"]
     if cells == with_results(to_come(base), base)["cells"]:

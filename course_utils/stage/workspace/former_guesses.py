@@ -1,4 +1,7 @@
-"""Guesses in copies from before guesses had fields: there they were typed in place of dots."""
+"""Guesses from earlier versions of the course, which the fields of the present one have.
+
+Before guesses had fields, they were typed in place of dots. Later some questions got other names.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -31,6 +34,32 @@ def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
             cell = {**cell, "source": new["source"]}
         cells.append(cell)
     return {**own, "cells": cells}
+
+
+def carry_renamed(former_course: Notebook, course: Notebook, folder: Path) -> None:
+    """Write what the record has of a question under its new name, if a cell asks by another one."""
+    chapter = about(course, "").chapter
+    so_far = record.said_so_far(folder, chapter)
+    former_asks = {cell["id"]: asks_in(source(cell)) for cell in former_course["cells"]}
+    for cell in course["cells"]:
+        for former, ask in zip(
+            former_asks.get(cell["id"], []), asks_in(source(cell)), strict=False
+        ):
+            if former.unit != ask.unit or len(former.questions) != len(ask.questions):
+                continue  # it is another question
+            for old_name, name in zip(former.questions, ask.questions, strict=True):
+                if old_name in so_far and name not in so_far:
+                    _copy(folder, chapter, so_far[old_name], name)
+
+
+def _copy(folder: Path, chapter: str, known: record.Said, name: str) -> None:
+    """Write into the record what is known of a question, for the question of that name."""
+    if known.said is not None:
+        record.note_said(folder, chapter, name, known.said)
+    if known.has_gone_on:
+        record.note_shown(folder, chapter, name)
+    if known.is_closed:
+        record.note_seen(folder, chapter, name)
 
 
 def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
