@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -64,6 +64,8 @@ class Said:
     said: Number | str | None = None
     has_gone_on: bool = False
     is_closed: bool = False
+    # The first answer, which `said` was before the reader changed it.
+    first: Number | str | None = field(default=None, compare=False)
 
 
 def workspace() -> Path | None:
@@ -128,8 +130,10 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
             elif what == "seen":
                 found[line["asked"]] = replace(former, is_closed=True)
             elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
+                said = line["said"]
+                first = said if former.first is None else former.first
                 is_closed = what == "guessed"
-                found[line["asked"]] = replace(former, said=line["said"], is_closed=is_closed)
+                found[line["asked"]] = replace(former, said=said, first=first, is_closed=is_closed)
     return found
 
 

@@ -11,13 +11,13 @@ LARGEST = ("optimizers", "8 H100s, AdamW", "billions of parameters")
 def beside_your_guesses(*, days_of_70b: Number, billions_on_8_gpus: Number) -> Table:
     """Return a table of both questions: the guess in the reader's record, and the counted number.
 
-    A guess is the last one from before its answer was shown. Where the record has none, or where
-    there is no record, the table says so.
+    A guess is the reader's first, from before notebooks 4 and 6 could change it. Where the record
+    has none, or where there is no record, the table says so.
     """
-    rows = [["", "your guess", "counted", ""]]
+    rows = [["", "your first guess", "counted", ""]]
     for question, counted in ((DAYS, days_of_70b), (LARGEST, billions_on_8_gpus)):
         _, name, unit = question
-        said = _guess_at(*question[:2])
+        said = _first_guess_at(*question[:2])
         words = ["none in your record", in_words(counted, unit), ""]
         if isinstance(said, int | float):
             words[0] = in_words(said, unit)
@@ -26,9 +26,9 @@ def beside_your_guesses(*, days_of_70b: Number, billions_on_8_gpus: Number) -> T
     return Table(rows)
 
 
-def _guess_at(notebook: str, name: str) -> Number | str | None:
-    """Return what the reader's record has of that question; None if it has nothing."""
+def _first_guess_at(notebook: str, name: str) -> Number | str | None:
+    """Return the reader's first guess at that question; None if the record has none."""
     folder = record.workspace()
     if folder is None:
         return None
-    return record.said_so_far(folder, notebook).get(name, record.Said()).said
+    return record.said_so_far(folder, notebook).get(name, record.Said()).first
