@@ -15,7 +15,6 @@ from PIL import Image
 
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
-from course_utils.stage.notebook.code import is_imports
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__, render, runtime
 from course_utils.stage.pages.host import answer_of, session_of
@@ -211,13 +210,21 @@ def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(w
         assert "Not attempted yet" not in text
 
 
+def imports_alone(text: str) -> bool:
+    """Whether each line of the code begins an import or goes on with one."""
+    return all(re.match(r"(import|from)\b|\s|\)|$", line) for line in text.splitlines())
+
+
 def test_the_imports_are_folded_and_nothing_else_of_the_code(written):
     for path in NOTEBOOKS:
         page = BeautifulSoup(written[f"{path.stem}.html"], "html.parser")
         imports = [fold.pre.get_text() for fold in page.select("details.imports")]
         assert imports, path.stem
         for text in imports:
-            assert is_imports(text), text
+            assert imports_alone(text), text
+        codes = [pre.get_text() for pre in page.select("pre.code")]
+        assert len(codes) > len(imports)
+        assert [text for text in codes if imports_alone(text)] == imports
 
 
 def test_every_guess_has_its_field_and_its_answer_beside_what_was_measured(written):
@@ -268,3 +275,10 @@ def test_the_browser_gets_what_labs_stand_on_and_nothing_that_needs_torch(found,
     shutil.unpack_archive(archive, there)
     text = "".join(path.read_text(encoding="utf-8") for path in there.rglob("*.py"))
     assert not re.search(r"^(import|from) (torch|numpy|ipywidgets)", text, re.MULTILINE)
+
+
+def test_a_guess_that_a_later_notebook_asks_again_has_no_field_where_there_is_no_record(written):
+    html = written[f"{NOTEBOOKS[0].stem}.html"]
+    assert "Guess now" in html
+    assert "ask_ahead(" not in html
+    assert "To type it, run this cell" not in html

@@ -118,6 +118,15 @@ def asks_in(text: str) -> list[Ask]:
     return asks
 
 
+def asks_ahead(text: str) -> bool:
+    """Whether the cell only has fields for guesses at what a later notebook asks again."""
+    body = statements(text)
+    are_calls = [
+        isinstance(node, ast.Expr) and _is_call_of(node.value, "ask_ahead") for node in body
+    ]
+    return bool(body) and all(are_calls)
+
+
 def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
     """Yield the guess that the call asks for; nothing if it is not written as it has to be."""
     if not isinstance(target, ast.Name):

@@ -16,7 +16,7 @@ from course_utils.core.say import listed
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.session import NEEDS_A_KERNEL
 from course_utils.stage.notebook.about import about
-from course_utils.stage.notebook.code import Figure, is_imports
+from course_utils.stage.notebook.code import Figure, asks_ahead, is_imports
 from course_utils.stage.notebook.files import WIDGET, read
 from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages import guesses
@@ -114,6 +114,8 @@ def notebook_page(path: Path, found: Found) -> str:
     for cell, part in zip(notebook.cells, known.parts, strict=True):
         if cell.cell_type == "markdown":
             shown.append(prose(cell.source))
+        elif asks_ahead(cell.source):
+            continue  # without a reader's copy there is no record in which a guess could wait
         elif part.is_guess:
             # All that follows is folded, and not the answer alone, because the text says it, too.
             fields = [guesses.field(asked) for asked in part.asked]

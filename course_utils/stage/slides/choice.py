@@ -10,7 +10,7 @@ from course_utils.chapters import labs
 from course_utils.core.say import listed
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
-from course_utils.stage.notebook.code import Figure, figure_in, is_stub
+from course_utils.stage.notebook.code import Figure, asks_ahead, figure_in, is_stub
 from course_utils.stage.notebook.outline import BEYOND, Asked, Part, outline
 from course_utils.stage.notebook.prose import folds, for_a_still, without_contents, without_folds
 from course_utils.stage.present.cuts import is_folded
@@ -41,7 +41,7 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
             if text:
                 yield "prose", text
                 after_prose = True
-        elif cell.cell_type == "code" and not is_folded(cell):
+        elif cell.cell_type == "code" and not (is_folded(cell) or asks_ahead(cell.source)):
             outputs = [output.data for output in cell.outputs if "data" in output]
             code = shown_code(cell.source, outputs, after_prose)
             if code and not part.is_guess:  # the slide asks in words
