@@ -237,7 +237,7 @@ def test_a_reveal_has_the_guess_in_a_column_and_keeps_it_though_the_reader_goes_
         "days  your guess  predicted  measured  measured / predicted\n"
         "a                         1         1             1 exactly\n"
         "b              7          2         7                   3.5\n"
-        "Spot on: 7."
+        "b: spot on, 7."
     )
 
 
@@ -255,7 +255,7 @@ def test_a_guess_is_judged_in_the_unit_in_which_it_was_asked_for_though_the_tabl
     guess = of_one("percent")
     said(guess, "45 %")
     shown = Comparison({"6 × 7": 50, "days": 3}, {"6 × 7": 38, "days": 4}, guess=guess)
-    assert repr(shown).endswith("\nClose: 7 points too high.")
+    assert repr(shown).endswith("6 × 7: close, 7 points too high.")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from course_utils.core.say import Choice, Comparison, Guess
 from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
 from course_utils.core.say.picture import MOST_TICKS, Shown, for_any_guess
 
-SPOT_ON, CLOSE, POWER, *_ = WORDS
+SPOT_ON, CLOSE, POWER, _, _ = WORDS
 
 
 def compared(predicted, measured, guess, unit="", **options):

@@ -151,11 +151,12 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
         (7, 30, {}, "Far: 0.233 times what was measured"),
         (8, 2.21e10, {}, "Far: a factor of 2.76 billion too small"),
         (1e300, 3, {}, "Far: a factor of 3.33 × 10^299 too large"),
+        (500, 39.1, {"heads": ("by rule", "with a step")}, "Far: a factor of 12.8 too large"),
         (
-            500,
+            100,
             39.1,
             {"heads": ("by rule", "with a step")},
-            "Far: a factor of 12.8 too large",
+            "Right power of ten: 2.56 times the number with a step",
         ),
     ],
 )

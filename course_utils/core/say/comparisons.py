@@ -139,21 +139,21 @@ class Comparison(InRows):
 
     def _below(self) -> str:
         """Return a sentence on each guess, also on one that is not counted."""
-        guesses = self.guesses
-        if len(guesses) == 1:
-            sentences = [_sentence(guesses[0].words)]
-        else:
-            sentences = [
-                _sentence(f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}")
-                for guess in guesses
-            ]
+        sentences = []
+        for guess in self.guesses:
+            words = guess.words
+            if len(self.predicted) > 1:
+                words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
+            sentences.append(_sentence(words))
         return " ".join([*sentences, *self._not_counted()])
 
     def _below_picture(self) -> str:
-        """Return the same without what the picture of several guesses says beside each line."""
-        if len(self.guesses) == 1:
-            return self._below()
-        return " ".join(self._not_counted())
+        """Return the same without what the picture says itself.
+
+        Its heading names a single guess. With several, each line says how far off its guess is.
+        """
+        words = [_sentence(guess.words) for guess in self.guesses] if len(self.guesses) == 1 else []
+        return " ".join([*words, *self._not_counted()])
 
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""

@@ -23,6 +23,7 @@ from course_utils.chapters.optimizers.optimizer_lab.asked import (
 from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE, why_it_diverges
 from course_utils.core import predict
 from course_utils.core.colours import COLOURS
+from course_utils.core.say.wording import factor_text
 from course_utils.engine.labs.draw import lines as shapes
 from course_utils.engine.labs.draw import still
 from tests.helpers.labs import answers, centres, fresh, lines, nodes
@@ -145,7 +146,9 @@ def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, r
     assert said not in answers(lab)
     assert answers(lab, shown=True).startswith(f"{said} Your guess is spot on: ")
     assert len(lines(lab.screen.svg, f"line {name.lower()}")) > 1
-    assert answers(lab, guess=(0,)).startswith(f"{said} Your guess is far: a factor of ")
+    times = factor_text(right / RATES[0])
+    far = f"{said} Your guess is far: a factor of {times} too small."
+    assert answers(lab, guess=(0,)).startswith(far)
 
 
 def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_the_start(lab):
