@@ -1,1 +1,1 @@
-"""Notebook 5: what the way back costs, and what is kept for it."""
+"""Notebook 5: what the backward pass costs, and what is kept for it."""

@@ -219,7 +219,7 @@ def _why(asked: Asked) -> str:
 def _compared(asked: Asked) -> str:
     """Return how many times as many FLOPs the dearest order takes as the cheapest, in words.
 
-    As `_why`, it returns the end of a sentence, as in "64 FLOPs as (ab)c; a(bc): 3 times".
+    As `_why`, it returns the end of a sentence that begins with the FLOPs.
     """
     cheapest = asked.orders[0]
     dearest = asked.orders[-1]
