@@ -227,6 +227,11 @@ DRAWN = [
     'labs.figure("sum", "fmt", "power", "shown")',
     "'it stops at 256'",
 ]
+STILL = [
+    "from course_utils import figures, floats",
+    'figures.range_and_gap({"bf16": floats.FORMATS["bf16"]})',
+    "# What comes next is as long as a picture.\n" * 30,
+]
 IMPORTED = [
     "import math\nfrom fractions import Fraction",
     "math.factorial(5)",
@@ -306,6 +311,16 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_without_its_
     after(short, 1)
     after(short, 2)
     expect(marks.first).to_have_attribute("aria-valuetext", "not set")
+
+
+@pytest.mark.parametrize("short", [STILL], indirect=True)
+def test_after_the_key_a_picture_is_whole_in_the_window(short: Page):
+    after(short, 1)
+    short.keyboard.press("Shift+Enter")
+    picture = short.locator(f"{HERE} .jp-RenderedImage img")
+    expect(picture).to_be_in_viewport(ratio=1)
+    short.evaluate(LOOK, [2, False])
+    expect(picture).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("short", [IMPORTED], indirect=True)

@@ -1,6 +1,6 @@
-// An extension of JupyterLab, written by hand. After Shift+Enter, the lab of a cell, or the field of
-// its guess, is in the window together with its controls. JupyterLab alone would bring the next cell
-// into view.
+// An extension of JupyterLab, written by hand. After Shift+Enter, the lab of a cell, the field of its
+// guess, or its picture is in the window, a lab together with its controls. JupyterLab alone would
+// bring the next cell into view.
 //
 // What follows a guess is not in the window until *Show* is pressed: the lab or the field takes up
 // the space that keeps the rest away, and running the next cell leads back to it.
@@ -18,6 +18,7 @@
   const HELD = "course-held";
   // What can wait for a guess: a lab, or the field of a guess.
   const LAB = ".course-lab, .course-ask";
+  const PICTURE = ".jp-OutputArea-output.jp-RenderedImage img"; // a figure that does not move
   const LIVE_LAB =
     ".course-lab:not(.jupyter-widgets-disconnected), " +
     ".course-ask:not(.jupyter-widgets-disconnected *)";
@@ -69,13 +70,15 @@
   }
 
   // The top and bottom of the part of a cell that has to be seen: of a cell with a lab, the lab and
-  // its controls; of a cell with the field of a guess, the field and a wall below it; of any other
-  // cell, all of it. The space that keeps the rest away is not counted.
+  // its controls; of a cell with the field of a guess, the field and a wall below it; of a cell with
+  // a picture, the picture; of any other cell, all of it. The space that keeps the rest away is not
+  // counted.
   function boxOf({ node }) {
     const lab = node.querySelector(LAB);
+    const pictures = [...node.querySelectorAll(PICTURE)];
     const isHeld = node.classList.contains(HELD);
-    const top = topOf(lab ?? node);
-    let parts = [node];
+    const top = topOf(lab ?? pictures[0] ?? node);
+    let parts = pictures.length > 0 ? pictures : [node];
     if (lab) {
       parts = [...node.querySelectorAll(".course-screen > *, .course-ask-card, .course-wall")];
     } else if (isHeld) {
@@ -144,8 +147,8 @@
   let watched = 0;
   const leave = () => { watched += 1; };
 
-  // Keep the cell's lab in view while it is drawn, until the reader does something. With `always`,
-  // a cell without a lab is kept in view, too. `ends` is the promise of the cell's run, `was` the
+  // Keep the cell's lab or picture in view while it is drawn, until the reader does something. With
+  // `always`, a cell with neither is kept in view, too. `ends` is the promise of the cell's run, `was` the
   // cell's top before it, and `former` the lab that the run replaces. Without `moves`, the cell is
   // only brought to the top, and that only while it waits for a guess.
   function keep(scroller, cell, ends, { always, moves, was, former }) {
@@ -173,7 +176,8 @@
 
       const isHeld = node.classList.contains(HELD);
       if (mine === watched) {
-        if (moves && (always || lab)) bringIntoView(scroller, cell, was);
+        const isShown = always || lab !== null || node.querySelector(PICTURE) !== null;
+        if (moves && isShown) bringIntoView(scroller, cell, was);
         if (!moves && (isHeld || waitingLab(node))) bringToTheTop(scroller, cell);
       }
       const { top, bottom } = boxOf(cell);
