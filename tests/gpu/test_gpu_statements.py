@@ -135,7 +135,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-037",
-        '"bf16 is 15 times as fast as fp32" is true of the H100\'s sheet',
+        '"bf16 is 15 times as fast as fp32" is true of an H100\'s dense rates',
         lambda recording: best_ratio(recording, "bf16", "fp32"),
         low=10,
         high=20,
