@@ -110,10 +110,12 @@ MAY_IMPORT = {
     },
     "chapters.accountant": {
         "IPython",
+        "torch",
         "core.accountant",
         "core.accountant_file",
         "core.keeping",
         "core.record",
+        "core.say",
         "engine.judging",
     },
     "chapters.by_torch": {
