@@ -143,6 +143,8 @@ MAY_IMPORT = {
     },
     "chapters.tensors": {"torch", "core.say", "engine.judging", "engine.labs"},
     "chapters.einsum": {
+        "einops",
+        "jaxtyping",
         "matplotlib",
         "torch",
         "core.accountant",
