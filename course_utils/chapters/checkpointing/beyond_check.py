@@ -110,6 +110,8 @@ def lost_in_background(
     yield without_half, "Since the last copy, half of τ has been done on average."
     yield right - restarts, "Each failure costs a restart, too: one in M seconds."
     yield right - copies, "The copies stop the run, too: C of every τ seconds."
+    of_both = right - copies + copy_s / (interval_s + copy_s)
+    yield of_both, "Here the copy is counted as C of every τ seconds, as a save is in Young's rule."
 
 
 def _redone_s(write_s: Number, interval_s: Number) -> Number:
@@ -125,7 +127,7 @@ def _redone_s(write_s: Number, interval_s: Number) -> Number:
 
 @function(
     [(2, 1), (2, 4), (1, 1), (1, 3), (6, 1), (6, 2), (3, 8)],
-    tolerance=1e-9,
+    tolerance=1e-6,
     hints=(
         "A segment has products * segment matrix products. One of them does not run again: the "
         "share 1 / (products * segment).",
@@ -191,8 +193,13 @@ def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
     right = min(segments, key=peak)
     yield right, "Nine stacks, whose layers keep one to nine times their input."
     yield round(math.sqrt(layers)), "√L is for layers that keep no more than their input."
-    root = min(layers, max(1, round(math.sqrt(layers * its_input / layer))))
-    yield root, "The formula takes the last segment for a whole one. It may be shorter: try all s."
+    root = math.sqrt(layers * its_input / layer)
+    for whole in (round(root), math.ceil(root)):
+        in_range = min(layers, max(1, whole))
+        yield (
+            in_range,
+            "The formula takes the last segment for a whole one. It may be shorter: try all s.",
+        )
     yield 1, "That is right for layers that keep much more than their input."
     divisors = min((s for s in segments if layers % s == 0), key=peak)
     yield divisors, "s need not divide the number of layers: the last segment may be shorter."
