@@ -6,7 +6,15 @@ from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function, outcome
 
 
-@function([(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)], tolerance=1e-6)
+@function(
+    [(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)],
+    tolerance=1e-6,
+    hints=(
+        "A layer's output is a sum over its inputs, so its mean square is inputs * variance times "
+        "that of an input.",
+        "The nonlinearity leaves kept_share of it, so inputs * variance * kept_share has to be 1.",
+    ),
+)
 def initial_std(inputs: int, kept_share: Number) -> Answers:
     """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
     variance = 1 / (inputs * kept_share)
