@@ -87,8 +87,8 @@ LARGEST = (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_
 @function(
     [(largest,) for largest in LARGEST],
     hints=(
-        "A power of two is 2.0 ** n. Which n is the largest with 2.0 ** n * largest below 65,520?",
-        "math.log2(65_520 / largest) is that n, if it were no integer: round it down.",
+        "The scale is 2.0 ** n. Look for the largest n with 2.0 ** n * largest below 65,520.",
+        "math.log2(65_520 / largest) is that n before it is rounded: round it down.",
         "If 2.0 ** n * largest is exactly 65,520, it is infinite. Then take half of the scale.",
     ),
 )
@@ -106,6 +106,7 @@ def loss_scale(largest: Number) -> Answers:
     yield 2 * right, "With that scale the largest gradient becomes infinite."
     yield 65_504 / largest, "A power of two is wanted, because it changes no digit of a gradient."
     yield 65_520 / largest, "A power of two is wanted, and the product has to stay below 65,520."
+    yield 2.0**15 / largest, "That is no power of two for most gradients: round its exponent down."
     yield (
         2.0 ** int(math.log2(65_504 / largest)),
         "int() rounds towards 0, so it rounds a negative exponent up. Take math.floor.",
@@ -126,7 +127,7 @@ def loss_scale(largest: Number) -> Answers:
 
 # The largest magnitudes in the steps so far, and how many of the last ones count.
 HISTORIES = [
-    ([16.0, 2.0, 3.0, 64.0, 32.0, 4.0, 8.0, 5.0], 3),
+    ([16.0, 2.0, 3.0, 64.0, 32.0, 8.0, 4.0, 5.0], 3),
     ([7.0, 0.5, 2.0], 4),
     ([0.02, 0.05, 0.01], 1),
     ([1e4, 3e4, 2e4, 1e3, 500.0, 700.0], 5),
