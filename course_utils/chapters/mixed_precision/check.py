@@ -7,6 +7,12 @@ from functools import cache
 import torch
 
 from course_utils.chapters.mixed_precision import repair
+from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  exercises, too
+    delayed_scale,
+    loss_scale,
+    moves,
+    rounded_by_chance,
+)
 from course_utils.core import floats
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection

@@ -1,13 +1,16 @@
 """Answers to the exercises of notebook 07."""
 
 import inspect
+import math
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
 from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
 from course_utils.chapters.mixed_precision import check, repair
+from course_utils.core import floats
 from tests.engine.tried import Check, Tried
 
 
@@ -73,6 +76,137 @@ def recipe_of_two_formats(name):
     }
 
 
+def moves_by_spacing(weight, update):
+    """Another right way: the course's own gaps, and the tie by the last bit of the pattern."""
+    half = floats.spacing(weight, "bf16") / 2
+    return update > half or (update == half and floats.encode(weight, "bf16") % 2 == 1)
+
+
+def moves_by_doubling(weight, update):
+    """Another right way: a loop that looks for the gap."""
+    gap = 2.0**-7
+    while weight >= gap * 256:
+        gap *= 2
+    while weight < gap * 128:
+        gap /= 2
+    return round(weight / gap + update / gap) * gap != weight
+
+
+def moves_by_frexp(weight, update):
+    """Another right way, with a tensor's answer: the sum, rounded to 8 significant bits."""
+    total = torch.tensor(weight + update, dtype=torch.float64)
+    significand, exponent = torch.frexp(total)
+    return torch.ldexp((significand * 256).round(), exponent - 8) != weight
+
+
+def moves_by_cast(weight, update):
+    return (torch.tensor(weight + update).bfloat16() != weight).item()
+
+
+def moves_at_an_odd_tie_only(weight, update):
+    gap = 2.0 ** (math.floor(math.log2(weight)) - 7)
+    return update > gap / 2 or weight / gap % 2 == 1
+
+
+def scale_by_halving(largest):
+    """Another right way: a loop from above, with integers where it can."""
+    n = 60
+    while 2**n * largest >= 65_520:
+        n -= 1
+    return 2**n
+
+
+def scale_by_casting(largest):
+    """Another right way: what the cast itself says."""
+    scales = 2.0 ** torch.arange(-30, 60, dtype=torch.float64)
+    finite = (scales * largest).half().isfinite()
+    return scales[finite].max()
+
+
+def scale_by_frexp(largest):
+    """Another right way, with NumPy."""
+    _, exponent = np.frexp(np.float64(largest))
+    scale = np.ldexp(1.0, 17 - exponent)
+    with np.errstate(over="ignore"):
+        while np.isinf(np.float16(scale * largest)):
+            scale /= 2
+    return scale
+
+
+def scale_by_loop(history, length):
+    """Another right way."""
+    largest = 0
+    for step, magnitude in enumerate(history):
+        if step >= len(history) - length:
+            largest = max(largest, magnitude)
+    return (1 / largest) * 448
+
+
+def scale_by_torch(history, length):
+    """Another right way, in fp32."""
+    limit = torch.finfo(torch.float8_e4m3fn).max
+    return limit / torch.tensor(history)[-length:].amax()
+
+
+def scale_by_sorting(history, length):
+    """Another right way, which copies before it changes anything."""
+    newest_first = list(history)[::-1]
+    return torch.tensor(448.0) / sorted(newest_first[:length])[-1]
+
+
+def chance_in_python(x, draws):
+    """Another right way: one number after the other, by its share of the gap."""
+    rounded = []
+    for number, draw in zip(x.flatten().tolist(), draws.flatten().tolist(), strict=True):
+        gap = 2.0 ** (math.floor(math.log2(abs(number))) - 7)
+        whole, share = divmod(abs(number) / gap, 1)
+        rounded.append(math.copysign((whole + (share + draw / 65_536 >= 1)) * gap, number))
+    return torch.tensor(rounded, dtype=torch.bfloat16).reshape(x.shape)
+
+
+def chance_by_comparison(x, draws):
+    """Another right way: the two neighbours, and a choice between them."""
+    bits = x.view(torch.int32)
+    near = bits & -65_536
+    far = near + 65_536
+    chosen = torch.where(bits - near + draws > 65_535, far, near)
+    return chosen.view(torch.float32).to(torch.bfloat16)
+
+
+def chance_by_shifting(x, draws):
+    """Another right way: int64, and the 16 bits alone."""
+    bits = (x.view(torch.int32).long() + draws) >> 16
+    return bits.to(torch.int16).view(torch.bfloat16)
+
+
+def chance_in_place(x, draws):
+    bits = x.view(torch.int32)
+    bits += draws
+    return (bits & ~0xFFFF).view(torch.float32).bfloat16()
+
+
+def chance_in_fp32(x, draws):
+    """Right, too: all its numbers are those of bf16."""
+    return ((x.view(torch.int32) + draws) & ~0xFFFF).view(torch.float32)
+
+
+def noise_in_fp32(x, draws):
+    return (x.view(torch.int32) + draws).view(torch.float32)
+
+
+def chance_as_integers(x, draws):
+    return ((x.view(torch.int32) + draws) & ~0xFFFF).bfloat16()
+
+
+def chance_flattened(x, draws):
+    return chance_by_comparison(x, draws).flatten()
+
+
+def chance_with_own_draws(x, draws):
+    own = torch.randint(2**16, x.shape, generator=torch.Generator().manual_seed(1))
+    return chance_by_comparison(x, own.int())
+
+
 CLIP = "        nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.2)\n"
 HEAD = "    for _ in range(200):\n"
 NEW_SCALER = '        scaler = torch.amp.GradScaler("cpu")\n'
@@ -116,6 +250,48 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.updated_scale: Tried(right=(scaler,)),
+    check.moves: Tried(
+        right=(moves_by_spacing, moves_by_doubling, moves_by_frexp),
+        wrong=(
+            (moves_by_cast, "A cast measures it"),
+            (lambda weight, update: floats.stored(weight + update, "bf16") != weight, "A cast"),
+            (lambda weight, update: weight + update, "expected False"),
+            (lambda weight, update: True, "the sum may be the weight again"),
+            (moves_at_an_odd_tie_only, "decides only where"),
+            (lambda weight, update: update > 2**-8 * weight, "from one power of two to the next"),
+        ),
+    ),
+    check.loss_scale: Tried(
+        right=(scale_by_halving, scale_by_casting, scale_by_frexp),
+        wrong=(
+            (lambda largest: 2.0 ** round(math.log2(65_504 / largest)), "becomes infinite"),
+            (lambda largest: 65_536, "becomes infinite"),
+            (lambda largest: 65_519 / largest, "gave 65,519; expected 32,768."),
+            (lambda largest: f"2**{15}", "expected 32,768"),
+            (lambda largest: largest.scale, "AttributeError"),
+        ),
+    ),
+    check.delayed_scale: Tried(
+        right=(scale_by_loop, scale_by_torch, scale_by_sorting),
+        wrong=(
+            (lambda history, length: max(history[-length:]), "expected 56"),
+            (lambda history, length: 448 / max(history[:-1][-length:]), "one too old"),
+            (lambda history, length: 240 / max(history[-length:]), "expected 56"),
+            (lambda history, length: [448 / m for m in history[-length:]], "expected 56"),
+            (lambda history, length: 448 / max(history.pop() for _ in range(length)), "in place"),
+        ),
+    ),
+    check.rounded_by_chance: Tried(
+        right=(chance_in_python, chance_by_comparison, chance_by_shifting, chance_in_fp32),
+        wrong=(
+            (chance_in_place, "Change nothing in place"),
+            (noise_in_fp32, "[4] is -255.3, and should be -255."),
+            (chance_as_integers, "and should be"),
+            (chance_flattened, "shape"),
+            (chance_with_own_draws, "and should be"),
+            (lambda x, draws: x[0].item(), "tensor"),
+        ),
+    ),
     check.recipe: Tried(wrong=((recipe_of_two_formats, "A name can have other formats"),)),
     check.mended_c: Tried(
         right=(loop(IN_BF16, NO_SCALE), loop(SAME_NORM)),
