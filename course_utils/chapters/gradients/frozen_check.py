@@ -36,7 +36,10 @@ FROZEN = [
 def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> Answers:
     """The check of a reader's frozen_flops(batch, widths, frozen): a step's FLOPs."""
     right = _counted_flops(batch, widths, frozen)
-    yield right, "As torch counts them, with layers frozen in front, inside, at the end and all."
+    yield (
+        right,
+        "As torch counts them, with layers frozen at the front, inside, at the end, and all.",
+    )
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
     of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
@@ -112,7 +115,10 @@ def frozen_bytes(
 ) -> Answers:
     """The check of a reader's frozen_bytes(…): what autograd keeps with some layers frozen."""
     right = _kept_bytes(batch, widths, frozen, nonlinearity)
-    yield right, "As many bytes as autograd keeps, with layers frozen in front, inside and behind."
+    yield (
+        right,
+        "As many bytes as autograd keeps, with layers frozen at the front, inside, and at the end.",
+    )
     yield from _mistaken_bytes(batch, widths, frozen, nonlinearity)
     last = BYTES["fp32"] * batch * widths[-1]
     yield right + last, "No gradient here multiplies by the last result."
