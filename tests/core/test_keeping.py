@@ -22,6 +22,7 @@ from traitlets.config import Config
 
 import course_utils.core.accountant as course
 from course_utils.chapters import accountant
+from course_utils.chapters.accountant import readers_file
 from course_utils.core import keeping
 from course_utils.core.accountant_file import MARK, OURS, TERMS, ours, statements, theirs
 from course_utils.engine.judging import function
@@ -98,14 +99,14 @@ def workspace(tmp_path, monkeypatch):
         judged = function([case], tolerance=1e-9, case_words=lambda *_: "")
         setattr(checks, name, judged(answers))
     monkeypatch.setitem(sys.modules, checks.__name__, checks)
-    monkeypatch.setattr(accountant, "term_check", lambda name: getattr(checks, name))
+    monkeypatch.setattr(readers_file, "term_check", lambda name: getattr(checks, name))
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
     (tmp_path / "course_utils").symlink_to(ROOT / "course_utils")
     workspace = Workspace(tmp_path, "given_checks")
     assert workspace.start() == []
     monkeypatch.chdir(workspace.mine)
-    accountant._show.cache_clear()
+    readers_file._show.cache_clear()
     return workspace
 
 
@@ -312,7 +313,7 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
     for _ in range(2):
         assert workspace.run(GET) == ""
         assert sorted(asked) == ["days", "matrices", "parameters"], "judged once for a text"
-        accountant._space.cache_clear()  # as in another notebook's kernel
+        readers_file._space.cache_clear()  # as in another notebook's kernel
     assert workspace["Model"] is course.Model
     assert file_of(workspace["days"]) == str(workspace.file)
     assert file_of(workspace["parameters"]) == str(workspace.file)
@@ -347,8 +348,8 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
         assert "matrices gave" in said
         assert workspace["parameters"](SMALL) == course.parameters(SMALL)
         assert file_of(workspace["days"]) == str(workspace.file)
-        accountant._space.cache_clear()
-        accountant._show.cache_clear()
+        readers_file._space.cache_clear()
+        readers_file._show.cache_clear()
     edit(workspace.file, wrong[::-1])
     assert workspace.run(GET) == ""
     assert file_of(workspace["matrices"]) == str(workspace.file)

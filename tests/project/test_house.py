@@ -110,10 +110,12 @@ MAY_IMPORT = {
     },
     "chapters.accountant": {
         "IPython",
+        "torch",
         "core.accountant",
         "core.accountant_file",
         "core.keeping",
         "core.record",
+        "core.say",
         "engine.judging",
     },
     "chapters.by_torch": {
@@ -141,6 +143,8 @@ MAY_IMPORT = {
     },
     "chapters.tensors": {"torch", "core.say", "engine.judging", "engine.labs"},
     "chapters.einsum": {
+        "einops",
+        "jaxtyping",
         "matplotlib",
         "torch",
         "core.accountant",

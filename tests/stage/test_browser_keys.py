@@ -232,6 +232,11 @@ STILL = [
     'figures.range_and_gap({"bf16": floats.FORMATS["bf16"]})',
     "# What comes next is as long as a picture.\n" * 30,
 ]
+TABLE = [
+    "from course_utils import table",
+    'table({f"{2**n} rows": 2**n for n in range(15)}, "rows")',
+    "# What comes next is as long as a picture.\n" * 30,
+]
 IMPORTED = [
     "import math\nfrom fractions import Fraction",
     "math.factorial(5)",
@@ -321,6 +326,16 @@ def test_after_the_key_a_picture_is_whole_in_the_window(short: Page):
     expect(picture).to_be_in_viewport(ratio=1)
     short.evaluate(LOOK, [2, False])
     expect(picture).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("short", [TABLE], indirect=True)
+def test_after_the_key_a_table_is_whole_in_the_window(short: Page):
+    after(short, 1)
+    short.keyboard.press("Shift+Enter")
+    rows = short.locator(f"{HERE} .jp-OutputArea-output table")
+    expect(rows).to_be_in_viewport(ratio=1)
+    short.evaluate(LOOK, [2, False])
+    expect(rows).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("short", [IMPORTED], indirect=True)

@@ -5,6 +5,13 @@ from dataclasses import replace
 
 from course_utils.chapters import by_torch
 from course_utils.chapters.checkpointing import parts
+from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  exercises, too
+    best_segment,
+    days_with_failures,
+    flops_ratio,
+    lost_in_background,
+    rows_to_read,
+)
 from course_utils.chapters.checkpointing.file_check import write_whole  # noqa: F401  exercises, too
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model

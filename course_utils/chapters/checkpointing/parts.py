@@ -1,4 +1,4 @@
-"""The parts whose sums are the accountant's terms of notebook 8.
+"""The parts of the sums that notebook 8 asks for, the accountant's terms among them.
 
 If a reader's sum is wrong, the check can name the parts that are missing or wrong.
 """
@@ -40,5 +40,17 @@ def of_lost_share(
     return {
         "saves": save_s / interval_s,
         "lost work": interval_s / (2 * failure_s),
+        "restarts": restart_s / failure_s,
+    }
+
+
+def of_lost_in_background(
+    copy_s: Number, write_s: Number, interval_s: Number, failure_s: Number, restart_s: Number
+) -> dict[str, Number]:
+    """Return, by part, the share of the time that a run loses which works while it saves."""
+    return {
+        "copies": copy_s / interval_s,
+        "lost work": interval_s / (2 * failure_s),
+        "unfinished writes": write_s / failure_s,
         "restarts": restart_s / failure_s,
     }

@@ -7,6 +7,13 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from course_utils.chapters import by_torch
+from course_utils.chapters.einsum.beyond_check import (  # noqa: F401  exercises, too
+    chain_flops,
+    grouped_scores,
+    patches_of,
+    pattern_flops,
+    sizes_of,
+)
 from course_utils.chapters.small_models import EACH, case_in_words
 from course_utils.core import einsums
 from course_utils.core.accountant import Model

@@ -4,12 +4,19 @@ In some cases a listed mistake equals the right answer. It explains a reader's e
 agrees with what their function returned in every case so far.
 """
 
+import functools
 import math
 import random
 from collections.abc import Iterator, Sequence
 
 import torch
 
+from course_utils.chapters.floats.beyond_check import (  # noqa: F401  exercises, too
+    bf16_by_integers,
+    shared_scale,
+    spelled,
+    stall,
+)
 from course_utils.core import measure
 from course_utils.core.accountant import BYTES
 from course_utils.engine.judging import Answers, function, outcome
@@ -123,6 +130,83 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
 
 
+# The formats whose every pattern torch reads, by their numbers of exponent bits and fraction bits.
+READ_BY_TORCH = {(5, 10): "fp16", (8, 7): "bf16", (5, 2): "e5m2", (4, 3): "e4m3"}
+
+
+@functools.cache
+def _every_value(name: str) -> list[float]:
+    """Return the value of each pattern as torch reads it, but those of E4M3 by the IEEE's rules."""
+    numbers = measure.every_value(name)
+    if name == "e4m3":
+        first_special = 0b0_1111_000
+        numbers[first_special : first_special + 8] = [math.inf] + 7 * [math.nan]
+        numbers[-8:] = [-math.inf] + 7 * [math.nan]
+    return numbers
+
+
+def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
+    """Yield fp16's patterns of each kind of number, bf16's 1, then random ones of three formats."""
+    for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000, 0xFC00):
+        yield bits, 5, 10
+    yield 0x3F80, 8, 7
+    generator = random.Random(0)
+    for _ in range(100):
+        for exponent_bits, fraction_bits in ((5, 10), (8, 7), (5, 2)):
+            bits = generator.getrandbits(1 + exponent_bits + fraction_bits)
+            yield bits, exponent_bits, fraction_bits
+
+
+@function(
+    _patterns_of_each_kind,
+    case_words=_pattern_in_words,
+    hints=(
+        "Begin with your function of turn 2. Look at the exponent field first, which is 0, all "
+        "ones, or in between.",
+        "A field of 0 has no leading 1, and the exponent 1 - bias. Multiplied by (-1) ** sign, "
+        "this gives both zeros as well.",
+        "All ones are math.inf with its sign if the fraction is 0, and math.nan otherwise.",
+    ),
+)
+def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
+    """The check of a reader's decode(bits, exponent_bits, fraction_bits): as torch reads them."""
+    numbers = _every_value(READ_BY_TORCH[exponent_bits, fraction_bits])
+    right = numbers[bits]
+    yield right, "As torch reads fp16, bf16 and E5M2, on patterns of each kind."
+
+    by_formula_alone = _by_the_formula(bits, exponent_bits, fraction_bits)
+    yield (
+        by_formula_alone,
+        "An exponent field of 0 drops the leading 1, and one of all ones is no number.",
+    )
+    is_below_normal = (bits >> fraction_bits) % 2**exponent_bits == 0
+    halved = right / 2 if is_below_normal else right
+    yield halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    with_one = numbers[bits | 1 << fraction_bits] if is_below_normal else right
+    yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0.F."
+    is_special = not math.isfinite(right)
+    yield (
+        by_formula_alone if is_special else right,
+        "An exponent field of all ones is infinity, or NaN where the fraction is not 0.",
+    )
+    yield (
+        math.inf if math.isnan(right) else right,
+        "All ones are infinity only where the fraction is 0. With any other fraction it is NaN.",
+    )
+    yield (
+        math.nan if is_special else right,
+        "All ones are NaN only where the fraction is not 0. With the fraction 0 it is infinity.",
+    )
+    yield abs(right), "The first bit is the sign: 1 says minus."
+    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
+    yield _every_value("fp16")[bits], "That is fp16 again. Take the widths that are given."
+    with_15 = right * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
+    yield with_15, "15 is the bias of 5 exponent bits; it is 2^(exponent bits - 1) - 1."
+    yield right or 0.0, "Zero has a sign, too: -0.0 if the first bit is 1."
+    without_sign = abs(right) if math.isinf(right) else right
+    yield without_sign, "Infinity has a sign, too: -math.inf if the first bit is 1."
+
+
 def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
     """List some finite numbers above zero, with the format's smallest and largest among them."""
     bias = 2 ** (exponent_bits - 1) - 1
@@ -213,7 +297,16 @@ OTHER_LIMITS = {
 }
 
 
-@function(_tensors, tolerance=1e-3, read=_read_scale)
+@function(
+    _tensors,
+    tolerance=1e-3,
+    read=_read_scale,
+    hints=(
+        "The largest magnitude is x.abs().max(). After the multiplication it should be 448.",
+        "A tensor of zeros has no magnitude to divide by. Any scale but 0 will do for it, such as "
+        "1.0.",
+    ),
+)
 def scale_for_e4m3(x: torch.Tensor) -> Answers:
     """The check of a reader's scale for E4M3: the largest magnitude has to land on its 448."""
     largest = x.abs().max().item()

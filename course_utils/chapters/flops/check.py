@@ -8,6 +8,13 @@ from dataclasses import replace
 
 from course_utils.chapters import by_torch
 from course_utils.chapters.flops import parts
+from course_utils.chapters.flops.beyond_check import (  # noqa: F401  exercises, too
+    best_size,
+    busy_share,
+    fitted_roof,
+    smallest_batch,
+    utilisation,
+)
 from course_utils.chapters.small_models import (
     GPT,
     LLAMA,

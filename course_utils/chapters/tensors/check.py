@@ -1,4 +1,4 @@
-"""The exercises of notebook 02."""
+"""The exercises of notebook 02; those of *Beyond* are in `beyond_check`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from course_utils.chapters.tensors.beyond_check import (  # noqa: F401  exercises, too
+    cut,
+    lines_read,
+    may_see,
+    positions,
+    steps_that_fit,
+    strided_windows,
+)
 from course_utils.engine.judging import Answers, function, outcome
 from course_utils.engine.judging.sentences import shown
 
@@ -79,45 +87,34 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     yield place, "That is its position. Look there: storage[...] has the element."
 
 
-# The shape of a tensor, its strides, and the shape to view it in. No step is made along a
+# The shape of a tensor, its strides, and the shapes to view it in. No step is made along a
 # dimension of size 1, so its stride, here 99, does not matter.
 NEW_SHAPES = [
-    ((4, 6), (6, 1), (24,)),
-    ((4, 6), (6, 1), (2, 12)),
-    ((6, 4), (1, 6), (24,)),
-    ((3, 5, 4), (4, 12, 1), (15, 2, 2)),
-    ((5, 3, 4), (24, 4, 1), (15, 2, 2)),
-    ((4, 3), (6, 2), (2, 6)),
-    ((4, 4), (1, 4), (2, 2, 4)),
-    ((6, 4), (1, 6), (3, 2, 4)),
-    ((6, 4), (1, 6), (6, 2, 2)),
-    ((6, 4), (1, 6), (12, 2)),
-    ((3, 2, 4), (4, 12, 1), (3, 2, 2, 2)),
-    ((3, 2, 4), (4, 12, 1), (6, 4)),
-    ((3, 2, 4), (4, 12, 1), (3, 8)),
-    ((3, 2, 4), (4, 12, 1), (3, 1, 2, 4)),
-    ((3, 2, 4), (4, 12, 1), (24,)),
-    ((2, 3, 4), (24, 4, 1), (2, 12)),
-    ((2, 3, 4), (24, 4, 1), (2, 2, 6)),
-    ((2, 3, 4), (24, 4, 1), (6, 4)),
-    ((2, 3, 4), (12, 1, 3), (6, 4)),
-    ((2, 3, 4), (12, 1, 3), (2, 12)),
-    ((2, 3, 4), (12, 1, 3), (2, 3, 2, 2)),
-    ((4, 1, 6), (6, 99, 1), (24,)),
-    ((4, 1, 6), (8, 99, 1), (2, 2, 6)),
-    ((4, 1, 6), (8, 99, 1), (8, 3)),
-    ((3, 4), (0, 1), (12,)),
-    ((3, 4), (0, 0), (6, 2)),
-    ((3, 4), (0, 1), (3, 2, 2)),
-    ((5,), (9,), (5, 1)),
+    ((4, 6), (6, 1), [(24,), (2, 12)]),
+    ((6, 4), (1, 6), [(24,)]),
+    ((3, 5, 4), (4, 12, 1), [(15, 2, 2)]),
+    ((5, 3, 4), (24, 4, 1), [(15, 2, 2)]),
+    ((4, 3), (6, 2), [(2, 6)]),
+    ((4, 4), (1, 4), [(2, 2, 4)]),
+    ((6, 4), (1, 6), [(3, 2, 4), (6, 2, 2), (12, 2)]),
+    ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,)]),
+    ((2, 3, 4), (24, 4, 1), [(2, 12), (2, 2, 6), (6, 4)]),
+    ((2, 3, 4), (12, 1, 3), [(6, 4), (2, 12), (2, 3, 2, 2)]),
+    ((4, 1, 6), (6, 99, 1), [(24,)]),
+    ((4, 1, 6), (8, 99, 1), [(2, 2, 6), (8, 3)]),
+    ((3, 4), (0, 1), [(12,)]),
+    ((3, 4), (0, 0), [(6, 2)]),
+    ((3, 4), (0, 1), [(3, 2, 2)]),
+    ((5,), (9,), [(5, 1)]),
 ]
 
 
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Yield where each tensor's elements lie, row by row, and the shape to view it in."""
-    for shape, stride, new_shape in NEW_SHAPES:
+    for shape, stride, new_shapes in NEW_SHAPES:
         tensor = torch.arange(200).as_strided(shape, stride)
-        yield tensor.flatten().tolist(), new_shape
+        for new_shape in new_shapes:
+            yield tensor.flatten().tolist(), new_shape
 
 
 @function(

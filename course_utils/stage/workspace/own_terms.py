@@ -22,7 +22,7 @@ PROGRAM = """
 import signal
 signal.alarm({})
 from pathlib import Path
-from course_utils.chapters.accountant import judge
+from course_utils.chapters.accountant.readers_file import judge
 judge(Path.cwd())
 """
 PACKAGE = str(Path(__file__).parents[3])  # the folder that has the package

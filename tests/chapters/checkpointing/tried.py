@@ -1,9 +1,13 @@
 """Answers to the exercises of notebook 08."""
 
+import math
 import os
 import uuid
 from functools import partial
 from pathlib import Path
+
+import numpy as np
+import torch
 
 from course_utils.chapters.checkpointing import check, file_check
 from course_utils.core import accountant
@@ -106,6 +110,175 @@ def all_lost_work(interval_s, save_s, failure_s, restart_s):
     return save_s / interval_s + 3 * interval_s / (2 * failure_s) + restart_s / failure_s
 
 
+def days_by_torch(gpu_days, gpus, failure_days, save_s, restart_s):
+    failure_s = torch.tensor(failure_days, dtype=torch.float64) * 24 * 60 * 60 / gpus
+    lost = torch.sqrt(2 * save_s / failure_s) + restart_s / failure_s
+    return gpu_days / gpus / (1 - lost) if lost < 1 else float("inf")
+
+
+def days_by_accountant(gpu_days, gpus, failure_days, save_s, restart_s):
+    failure_s = 86_400 * failure_days / gpus
+    every_s = accountant.interval(save_s, failure_s)
+    lost = accountant.lost_share(every_s, save_s, failure_s, restart_s)
+    return np.float64(gpu_days / gpus) / (1 - lost) if lost < 1 else np.inf
+
+
+def days_by_a_loop(gpu_days, gpus, failure_days, save_s, restart_s):
+    """Time that is lost while lost time is made up for is lost again, and so on."""
+    failure_s = 86_400 * failure_days / gpus
+    lost = (2 * save_s / failure_s) ** 0.5 + restart_s / failure_s
+    days = 0.0
+    more = gpu_days / gpus
+    while more > 1e-9:
+        days += more
+        more *= lost
+        if days > 1e9:
+            return math.inf
+    return days
+
+
+def days_without_a_root(gpu_days, gpus, failure_days, save_s, restart_s):
+    return gpu_days / gpus / (1 - 2 * save_s * gpus / failure_days / 86_400)
+
+
+def days_in_hours(*run):
+    return 24 * days_by_accountant(*run)
+
+
+def days_with_gpus_that_fail_together(gpu_days, gpus, failure_days, save_s, restart_s):
+    """Each GPU is counted as if its failures lost time of its own alone, one after the other."""
+    alone = days_by_accountant(gpu_days, 1, failure_days, save_s, restart_s)
+    return alone / gpus + 1
+
+
+def background_by_seconds(copy_s, write_s, interval_s, failure_s, restart_s):
+    moments = torch.arange(0.5, 1e5) / 1e5 * interval_s
+    redone = torch.where(moments < write_s, moments + interval_s, moments).mean()
+    return copy_s / interval_s + (redone + restart_s) / failure_s
+
+
+def background_in_two_parts(copy_s, write_s, interval_s, failure_s, restart_s):
+    """Failures during the write, and failures after it, each with its own mean."""
+    early = write_s / interval_s
+    redone = early * (interval_s + write_s / 2) + (1 - early) * (write_s + interval_s) / 2
+    return np.float64(copy_s) / interval_s + redone / failure_s + restart_s / failure_s
+
+
+def background_written_again(copy_s, write_s, interval_s, failure_s, restart_s):
+    redone = interval_s / 2 + 2 * write_s
+    return copy_s / interval_s + (redone + restart_s) / failure_s
+
+
+def background_never_stops(copy_s, write_s, interval_s, failure_s, restart_s):
+    return (interval_s / 2 + restart_s) / failure_s
+
+
+def background_in_percent(*run):
+    return 100 * background_in_two_parts(*run)
+
+
+def ratio_in_fp32(products, segment):
+    return torch.tensor(4 / 3 - 1 / (3 * products * segment))
+
+
+def ratio_by_a_loop(products, segment):
+    done = 0
+    for layer in range(segment):
+        for product in range(products):
+            is_last = layer == segment - 1 and product == products - 1
+            done += 2 + 4 + (0 if is_last else 2)
+    return done / (6 * products * segment)
+
+
+def ratio_without_the_last_two(products, segment):
+    return (8 - 4 / (products * segment)) / 6
+
+
+def ratio_of_the_forward_pass(products, segment):
+    return 2 - 1 / (products * segment)
+
+
+def ratio_of_a_cheap_backward_pass(products, segment):
+    return (4 + 2 - 2 / (products * segment)) / 4
+
+
+def _peak(layers, its_input, layer, s):
+    lengths = [min(s, layers - begin) for begin in range(0, layers, s)]
+    return max(n * its_input + length * layer for n, length in enumerate(lengths))
+
+
+def segment_by_numpy(layers, its_input, layer):
+    return np.argmin([_peak(layers, its_input, layer, s) for s in range(1, layers + 1)]) + 1
+
+
+def segment_by_a_loop(layers, its_input, layer):
+    best = float(layers)
+    for s in range(layers, 0, -1):
+        if _peak(layers, its_input, layer, s) <= _peak(layers, its_input, layer, int(best)):
+            best = float(s)
+    return best
+
+
+def segment_counted_from_0(layers, its_input, layer):
+    return segment_by_numpy(layers, its_input, layer) - 1
+
+
+def segments_in_number(layers, its_input, layer):
+    """How many segments there are, and not how long each is."""
+    return math.ceil(layers / segment_by_numpy(layers, its_input, layer))
+
+
+def segment_of_an_empty_list(layers, its_input, layer):
+    return [][1]
+
+
+def reads_by_slices(rows, saved_by, loaded_by, rank):
+    """Overlaps of ranges, with the sizes rounded up by integers alone."""
+    size = (rows + saved_by - 1) // saved_by
+    mine = range(rows)[rank * -(-rows // loaded_by) : (rank + 1) * -(-rows // loaded_by)]
+    reads = {}
+    for row in mine:
+        file, place = divmod(row, size)
+        begin, _ = reads.get(file, (place, None))
+        reads[file] = (begin, place + 1)
+    return reads
+
+
+def reads_by_torch(rows, saved_by, loaded_by, rank):
+    """The parts are those that torch.chunk gives, and the ends are lists of tensors."""
+    chunks = torch.arange(rows).chunk(loaded_by)
+    reads = {}
+    for n, file in enumerate(torch.arange(rows).chunk(saved_by)):
+        if rank < len(chunks):
+            places = torch.isin(file, chunks[rank]).nonzero().flatten()
+            if len(places):
+                reads[n] = [places[0], places[-1] + 1]
+    return reads
+
+
+def reads_as_a_list(*case):
+    return list(reads_by_slices(*case).values())
+
+
+def reads_with_one_number_too_far(*case):
+    return {n + 1: ends for n, ends in reads_by_slices(*case).items()}
+
+
+def reads_of_the_saving_gpu(rows, saved_by, loaded_by, rank):
+    return reads_by_slices(rows, loaded_by, saved_by, min(rank, saved_by - 1))
+
+
+def reads_of_even_parts(rows, saved_by, loaded_by, rank):
+    """The parts differ by one row at most, as np.array_split makes them."""
+    mine = np.array_split(np.arange(rows), loaded_by)[rank]
+    reads = {}
+    for n, file in enumerate(np.array_split(np.arange(rows), saved_by)):
+        places = np.flatnonzero(np.isin(file, mine))
+        if places.size:
+            reads[n] = (int(places[0]), int(places[-1]) + 1)
+    return reads
+
+
 TRIED: dict[Check, Tried] = {
     check.step_bytes: Tried(
         wrong=((layers_alone, "Layers kept whole ✓, last normalisation and loss left out: "),),
@@ -116,6 +289,47 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.interval: Tried(right=(interval_by_a_power,)),
+    check.days_with_failures: Tried(
+        right=(days_by_torch, days_by_accountant, days_by_a_loop),
+        wrong=(
+            (days_without_a_root, "expected 10.3536 days"),
+            (days_in_hours, "expected 10.3536 days"),
+            (days_with_gpus_that_fail_together, "expected 10.3536 days"),
+        ),
+    ),
+    check.lost_in_background: Tried(
+        right=(background_by_seconds, background_in_two_parts),
+        wrong=(
+            (background_written_again, "unfinished writes counted twice"),
+            (background_never_stops, "copies and unfinished writes left out"),
+            (background_in_percent, "instead of"),
+        ),
+    ),
+    check.flops_ratio: Tried(
+        right=(ratio_in_fp32, ratio_by_a_loop),
+        wrong=(
+            (ratio_without_the_last_two, "expected"),
+            (ratio_of_the_forward_pass, "expected"),
+            (ratio_of_a_cheap_backward_pass, "expected"),
+        ),
+    ),
+    check.best_segment: Tried(
+        right=(segment_by_numpy, segment_by_a_loop),
+        wrong=(
+            (segment_counted_from_0, "expected"),
+            (segments_in_number, "expected"),
+            (segment_of_an_empty_list, "IndexError"),
+        ),
+    ),
+    check.rows_to_read: Tried(
+        right=(reads_by_slices, reads_by_torch),
+        wrong=(
+            (reads_as_a_list, "expected"),
+            (reads_with_one_number_too_far, "expected"),
+            (reads_of_the_saving_gpu, "expected"),
+            (reads_of_even_parts, "1 ✓, 2 (0, 1) instead of (0, 2)"),
+        ),
+    ),
     check.write_whole: Tried(
         right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),
         wrong=(

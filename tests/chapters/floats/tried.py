@@ -1,6 +1,11 @@
 """Answers to the exercises of notebook 01."""
 
+import math
+import struct
+from fractions import Fraction
+
 import numpy as np
+import torch
 
 from course_utils.chapters.floats import check
 from tests.engine.tried import Check, Tried
@@ -51,6 +56,130 @@ def ends_as_tuple(exponent_bits, fraction_bits):
     return smallest, largest
 
 
+def decode_by_cases(bits, exponent_bits, fraction_bits):
+    digits = f"{bits:0{1 + exponent_bits + fraction_bits}b}"
+    minus = "-" if digits[0] == "1" else ""
+    exponent = int(digits[1 : 1 + exponent_bits], base=2)
+    fraction = Fraction(int(digits[1 + exponent_bits :], base=2), 2**fraction_bits)
+    bias = 2 ** (exponent_bits - 1) - 1
+    if exponent == 2 * bias + 1:
+        return float("nan") if fraction else float(f"{minus}inf")
+    if exponent == 0:
+        return float(f"{minus}{float(fraction * Fraction(2) ** (1 - bias))!r}")
+    return float(f"{minus}{float((1 + fraction) * Fraction(2) ** (exponent - bias))!r}")
+
+
+def decode_by_torch(bits, exponent_bits, fraction_bits):
+    if fraction_bits == 2:
+        return torch.tensor(bits, dtype=torch.uint8).view(torch.float8_e5m2).double()
+    dtype = torch.float16 if exponent_bits == 5 else torch.bfloat16
+    return torch.tensor(bits).to(torch.int16).view(dtype).double()
+
+
+def decode_without_minus_zero(bits, exponent_bits, fraction_bits):
+    return decode_by_cases(bits, exponent_bits, fraction_bits) or 0
+
+
+def decode_with_bias_15(bits, exponent_bits, fraction_bits):
+    """As if every format had fp16's bias."""
+    came = decode_by_cases(bits, exponent_bits, fraction_bits)
+    return came * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
+
+
+def decode_without_minus_infinity(bits, exponent_bits, fraction_bits):
+    came = decode_by_cases(bits, exponent_bits, fraction_bits)
+    return math.inf if came == -math.inf else came
+
+
+def stop_by_doubling(fraction_bits, number):
+    stop = 2.0 ** (fraction_bits + 1)
+    while stop / 2 ** (fraction_bits + 1) < number:
+        stop *= 2
+    while stop / 2 ** (fraction_bits + 2) >= number:
+        stop /= 2
+    return stop
+
+
+def stop_as_fraction(fraction_bits, number):
+    return Fraction(2) ** (fraction_bits + 1 + math.ceil(math.log2(number)))
+
+
+def stop_by_torch(fraction_bits, number):
+    return 2.0 ** torch.tensor(number).log2().ceil() * 2 ** (fraction_bits + 1)
+
+
+def stop_by_frexp(fraction_bits, number):
+    """frexp's significand is at least a half and below 1, so only a power of two is one too far."""
+    significand, exponent = math.frexp(number)
+    if significand == 0.5:
+        exponent -= 1
+    return np.float64(2) ** (fraction_bits + 1 + exponent)
+
+
+def is_nan(bits):
+    return bits & 0x7FFFFFFF > 0x7F800000
+
+
+def bf16_by_remainder(bits):
+    kept, lost = divmod(bits, 2**16)
+    if is_nan(bits):
+        return kept | 0x40
+    if lost > 0x8000 or (lost == 0x8000 and kept % 2 == 1):
+        kept += 1
+    return kept
+
+
+def bf16_by_torch(bits):
+    (x,) = struct.unpack("<f", struct.pack("<I", bits))
+    return torch.tensor(x).bfloat16().view(torch.int16).int() & 0xFFFF
+
+
+def bf16_as_float(bits):
+    return float(bf16_by_remainder(bits))
+
+
+def bf16_with_one_nan(bits):
+    return np.uint16(0x7FFF if is_nan(bits) else bf16_by_remainder(bits))
+
+
+def bf16_by_last_bit(bits):
+    """It looks at the last of 32 bits, where it should look at the last one that is kept."""
+    return bits >> 16 | 0x40 if is_nan(bits) else (bits + 0x7FFF + (bits & 1)) >> 16
+
+
+def bf16_without_nan(bits):
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def bf16_with_infinity_as_nan(bits):
+    return 0x7FC0 if bits >> 23 & 0xFF == 0xFF else bf16_by_remainder(bits)
+
+
+def bf16_up(bits):
+    return (bits >> 16) + 1
+
+
+def scale_of_block_by_loop(block):
+    largest = max(abs(x) for x in block)
+    scale = 2.0**-140
+    while scale * 512 <= largest:
+        scale *= 2
+    return scale
+
+
+def scale_of_block_by_torch(block):
+    return 2.0 ** (torch.tensor(block).abs().max().log2().floor() - 8)
+
+
+def scale_of_block_by_numpy(block):
+    return np.exp2(np.floor(np.log2(np.abs(block).max())) - 8)
+
+
+def scale_of_block_rounded(block):
+    """It takes the nearest power of two, and not the one below."""
+    return 2.0 ** (round(math.log2(max(map(abs, block)))) - 8)
+
+
 TRIED: dict[Check, Tried] = {
     check.by_formula: Tried(
         right=(by_digits,),
@@ -94,6 +223,77 @@ TRIED: dict[Check, Tried] = {
             (lambda x: 1.0, "depends on the tensor"),
             (lambda x: 448 / x.abs_().max(), "Change nothing in place"),
             (lambda x: 448 / x.abs(), "One plain number"),
+        ),
+    ),
+    check.spelled: Tried(
+        right=(
+            "0b1100011010000000",
+            "1_10001_1010000000",
+            "1100 0110 1000 0000",
+            "  1 10001 1010000000\n",
+            f"{0xC680:b}",
+        ),
+        wrong=(
+            ("0 10001 1010000000", "The first bit is the sign"),
+            ("1 10001 101", "16 bits are wanted, 1 + 5 + 10; yours are 9."),
+            ("", "yours are 0."),
+            (-6.5, "as a string, in quotes"),
+            (0b1100011010000000, "as a string, in quotes"),
+            ("1 00110 1000000000", "is not it. Wanted: 16 bits"),
+        ),
+    ),
+    check.decoded: Tried(
+        right=(decode_by_cases, decode_by_torch, lambda *case: np.float32(decode_by_cases(*case))),
+        wrong=(
+            (decode_without_minus_zero, "Zero has a sign, too"),
+            (decode_with_bias_15, "15 is the bias of 5 exponent bits"),
+            (decode_without_minus_infinity, "Infinity has a sign, too"),
+            (by_digits, "drops the leading 1, and one of all ones is no number"),
+        ),
+    ),
+    check.stall: Tried(
+        right=(
+            stop_by_doubling,
+            stop_as_fraction,
+            stop_by_torch,
+            stop_by_frexp,
+            lambda *case: int(stop_by_doubling(*case)) or stop_by_doubling(*case),
+        ),
+        wrong=(
+            (lambda fraction_bits, number: 256, "expected 2,048."),
+            (lambda fraction_bits, number: 2 ** (fraction_bits + 1), "is right for ones"),
+            (lambda fraction_bits, number: 2**fraction_bits, "is more than half a gap"),
+            (lambda f, x: 2.0 ** (f + 1 + math.log2(x)), "The gap changes only at powers of two"),
+            (lambda f, x: 2.0 ** (f + 1 + int(math.log2(x))), "Round the exponent up"),
+            (lambda f, x: 2.0 ** (f + 1 + round(math.log2(x))), "Round the exponent up"),
+            (lambda f, x: stop_by_doubling(f, x) / x, "expected 128"),
+        ),
+    ),
+    check.bf16_by_integers: Tried(
+        right=(bf16_by_remainder, bf16_by_torch, bf16_as_float, bf16_with_one_nan),
+        wrong=(
+            (bf16_by_last_bit, "a tie has to go up"),
+            (bf16_without_nan, "a NaN with ones in the lower half alone is lost"),
+            (bf16_with_infinity_as_nan, "Only a NaN has a fraction"),
+            (bf16_up, "expected 0x3f80."),
+            (lambda bits: bits / 65_536, "One integer is wanted"),
+            (lambda bits: hex(bf16_by_remainder(bits)), "One plain number is wanted"),
+        ),
+    ),
+    check.shared_scale: Tried(
+        right=(
+            scale_of_block_by_loop,
+            scale_of_block_by_torch,
+            scale_of_block_by_numpy,
+            lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 9),
+            lambda block: 2.0 ** math.floor(math.log2(max(map(abs, block)) / 256)),
+        ),
+        wrong=(
+            (lambda block: 1.0, "expected 0.0078125"),
+            (lambda block: block, "One plain number is wanted"),
+            (lambda block: 2.0 ** (math.frexp(max(block))[1] - 9), "may be below it"),
+            (lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 8), "it is 9 for 256"),
+            (scale_of_block_rounded, "rounds the exponent down"),
         ),
     ),
 }

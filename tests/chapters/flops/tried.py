@@ -1,6 +1,10 @@
 """Answers to the exercises of notebook 04."""
 
+import itertools
+import math
+
 import numpy as np
+import torch
 
 from course_utils.chapters.accountant import matrices
 from course_utils.chapters.flops import check
@@ -140,6 +144,180 @@ def no_n_at_all(c, e, peak):
     return c + peak / e
 
 
+def mfu_by_seconds(tokens_per_sec, parameters, layers, width, sequence, peak):
+    """By the seconds of a whole sequence, with attention counted in six products of it."""
+    products = torch.full((6 * layers,), 2.0 * sequence * width * sequence, dtype=torch.float64)
+    flops = 6 * parameters * sequence + products.sum()
+    return flops * tokens_per_sec / sequence / peak
+
+
+def mfu_by_loop(tokens_per_sec, parameters, layers, width, sequence, peak):
+    per_token = 6.0 * parameters
+    for _ in range(layers):
+        per_token += 12 * width * sequence
+    return per_token * tokens_per_sec / peak
+
+
+def mfu_rounded(tokens_per_sec, parameters, layers, width, sequence, peak):
+    return round(mfu_by_loop(tokens_per_sec, parameters, layers, width, sequence, peak), 2)
+
+
+def mfu_of_width_squared(tokens_per_sec, parameters, layers, width, sequence, peak):
+    return (6 * parameters + 12 * layers * width**2) * tokens_per_sec / peak
+
+
+def mfu_of_2p(tokens_per_sec, parameters, layers, width, sequence, peak):
+    return (2 * parameters + 4 * layers * width * sequence) * tokens_per_sec / peak
+
+
+def mfu_of_half(tokens_per_sec, parameters, layers, width, sequence, peak):
+    return (6 * parameters + 6 * layers * width * sequence) * tokens_per_sec / peak
+
+
+def size_by_logarithms(flops, tokens_per_parameter):
+    return math.exp((math.log(flops) - math.log(6 * tokens_per_parameter)) / 2)
+
+
+def size_by_torch(flops, tokens_per_parameter):
+    return torch.tensor(flops / 6 / tokens_per_parameter, dtype=torch.float64).sqrt()
+
+
+def size_by_tokens(flops, tokens_per_parameter):
+    tokens = math.sqrt(flops * tokens_per_parameter / 6)
+    return tokens / tokens_per_parameter
+
+
+def whole_size(flops, tokens_per_parameter):
+    return math.isqrt(int(flops / 6 / tokens_per_parameter))
+
+
+def size_without_brackets(flops, tokens_per_parameter):
+    return (flops / 6 * tokens_per_parameter) ** 0.5
+
+
+def size_of_half(flops, tokens_per_parameter):
+    return (flops / (6 * tokens_per_parameter)) ** 1 / 2
+
+
+def size_of_three(flops, tokens_per_parameter):
+    return (flops / (3 * tokens_per_parameter)) ** 0.5
+
+
+def busy_by_rounding_down(rows, columns, tile_rows, tile_columns, cores):
+    tiles = -(-rows // tile_rows) * -(-columns // tile_columns)
+    waves = (tiles + cores - 1) // cores
+    return rows * columns / (waves * cores) / (tile_rows * tile_columns)
+
+
+def busy_by_numbers(rows, columns, tile_rows, tile_columns, cores):
+    """By a GPU whose turns are counted tile by tile."""
+    turns = [0] * cores
+    corners = itertools.product(range(0, rows, tile_rows), range(0, columns, tile_columns))
+    for number, _ in enumerate(corners):
+        turns[number % cores] += 1
+    return rows * columns / (max(turns) * cores * tile_rows * tile_columns)
+
+
+def busy_by_torch(rows, columns, tile_rows, tile_columns, cores):
+    tiles = math.prod(torch.tensor([rows / tile_rows, columns / tile_columns]).ceil().tolist())
+    return torch.tensor(
+        rows * columns / (math.ceil(tiles / cores) * cores * tile_rows) / tile_columns
+    )
+
+
+def busy_rounded_down(rows, columns, tile_rows, tile_columns, cores):
+    tiles = (rows // tile_rows) * (columns // tile_columns)
+    return rows * columns / (math.ceil(tiles / cores) * cores * tile_rows * tile_columns)
+
+
+def busy_rounded(rows, columns, tile_rows, tile_columns, cores):
+    tiles = round(rows / tile_rows) * round(columns / tile_columns)
+    return rows * columns / (math.ceil(tiles / cores) * cores * tile_rows * tile_columns)
+
+
+def busy_in_one_wave(rows, columns, tile_rows, tile_columns, cores):
+    tiles = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns)
+    return tiles / cores
+
+
+def busy_of_tiles(rows, columns, tile_rows, tile_columns, cores):
+    tiles = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns)
+    return tiles / (math.ceil(tiles / cores) * cores)
+
+
+def roof_by_loop(products):
+    peak = bandwidth = 0
+    for flops, nbytes, seconds in products:
+        peak = max(peak, flops / seconds)
+        bandwidth = max(bandwidth, nbytes / seconds)
+    return [peak, bandwidth]
+
+
+def roof_by_torch(products):
+    flops, nbytes, seconds = torch.tensor(products, dtype=torch.float64).unbind(1)
+    return torch.stack([(flops / seconds).max(), (nbytes / seconds).max()])
+
+
+def roof_by_numpy(products):
+    flops, nbytes, seconds = np.array(products).T
+    return (flops / seconds).max(), (nbytes / seconds).max()
+
+
+def roof_of_the_fastest(products):
+    flops, nbytes, seconds = max(products, key=lambda product: product[0] / product[2])
+    return flops / seconds, nbytes / seconds
+
+
+def roof_as_a_mean(products):
+    rates = [flops / seconds for flops, _, seconds in products]
+    return sum(rates) / len(rates), max(nbytes / seconds for _, nbytes, seconds in products)
+
+
+def roof_of_intensity(products):
+    peak = max(flops / seconds for flops, _, seconds in products)
+    return peak, max(flops / nbytes for flops, nbytes, _ in products)
+
+
+def peak_alone(products):
+    return max(flops / seconds for flops, _, seconds in products)
+
+
+def batch_by_trying(d, k, weight_bytes, peak, bandwidth):
+    for b in itertools.count(1):
+        nbytes = 2 * b * d + weight_bytes * d * k + 2 * b * k
+        if 2 * b * d * k / peak >= nbytes / bandwidth:
+            return b
+    return None
+
+
+def batch_by_two_times(d, k, weight_bytes, peak, bandwidth):
+    per_token = 2 * d * k / peak - 2 * (d + k) / bandwidth
+    return float(math.ceil(weight_bytes * d * k / bandwidth / per_token))
+
+
+def batch_by_torch(d, k, weight_bytes, peak, bandwidth):
+    b = torch.arange(1, 4096, dtype=torch.float64)
+    intensity = 2 * b * d * k / (2 * b * (d + k) + weight_bytes * d * k)
+    return int((intensity < peak / bandwidth).sum()) + 1
+
+
+def batch_in_bf16(d, k, weight_bytes, peak, bandwidth):
+    return batch_by_trying(d, k, 2, peak, bandwidth)
+
+
+def batch_rounded(d, k, weight_bytes, peak, bandwidth):
+    ridge = peak / bandwidth
+    return round(ridge * weight_bytes * d * k / (2 * (d * k - ridge * (d + k))))
+
+
+def batch_of_weights(d, k, weight_bytes, peak, bandwidth):
+    return math.ceil(peak / bandwidth * weight_bytes / 2)
+
+
+def batch_of_bits(d, k, weight_bytes, peak, bandwidth):
+    return batch_by_trying(d, k, weight_bytes / 8, peak, bandwidth)
+
+
 TRIED: dict[Check, Tried] = {
     check.days: Tried(
         right=(days_by_hours,),
@@ -194,5 +372,49 @@ TRIED: dict[Check, Tried] = {
         wrong=((no_n_at_all, "gave 1.28506 × 10^15; expected 1,572."),),
     ),
     check.square_alone: Tried(right=(by_two_equations,)),
+    check.utilisation: Tried(
+        right=(mfu_by_seconds, mfu_by_loop),
+        wrong=(
+            (mfu_rounded, "gave 0.58"),
+            (mfu_of_width_squared, "expected 0.58"),
+            (mfu_of_2p, "Training takes three times as much"),
+            (mfu_of_half, "half of attention"),
+        ),
+    ),
+    check.best_size: Tried(
+        right=(size_by_logarithms, size_by_torch, size_by_tokens, whole_size),
+        wrong=(
+            (size_without_brackets, "in brackets"),
+            (size_of_half, "x ** 0.5"),
+            (size_of_three, "expected 7 × 10^10"),
+        ),
+    ),
+    check.busy_share: Tried(
+        right=(busy_by_rounding_down, busy_by_numbers, busy_by_torch),
+        wrong=(
+            (busy_rounded_down, "round up on each side"),
+            (busy_rounded, "round up on each side"),
+            (busy_in_one_wave, "expected 0.454"),
+            (busy_of_tiles, "count the result's numbers"),
+        ),
+    ),
+    check.fitted_roof: Tried(
+        right=(roof_by_loop, roof_by_torch, roof_by_numpy),
+        wrong=(
+            (roof_of_the_fastest, "look for each by itself"),
+            (roof_as_a_mean, "expected (9.9 × 10^14"),
+            (roof_of_intensity, "expected (9.9 × 10^14"),
+            (peak_alone, "2 values are wanted"),
+        ),
+    ),
+    check.smallest_batch: Tried(
+        right=(batch_by_trying, batch_by_two_times, batch_by_torch),
+        wrong=(
+            (batch_in_bf16, "A weight takes weight_bytes"),
+            (batch_rounded, "round up"),
+            (batch_of_weights, "x and y are moved, too"),
+            (batch_of_bits, "gave 12"),
+        ),
+    ),
     check.name_of_f32: Tried(right=(" TF32",), wrong=((19, "the name of a format, in quotes"),)),
 }

@@ -195,7 +195,7 @@ def test_a_mark_on_the_fullest_moment_is_right_where_the_ring_is(lab):
 SAYS = [
     (
         {"preset": "do 8 H100s hold 8B?"},
-        "Does not fit: at its fullest moment (backward, cross-entropy) a machine",
+        "Does not fit: at its fullest moment (backward, cross-entropy) a GPU",
     ),
     (LARGE, "Llama 3 8B: a step of 1 × 8,192 tokens on each of 8 × H100 SXM"),
     (

@@ -1,8 +1,10 @@
 """Answers to the exercises of notebook 02."""
 
 import itertools
+import math
 
 import numpy as np
+import torch
 
 from course_utils.chapters.tensors import check
 from tests.engine.tried import Check, Tried
@@ -24,6 +26,99 @@ def has_even_steps(walk, new_shape):
     return len(steps) == 1
 
 
+def cut_in_numpy(stride, offset, start, stop, step):
+    """Let NumPy slice all positions of the dimension."""
+    cut = np.arange(offset, offset + stop * stride, stride)[start:stop:step]
+    return [len(cut), step * stride, cut[0]]
+
+
+def cut_in_a_loop(stride, offset, start, stop, step):
+    size = 0
+    for _ in range(start, stop, step):
+        size += 1
+    return size, stride * step, offset + stride * start
+
+
+def cut_by_torch(stride, offset, start, stop, step):
+    base = torch.zeros(offset + stop * stride + 1)
+    cut = base.as_strided((stop,), (stride,), offset)[start:stop:step]
+    return cut.shape[0], stride * step, cut.storage_offset()
+
+
+def cut_to_the_last(stride, offset, start, stop, step):
+    """Take the index `stop`, too."""
+    return (stop - start) // step + 1, step * stride, offset + start * stride
+
+
+def steps_in_a_loop(shape, number_bytes, free_bytes):
+    step_bytes = torch.empty(shape, device="meta").numel() * number_bytes
+    steps = 0
+    while free_bytes - step_bytes >= 0:
+        free_bytes -= step_bytes
+        steps += 1
+    return steps
+
+
+def by_a_walk(shape, stride):
+    """Go through the positions dimension by dimension, as a sum of sets."""
+    used = {0}
+    for size, step in zip(shape, stride, strict=True):
+        used = {place + index * step for place in used for index in range(size)}
+    return len(used)
+
+
+def by_writing(shape, stride):
+    """Write a 1 to every element of a tensor that holds zeros."""
+    base = torch.zeros(1000)
+    base.as_strided(shape, stride).fill_(1)
+    return base.sum()
+
+
+def windows_in_a_loop(n, width, step):
+    count = 0
+    begin = 0
+    while begin + width <= n:
+        count += 1
+        begin += step
+    return [[count, width], [step, 1]]
+
+
+def windows_by_torch(n, width, step):
+    view = torch.zeros(n).unfold(0, width, step)
+    return view.shape, view.stride()
+
+
+def lines_by_formula(count, stride, number_bytes):
+    return (count - 1) * min(stride * number_bytes, 64) // 64 + 1
+
+
+def lines_by_torch(count, stride, number_bytes):
+    return (torch.arange(count) * stride * number_bytes // 64).unique().numel()
+
+
+def lines_in_a_loop(count, stride, number_bytes):
+    lines = 0
+    last = None
+    for i in range(count):
+        line = i * stride * number_bytes // 64
+        lines += line != last
+        last = line
+    return float(lines)
+
+
+def mask_by_distance(tokens, width):
+    i = torch.arange(tokens)
+    back = i[:, None] - i
+    return (back >= 0) & (back < width)
+
+
+def mask_in_a_loop(tokens, width):
+    mask = torch.zeros(tokens, tokens, dtype=torch.bool)
+    for query in range(tokens):
+        mask[query, max(0, query - width + 1) : query + 1] = True
+    return mask
+
+
 BOTH_STRIDES = "in a transpose they don't. Use both strides."
 TRIED: dict[Check, Tried] = {
     check.element: Tried(
@@ -38,6 +133,88 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (has_even_steps, "That is view(-1)."),
             (lambda walk, new: np.diff(np.reshape(walk, new)), "True or False is wanted"),
+        ),
+    ),
+    check.cut: Tried(
+        right=(
+            cut_in_numpy,
+            cut_in_a_loop,
+            cut_by_torch,
+            lambda st, o, a, b, by: (math.ceil((b - a) / by), st * by, o + a * st),
+            lambda st, o, a, b, by: torch.tensor([-(-(b - a) // by), st * by, o + a * st]),
+        ),
+        wrong=(
+            (cut_to_the_last, "because stop itself is left out."),
+            (lambda st, o, a, b, by: (len(range(a, b, by)), st * by, o), "start moves the offset."),
+            (lambda st, o, a, b, by: (o + a * st, st * by, len(range(a, b, by))), "gave (1, 2, 3)"),
+        ),
+    ),
+    check.steps_that_fit: Tried(
+        right=(
+            steps_in_a_loop,
+            lambda shape, number, free: free // (math.prod(shape) * number),
+            lambda shape, number, free: free // number // math.prod(shape),
+            lambda shape, number, free: math.floor(free / (math.prod(shape) * number)),
+            lambda shape, number, free: np.floor_divide(free, np.prod(shape) * number),
+        ),
+        wrong=(
+            (lambda shape, number, free: round(free / math.prod(shape) / number), "round down"),
+            (lambda shape, number, free: free // (sum(shape) * number), "expected 4."),
+            (lambda shape, number, free: free // shape[-1], "expected 4."),
+        ),
+    ),
+    check.positions: Tried(
+        right=(
+            by_a_walk,
+            by_writing,
+            lambda shape, stride: torch.arange(1000).as_strided(shape, stride).unique().numel(),
+            lambda shape, stride: float(by_a_walk(shape, stride)),
+        ),
+        wrong=(
+            (lambda shape, stride: stride[0] * shape[0], "expected 4."),
+            (lambda shape, stride: max(shape), "expected 12."),
+            (lambda shape, stride: set(range(math.prod(shape))), "One plain number is wanted."),
+        ),
+    ),
+    check.strided_windows: Tried(
+        right=(
+            windows_in_a_loop,
+            windows_by_torch,
+            lambda n, width, step: ((len(range(0, n - width + 1, step)), width), (step, 1)),
+            lambda n, width, step: ((math.floor((n - width) / step) + 1, float(width)), (step, 1)),
+        ),
+        wrong=(
+            (lambda n, width, step: ((n // step, width), (step, 1)), "beyond the end"),
+            (lambda n, width, step: ((n // width, width), (width, 1)), "do not overlap."),
+            (lambda n, width, step: [(n - width) // step + 1, width, step, 1], "It has 4 parts"),
+        ),
+    ),
+    check.lines_read: Tried(
+        right=(
+            lines_by_formula,
+            lines_by_torch,
+            lines_in_a_loop,
+            lambda count, stride, number: len(np.unique(np.arange(count) * stride * number // 64)),
+        ),
+        wrong=(
+            (lambda count, stride, number: min(count, count * stride * number // 64), "round up."),
+            (lambda count, stride, number: count * stride * number, "expected 12."),
+            (lambda count, stride, number: count // (16 // min(stride, 16)), "expected 2."),
+        ),
+    ),
+    check.may_see: Tried(
+        right=(
+            mask_by_distance,
+            mask_in_a_loop,
+            lambda tokens, width: mask_by_distance(tokens, width).long(),
+            lambda tokens, width: torch.ones(tokens, tokens).tril().triu(1 - width),
+            lambda tokens, width: torch.tensor(mask_in_a_loop(tokens, width).tolist()),
+        ),
+        wrong=(
+            (lambda tokens, width: mask_by_distance(tokens, width + 1), "one key too many"),
+            (lambda tokens, width: mask_by_distance(tokens, width - 1), "one key too few"),
+            (lambda tokens, width: mask_by_distance(tokens, width).tolist(), "A tensor is wanted."),
+            (lambda tokens, width: torch.ones(tokens, tokens).triu(-width), "should be"),
         ),
     ),
 }

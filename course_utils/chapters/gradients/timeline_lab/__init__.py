@@ -19,7 +19,7 @@ MOST_FLOPS = 1e12  # of a step on real tensors: about a minute on a small proces
 
 
 class TimelineLab(Lab):
-    """What a machine holds over a training step."""
+    """What a GPU holds over a training step."""
 
     name = "Timeline lab"
     asks = Asked

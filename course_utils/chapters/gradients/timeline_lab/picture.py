@@ -272,7 +272,7 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
         total_class = "end alarm" if held.total > memory else "end strong"
         yield text(x, y + ROW, "together", class_="strong")
         yield text(WIDTH, y + ROW, short(held.total), class_=total_class)
-    yield text(x, y + 2 * ROW, "the machine's memory")
+    yield text(x, y + 2 * ROW, "the GPU's memory")
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
 
 

@@ -52,7 +52,7 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     verdict = "Fits" if step.most <= memory else "Does not fit"
     sentence = (
         f"{verdict}: at its fullest moment ({when(step.fullest)}) "
-        f"a machine holds {short(step.most)} of {short(memory)}."
+        f"a GPU holds {short(step.most)} of {short(memory)}."
     )
     return f"{sentence} {_on_marks(asked, guesses)}".strip()
 

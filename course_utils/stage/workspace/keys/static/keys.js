@@ -18,7 +18,9 @@
   const HELD = "course-held";
   // What can wait for a guess: a lab, or the field of a guess.
   const LAB = ".course-lab, .course-ask";
-  const PICTURE = ".jp-OutputArea-output.jp-RenderedImage img"; // a figure that does not move
+  // A figure that does not move, or a table, unless it is folded.
+  const PICTURE =
+    ".jp-OutputArea-output.jp-RenderedImage img, .jp-OutputArea-output.jp-RenderedHTML > table";
   const LIVE_LAB =
     ".course-lab:not(.jupyter-widgets-disconnected), " +
     ".course-ask:not(.jupyter-widgets-disconnected *)";

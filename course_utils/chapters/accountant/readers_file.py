@@ -1,11 +1,5 @@
-"""The accountant's terms for notebooks: the reader's own term where it is right, else the course's.
+"""The terms in the reader's file: which of them are right, and what a notebook gets instead."""
 
-`from course_utils.chapters.accountant import parameters` gives the reader's own term, if their
-`accountant.py` has one and it is right, and the course's term if not. The course's version of that
-file is `course_utils/core/accountant.py`.
-"""
-
-import os
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -13,44 +7,15 @@ from pathlib import Path
 
 import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
-from course_utils.core import keeping, record
-
-# Each term, with the chapter whose exercise it is.
-CHAPTER_OF = {
-    "tensor_bytes": "floats",
-    "storage_bytes": "tensors",
-    "matrices": "einsum",
-    "parameters": "flops",
-    "forward_flops": "flops",
-    "days": "flops",
-    "layer_bytes": "gradients",
-    "state_bytes": "optimizers",
-    "recipe": "mixed_precision",
-    "step_bytes": "checkpointing",
-    "step_flops": "checkpointing",
-    "interval": "checkpointing",
-    "lost_share": "checkpointing",
-}
+from course_utils.chapters.accountant import CHAPTER_OF
+from course_utils.core import keeping
 
 
-def __getattr__(name: str) -> object:
-    """Return the term `name`. Python calls this for each name that is imported from this module."""
-    if name.startswith("_"):  # a name that Python looks for in every module
-        raise AttributeError(name)
-    return offered(name)
+def term_in(workspace: Path, name: str) -> object:
+    """Return the term `name` of the reader's file in the folder `workspace`, if it is right.
 
-
-def offered(name: str) -> object:
-    """Return the term `name` for a notebook: the reader's if it is right, else the course's.
-
-    Names that are no terms, such as the table BYTES, are the course's, too. If the reader's file
-    cannot be read, or its version of the term is wrong, a message below the cell says so.
+    If not, or if the file cannot be read, return the course's, and say so below the cell.
     """
-    workspace = record.workspace()
-    ours = getattr(course, name)
-    # A link that leads nowhere exists by `lexists`, so that it is reported as unreadable below.
-    if workspace is None or not os.path.lexists(workspace / files.NAME):
-        return ours
     try:
         text = files.program_text(workspace / files.NAME)
         space, wrong = _space(workspace, text)
@@ -58,7 +23,7 @@ def offered(name: str) -> object:
         _show_once(
             f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew."
         )
-        return ours
+        return getattr(course, name)
     if name in wrong:
         where = f"{workspace.name}/{files.NAME}"
         _show_once(f"{name} in {where} is not right as it stands there. {wrong[name]}")

@@ -1,0 +1,174 @@
+"""The accountant so far: each notebook runs it once, on the same model, and shows what it can say.
+
+The model is Llama 3 8B, and the run is one that a reader could plan: 15 trillion tokens, as Meta
+took, on 1,024 H100s that reach half of their peak.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+import course_utils.core.accountant as course
+import course_utils.core.accountant_file as files
+from course_utils.chapters.accountant import CHAPTER_OF, offered
+from course_utils.core.say.tables import Table
+from course_utils.core.say.wording import in_words
+
+NAME = "Llama 3 8B"
+CONFIG = files.OURS.with_name("configs") / "llama-3-8b.json"
+MODEL = course.model_from(json.loads(CONFIG.read_text(encoding="utf-8")))
+SEQUENCE = MODEL.context  # tokens; each GPU takes one sequence at a time
+GPUS = 1024
+TOKENS = 15e12
+SHARE = 0.5  # of the peak: assumed
+# AdamW in fp32. The reader's own `recipe` comes only in notebook 7.
+FP32_ADAMW = course.recipe("fp32 adamw")
+SECONDS_BETWEEN_FAILURES = course.GPU_DAYS_PER_FAILURE * course.SECONDS_PER_DAY / GPUS
+NOTEBOOKS = list(dict.fromkeys(CHAPTER_OF.values()))  # the chapters, in their order
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the account: its words, the term that counts it, the unit, and how it is counted.
+
+    `count` gets the term.
+    """
+
+    words: str
+    term: str
+    unit: str
+    count: Callable[[Callable], float]
+
+    @property
+    def notebook(self) -> int:
+        """The number of the notebook in which the term is written."""
+        return 1 + NOTEBOOKS.index(CHAPTER_OF[self.term])
+
+
+def _embedding_and_row(storage_bytes: Callable) -> int:
+    """Count the bytes behind the embedding and one of its rows. The row is a view."""
+    embedding = torch.empty(
+        MODEL.vocabulary, MODEL.width, dtype=torch.bfloat16, device="meta"
+    )  # without memory
+    return storage_bytes([embedding, embedding[0]])
+
+
+def _layer_weights(matrices: Callable) -> int:
+    """Count the weights in the matrices of one layer."""
+    return sum(inputs * outputs for inputs, outputs in matrices(MODEL).values())
+
+
+def _run_days(days: Callable) -> float:
+    """Return the days of the run, by notebook 4's rule: a step costs three forward passes."""
+    sequences = TOKENS / SEQUENCE
+    run_flops = 3 * offered("forward_flops")(MODEL, 1, SEQUENCE) * sequences
+    return days(run_flops, GPUS, course.PEAK, SHARE)
+
+
+def _parameter_bytes(recipe: Callable) -> int:
+    """Return the bytes of state for each parameter, in mixed precision with AdamW."""
+    parts = recipe("bf16+master adamw").values()
+    return sum(course.BYTES[dtype] for dtypes in parts for dtype in dtypes)
+
+
+def _interval_s(interval: Callable) -> float:
+    """Return the seconds between two saves of the run."""
+    return interval(course.SAVE_S, SECONDS_BETWEEN_FAILURES)
+
+
+def _lost_share(lost_share: Callable) -> float:
+    """Return the share of the run's time that saves and failures take, at most."""
+    interval_s = _interval_s(offered("interval"))
+    return lost_share(interval_s, course.SAVE_S, SECONDS_BETWEEN_FAILURES, course.RESTART_S)
+
+
+LINES = (
+    Line(
+        "the embedding, in bf16",
+        "tensor_bytes",
+        "bytes",
+        lambda term: term((MODEL.vocabulary, MODEL.width), "bf16"),
+    ),
+    Line("the embedding and one of its rows", "storage_bytes", "bytes", _embedding_and_row),
+    Line("the matrices of a layer", "matrices", "weights", _layer_weights),
+    Line(
+        "the whole model",
+        "parameters",
+        "billions of parameters",
+        lambda term: term(MODEL) / 1e9,
+    ),
+    Line(
+        "forward pass of 8,192 tokens",
+        "forward_flops",
+        "FLOPs",
+        lambda term: term(MODEL, 1, SEQUENCE),
+    ),
+    Line("15 trillion tokens on 1,024 H100s", "days", "days", _run_days),
+    Line(
+        "what a layer keeps of 8,192 tokens",
+        "layer_bytes",
+        "bytes",
+        lambda term: term(MODEL, 1, SEQUENCE, "bf16"),
+    ),
+    Line(
+        "state with AdamW in fp32, on one GPU",
+        "state_bytes",
+        "bytes",
+        lambda term: sum(term(offered("parameters")(MODEL), FP32_ADAMW, gpus=1, stage=0).values()),
+    ),
+    Line("state for each parameter, bf16 + master", "recipe", "bytes", _parameter_bytes),
+    Line("time between two saves", "interval", "seconds", _interval_s),
+    Line("lost to saves and failures, at most", "lost_share", "share", _lost_share),
+    Line(
+        "a step adds, all layers recomputed",
+        "step_bytes",
+        "bytes",
+        lambda term: term(MODEL, 1, SEQUENCE, "bf16", MODEL.layers),
+    ),
+    Line(
+        "a step, all layers recomputed",
+        "step_flops",
+        "FLOPs",
+        lambda term: term(MODEL, 1, SEQUENCE, MODEL.layers),
+    ),
+)
+
+
+class SoFar(Table):
+    """The table of the account, with a line below on how far it has come."""
+
+    def _below(self) -> str:
+        """Return the line below the table."""
+        whose = [row[-1] for row in self.rows[1:]]
+        yours = whose.count("yours")
+        said = yours + whose.count("the course's")
+        have = "has" if said == 1 else "have"
+        begin = f"{said} of {len(LINES)} lines {have} a number"
+        if yours:
+            return f"{begin}; the terms of {yours} are yours."
+        return f"{begin}."
+
+
+def said_until(notebook: int) -> SoFar:
+    """Run the accountant on Llama 3 8B, with the terms of the notebooks up to this one.
+
+    A term is the reader's own if they have written it and it is right, else the course's.
+    """
+    rows = [["", NAME, "term", "whose"]]
+    for line in LINES:
+        if line.notebook > notebook:
+            rows.append([line.words, "?", line.term, f"notebook {line.notebook}"])
+            continue
+        term = offered(line.term)
+        value = in_words(line.count(term), line.unit)
+        rows.append([line.words, value, line.term, _whose(term)])
+    return SoFar(rows)
+
+
+def _whose(term: object) -> str:
+    """Say whose this term is: a function of the course's file is the course's."""
+    code = getattr(term, "__code__", None)  # a function that functools made has none
+    is_ours = code is not None and code.co_filename == str(files.OURS)
+    return "the course's" if is_ours else "yours"

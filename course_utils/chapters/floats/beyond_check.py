@@ -1,0 +1,244 @@
+"""More exercises of notebook 01, from its *Beyond*: `check` imports them."""
+
+import functools
+import math
+import random
+from collections.abc import Iterator
+
+from course_utils.core import floats
+from course_utils.core.say import Number
+from course_utils.engine.judging import Answers, NotYetError, function, value
+from course_utils.engine.judging.agreement import plain
+from course_utils.engine.judging.sentences import shown
+
+
+def _without_spaces(answer: object) -> str:
+    """Return the reader's bits without spaces, underscores and 0b; NotYetError if they are none."""
+    if not isinstance(answer, str):
+        raise NotYetError(
+            f'Write the 16 bits as a string, in quotes: "0 01111 ...", not {shown(answer)}.'
+        )
+    bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
+    if len(bits) != 16 and set(bits) <= {"0", "1"}:
+        raise NotYetError(f"16 bits are wanted, 1 + 5 + 10; yours are {len(bits)}.")
+    return bits
+
+
+@value(
+    wanted="16 bits, each a 0 or a 1: the sign, five of the exponent, ten of the fraction",
+    read=_without_spaces,
+    hints=(
+        "In binary, 6.5 is 110.1. Move the point until a single 1 is in front of it, and count "
+        "the moves: that is the exponent.",
+        "The exponent field holds 2 plus the bias, 15. The fraction is what comes after the "
+        "leading 1, with zeros behind it.",
+    ),
+)
+def spelled() -> Answers:
+    """The check of a reader's bits of -6.5 in fp16."""
+    in_fp16 = f"{floats.encode(-6.5, 'fp16'):016b}"
+    in_bf16 = f"{floats.encode(-6.5, 'bf16'):016b}"
+    yield in_fp16, "6.5 is 1.101 (binary) × 2^2, so the exponent field is 2 + 15, and F begins 101."
+    yield f"0{in_fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
+    yield in_bf16, "That is bf16, with 8 exponent bits and a bias of 127. fp16 has 5, and 15."
+    yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
+    yield "1100101010000000", "The bias is 15, not 16: it is 2^(5 - 1) - 1."
+    yield (
+        "1100010000000101",
+        "The fraction begins right after the point: 101 first, and then the zeros.",
+    )
+    yield (
+        "1100011101000000",
+        "The leading 1 of 1.101 is not stored: the fraction begins after the point.",
+    )
+    yield (
+        "1100011000000000",
+        "That is -6. The fraction is all that follows the first 1 of 110.1, not its last 1 alone.",
+    )
+
+
+@functools.cache
+def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
+    """Add the number again and again, and round each sum, until it no longer changes."""
+    total = 0.0
+    after = number
+    while after != total:
+        total = after
+        gap = 2.0 ** (math.frexp(total + number)[1] - 1 - fraction_bits)
+        after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
+    return total
+
+
+# Fraction bits, and what is added again and again. Each number comes with two formats.
+SUMS = [
+    (fraction_bits, number)
+    for number in (1.0, 0.5, 2.0**-9, 3.0, 5.0, 0.75, 1000.0)
+    for fraction_bits in (7, 10)
+]
+
+
+@function(
+    SUMS,
+    hints=(
+        "The sum stops where the number is at most half a gap, because a tie goes back to the "
+        "sum. From 2^e on, the gap is 2^(e - fraction_bits).",
+        "So look for the smallest e with number <= 2^(e - fraction_bits - 1), and solve for e: "
+        "e >= fraction_bits + 1 + log2(number).",
+        "e is an integer, so it is rounded up: math.ceil(math.log2(number)).",
+    ),
+)
+def stall(fraction_bits: int, number: float) -> Answers:
+    """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds."""
+    total = _where_the_sum_stops(fraction_bits, number)
+    yield total, "From the first power of two on at which the number is at most half a gap."
+    of_ones = 2.0 ** (fraction_bits + 1)
+    power = 2.0 ** math.floor(math.log2(number))
+    yield of_ones, "That is right for ones. Compare the number with half a gap."
+    yield of_ones / number, "A smaller number is lost sooner, so the sum stops at a smaller value."
+    advice_on_rounding = (
+        "Round the exponent up. At your value the number is still more than half a gap."
+    )
+    yield of_ones * power, advice_on_rounding
+    yield of_ones * 2.0 ** round(math.log2(number)), advice_on_rounding
+    yield total / 2, "There the number is more than half a gap: the sum goes on, to twice that."
+    yield (
+        2 * of_ones * power,
+        "Half a gap is a tie, and that tie goes back to the sum. So it stops here already, and not "
+        "at the next power of two.",
+    )
+    yield (
+        number * of_ones,
+        "That holds for powers of two alone. The gap changes only at powers of two, so the sum "
+        "stops at one.",
+    )
+
+
+class Pattern(int):
+    """An integer that shows itself in hexadecimal."""
+
+    def __repr__(self) -> str:
+        return hex(self)
+
+
+def _fp32_patterns() -> Iterator[tuple[Pattern]]:
+    """Yield fp32 patterns: 1, ties and numbers beside them, infinities, NaNs, random ones."""
+    ties = (0x3F808000, 0x3F818000, 0x7F7F8000, 0x00008000, 0x80018000)
+    no_numbers = (0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFFFFFFF, 0x7F80FFFF)
+    for bits in (0x3F800000, 0x3F80C000, *ties, 0x3F807FFF, 0x7F7F7FFF, *no_numbers):
+        yield (Pattern(bits),)
+    generator = random.Random(0)
+    for _ in range(1000):
+        yield (Pattern(generator.getrandbits(32)),)
+
+
+def _nearest_bf16(bits: int) -> Pattern:
+    """Return the bf16 pattern of an fp32 pattern, which is rounded as an exact fraction."""
+    return Pattern(floats.encode(floats.decode(bits, "fp32"), "bf16"))
+
+
+def _read_pattern(result: object, bits: int) -> object:
+    """Return the reader's integer as a pattern; where NaN is expected, each NaN as the course's."""
+    result = plain(result)
+    if isinstance(result, float) and result.is_integer():
+        result = int(result)
+    if not isinstance(result, int) or isinstance(result, bool):
+        return result
+    is_pattern = 0 <= result < 2**16
+    if is_pattern and floats.kind(bits, "fp32") == floats.kind(result, "bf16") == "NaN":
+        return _nearest_bf16(bits)
+    return Pattern(result)
+
+
+@function(
+    _fp32_patterns,
+    read=_read_pattern,
+    case_words=lambda bits: f"With bits = {bits:#x}",
+    hints=(
+        "Half a gap of bf16 is 0x8000. Adding nearly that much, 0x7FFF, rounds everything but the "
+        "ties, and then bits >> 16 cuts.",
+        "A tie has to go up if the half that is kept ends in 1: add bits >> 16 & 1 as well.",
+        "Without its sign, bits & 0x7FFFFFFF, a NaN is above 0x7F800000, which is infinity. "
+        "Return it before you round.",
+    ),
+)
+def bf16_by_integers(bits: int) -> Answers:
+    """The check of a reader's fp32 pattern to bf16 pattern, against rounding by exact fractions."""
+    right = _nearest_bf16(bits)
+    yield right, "As exact fractions round, with ties, infinities and NaNs among the patterns."
+    cut = bits >> 16
+    ends_in_one = cut & 1
+    nearest = (bits + 0x7FFF + ends_in_one) >> 16
+    yield (
+        nearest,
+        "The rounding is right. But a NaN with ones in the lower half alone is lost.",
+    )
+    no_infinity = cut | 0x40 if bits >> 23 & 0xFF == 0xFF else right
+    yield (
+        no_infinity,
+        "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0.",
+    )
+    yield bits / 2**16, "One integer is wanted, as // and >> give it."
+    yield right << 16, "Those are still 32 bits. bf16 is the upper 16: shift them down."
+    yield cut, "Dropping 16 bits rounds towards zero. Add to them before you cut."
+    yield (
+        (bits + 0x8000) >> 16,
+        "That sends every tie up. Where the half that is kept ends in 0, it stays.",
+    )
+    yield (
+        (bits + 0x7FFF) >> 16,
+        "That sends every tie down. Where the half that is kept ends in 1, a tie has to go up.",
+    )
+    yield right & 0x7FFF, "The first bit is the sign. It is kept as it is."
+
+
+def _blocks() -> Iterator[tuple[list[float]]]:
+    """Yield blocks: with a power of two, with other numbers, some below zero, small or drawn."""
+    yield ([256.0, 1.0],)
+    yield ([1.0, 3.0, 0.1],)
+    yield ([-500.0, 7.0],)
+    yield ([3e-8, 1e-9],)
+    generator = random.Random(0)
+    yield ([generator.gauss(0, 1e-3) for _ in range(32)],)
+
+
+@function(
+    _blocks,
+    hints=(
+        "Begin with the largest magnitude: max(abs(x) for x in block).",
+        "math.frexp(largest)[1] - 1 is its exponent, rounded down. The largest power of two in "
+        "E4M3 has the exponent 8.",
+        "The scale is 2.0 to the difference of the two exponents.",
+    ),
+)
+def shared_scale(block: list[float]) -> Answers:
+    """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8."""
+    largest = max(map(abs, block))
+    power = -127
+    while 2.0 ** (power + 1) <= largest:
+        power += 1
+    right = 2.0 ** (power - 8)
+    yield right, "The power of two of the largest magnitude, divided by 2^8, E4M3's largest."
+    yield largest / 448, "E8M0 has no fraction: the scale has to be a power of two."
+    yield 448 / largest, "The scale is what the numbers are divided by, and a power of two."
+    yield (
+        largest / 256,
+        "Divide the largest magnitude's power of two, not the magnitude itself.",
+    )
+    yield power - 8.0, "That is the exponent. The scale is 2 to that power."
+    yield 2.0**power, "With that scale the largest becomes 1 to 2. E4M3 goes on to 2^8 and beyond."
+    is_between_powers = largest > 2.0**power
+    yield (
+        2.0 ** (power + is_between_powers - 8),
+        "OCP's rule rounds the exponent down. Yours rounds it up.",
+    )
+    yield 1 / right, "That is the inverse. The numbers are divided by the scale."
+    yield 2 * right, "math.frexp(x)[1] is one more than the exponent: it is 9 for 256."
+    yield (
+        _scale_of_highest(block),
+        "Take the largest magnitude: the number farthest from zero may be below it.",
+    )
+
+
+def _scale_of_highest(block: list[float]) -> Number:
+    """Return the scale that comes of a block's largest number in place of its magnitude."""
+    return 2.0 ** (math.floor(math.log2(max(block))) - 8)

@@ -1,0 +1,299 @@
+"""The exercises of notebook 04's *Beyond* that need more than a line; `check` has all by name."""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+
+from course_utils.core import predict
+from course_utils.core.say import Number, rate_text
+from course_utils.engine.judging import Answers, function
+
+# Runs: tokens a second on each GPU, parameters, layers, width, tokens of a sequence, and the peak
+# in FLOP/s. The first two are torchtitan's on A100s, the last is llm.c's on H100s.
+RUNS = [
+    (2_973.0, 8_030_261_248, 32, 4_096, 8_192, 312e12),
+    (331.0, 70_553_706_496, 80, 8_192, 8_192, 312e12),
+    (47_687.5, 1_557_686_400, 48, 1_600, 1_024, 989.5e12),
+]
+
+
+def _run_in_words(
+    tokens_per_sec: Number, parameters: int, layers: int, width: int, sequence: int, peak: Number
+) -> str:
+    """Return a case in the course's letters, since its six names would fill a verdict."""
+    model = f"P = {parameters:,}, L = {layers}, H = {width:,}, S = {sequence:,}"
+    return f"For {tokens_per_sec:,.6g} tokens/s, {model} and a peak of {rate_text(peak)}"
+
+
+@function(
+    RUNS,
+    tolerance=1e-6,
+    case_words=_run_in_words,
+    hints=(
+        "Begin with the FLOPs of one token: 6 for each parameter, and those of attention.",
+        "Forward, a token's query meets `sequence` keys and then as many values: 4 · width · "
+        "sequence FLOPs in each layer. Training takes three times that.",
+        "Times the tokens per second, these are FLOP/s. Divide by the peak.",
+    ),
+)
+def utilisation(
+    tokens_per_sec: Number,
+    parameters: int,
+    layers: int,
+    width: int,
+    sequence: int,
+    peak: Number,
+) -> Answers:
+    """The check of a reader's utilisation(…): a run's MFU, with all pairs of tokens counted."""
+    seconds = sequence / tokens_per_sec  # that a sequence takes
+    without_attention = predict.training_flops(parameters, sequence)
+    forward_of_a_layer = 2 * predict.matmul_flops(sequence, width, sequence)
+    attention = 3 * layers * forward_of_a_layer
+    right = (without_attention + attention) / seconds / peak
+    yield right, "Three runs: 6P + 12 · L · H · S FLOPs for each token, over the dense peak."
+    for wrong_attention, advice in _attention_flops(attention, layers, sequence):
+        yield (without_attention + wrong_attention) / seconds / peak, advice
+    yield right / 3, "That is the forward pass alone. Training takes three times as much."
+    yield right * 2 / 3, "That is the backward pass alone. The forward pass counts, too."
+    yield right * peak, "Those are FLOP/s. The MFU is their share of the peak: divide by it."
+    yield 100 * right, "That is in percent. Return the share, such as 0.5 for a half."
+    yield 1 / right, "That is turned round: divide the FLOP/s of the model by the peak."
+    yield (
+        right / tokens_per_sec**2,
+        "FLOPs per token times tokens per second are FLOP/s: multiply.",
+    )
+
+
+def _attention_flops(right: int, layers: int, sequence: int) -> Answers:
+    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is right."""
+    yield 0, "That leaves attention out: 12 · layers · width · sequence more for each token."
+    yield right / 3, "Attention has a backward pass, too, which takes twice its forward pass."
+    yield (
+        right / 2,
+        "That is half of attention. It has two products, and here all pairs of tokens count.",
+    )
+    yield (
+        right * sequence,
+        "A whole sequence has S² pairs. One token meets S keys, so one S remains.",
+    )
+    yield right / layers, "That is the attention of one layer. Each layer has it."
+    yield right / sequence, "A token meets the keys of all `sequence` tokens."
+
+
+@function(
+    [(5.88e23, 20), (3.14e23, 25.0), (2.4e21, 200)],
+    tolerance=1e-6,
+    hints=(
+        "Training takes 6PN FLOPs. The tokens N are P times tokens_per_parameter.",
+        "So flops = 6 · P · P · tokens_per_parameter, and only P is unknown.",
+    ),
+)
+def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
+    """The check of a reader's best_size(…): the parameters on which these FLOPs are well spent."""
+    least = 0.0
+    most = flops
+    for _ in range(200):  # by halves, until no float lies between
+        right = (least + most) / 2
+        if predict.training_flops(right, right * tokens_per_parameter) < flops:
+            least = right
+        else:
+            most = right
+    yield right, "P is the square root of flops / (6 · tokens_per_parameter)."
+    yield (
+        right * tokens_per_parameter,
+        "Those are the tokens. For the parameters, put what you divide by in brackets: "
+        "(6 * tokens_per_parameter).",
+    )
+    yield (
+        right**2,
+        "That is P². The tokens grow with the parameters, so FLOPs grow as P²: take the root.",
+    )
+    yield (
+        right * math.sqrt(6),
+        "Each parameter and token takes 6 FLOPs in training: divide by 6, too.",
+    )
+    yield right * math.sqrt(3), "2 FLOPs are the forward pass alone. Training takes 6."
+    yield (
+        right * math.sqrt(tokens_per_parameter),
+        "That has one token for each parameter. There are tokens_per_parameter.",
+    )
+    of_all = "Take the root last: of flops / (6 · tokens_per_parameter) as a whole."
+    yield right / math.sqrt(6 * tokens_per_parameter), of_all
+    yield right / math.sqrt(tokens_per_parameter), of_all
+    yield right / 6**0.5, of_all
+    yield right**2 / 2, "x ** 1 / 2 is (x ** 1) / 2. Write x ** 0.5, or math.sqrt(x)."
+
+
+# The sides of a result and of a tile, and a GPU's cores: an A100's, and an H100's.
+IN_TILES = [
+    (1793, 1793, 256, 128, 108),
+    (1024, 1024, 256, 128, 132),
+    (4096, 2176, 256, 128, 132),
+    (300, 1000, 128, 64, 16),
+]
+
+
+@function(
+    IN_TILES,
+    tolerance=1e-6,
+    hints=(
+        "How many tiles cover the result? Round up on each side: math.ceil(rows / tile_rows).",
+        "How many waves are that? math.ceil(tiles / cores).",
+        "In each wave, every core could compute tile_rows · tile_columns numbers. "
+        "The result has rows · columns.",
+    ),
+)
+def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores: int) -> Answers:
+    """The check of a reader's busy_share(…): the part of the GPU's work that a result needs."""
+    tiles = 0
+    for _row in range(0, rows, tile_rows):
+        for _column in range(0, columns, tile_columns):
+            tiles += 1
+    waves = 0
+    waiting = tiles
+    while waiting > 0:
+        waiting -= cores
+        waves += 1
+    needed = rows * columns
+    of_a_tile = tile_rows * tile_columns
+    right = needed / (waves * cores * of_a_tile)
+    yield right, "Four results: rows · columns, over waves · cores · the numbers of a tile."
+    in_tiles = needed / of_a_tile
+    yield (
+        in_tiles / cores / math.ceil(in_tiles / cores),
+        "A tile at the edge takes as long as a whole one: round up on each side.",
+    )
+    yield (
+        needed / (tiles * of_a_tile),
+        "The last wave takes as long as the others, however few tiles it has: round up.",
+    )
+    yield (
+        tiles / (waves * cores),
+        "That counts tiles. Those at the edge are partly empty: count the result's numbers.",
+    )
+    yield waves, "Those are the waves. Return the share of their work that the result needs."
+    yield 1 / right, "That is turned round: what is needed comes first, over what is computed."
+    yield 100 * right, "That is in percent. Return the share, such as 0.5 for a half."
+    yield right * cores, "In each wave, every core takes a tile: divide by the cores, too."
+    yield (
+        right * of_a_tile,
+        "A core computes a whole tile in a wave: divide by the numbers of a tile, too.",
+    )
+
+
+Product = tuple[Number, Number, Number]  # its FLOPs, the bytes that it moves, and its seconds
+
+
+def _products() -> Iterator[tuple[list[Product]]]:
+    """Yield the products of three invented GPUs: a few are on the roof, and most take longer."""
+    draw = random.Random(4)
+    for peak, bandwidth in ((9.9e14, 3.4e12), (1.2e14, 9e11), (1e11, 2.5e10)):
+        products = []
+        for number in range(40):
+            nbytes = 10 ** draw.uniform(6, 9)
+            flops = nbytes * peak / bandwidth * 2 ** draw.uniform(-6, 6)
+            roof = max(flops / peak, nbytes / bandwidth)
+            longer = 1 if number % 8 == 5 else draw.uniform(1.05, 3)
+            products.append((flops, nbytes, roof * longer))
+        yield (products,)
+
+
+def _in_words(products: Sequence[Product]) -> str:
+    return f"For {len(products)} products of an invented GPU"
+
+
+@function(
+    _products,
+    tolerance=1e-6,
+    case_words=_in_words,
+    hints=(
+        "No product is faster than the roof, so the peak is at least as high as each one's FLOP/s.",
+        "Each product's flops / seconds is at most the peak, and its nbytes / seconds at most "
+        "the bandwidth. Return the largest of each.",
+    ),
+)
+def fitted_roof(products: Sequence[Product]) -> Answers:
+    """The check of a reader's fitted_roof(products): (peak, bandwidth), as far as they show."""
+    rates = [flops / seconds for flops, _, seconds in products]
+    bandwidths = [nbytes / seconds for _, nbytes, seconds in products]
+    right = max(rates), max(bandwidths)
+    yield right, "Three invented GPUs. Each product shows what the GPU can at least do."
+    yield right[::-1], "That is (bandwidth, peak). The peak comes first."
+    fastest = rates.index(right[0])
+    of_one = "The product that shows the peak does not show the bandwidth: look for each by itself."
+    yield (rates[fastest], bandwidths[fastest]), of_one
+    shortest = products.index(min(products, key=lambda product: product[2]))
+    yield (
+        (rates[shortest], bandwidths[shortest]),
+        "The product that takes the least time has the least to do. Compare rates.",
+    )
+    order = sorted(range(len(products)), key=lambda i: products[i][0] / products[i][1])
+    yield (
+        (rates[order[-1]], bandwidths[order[0]]),
+        "The outermost products need not lie on the roof. Look at all of them.",
+    )
+    below = "That is an average, which lies below the roof, as no product lies above it."
+    yield (fmean(rates), fmean(bandwidths)), below
+    yield (median(rates), median(bandwidths)), below
+    yield (
+        (right[0], min(bandwidths)),
+        "The least bandwidth is that of a compute-bound product. Take the largest.",
+    )
+    yield (
+        (max(flops for flops, _, _ in products), max(nbytes for _, nbytes, _ in products)),
+        "Those are FLOPs and bytes. Divide each by the product's seconds.",
+    )
+
+
+# D, K, the bytes of a weight, the peak in FLOP/s, and the bandwidth in bytes/s.
+LAYERS = [
+    (2048, 8192, 0.5, 989.5e12, 3.35e12),
+    (4096, 16384, 1, 312e12, 2.039e12),
+    (8192, 8192, 0.5, 121e12, 300e9),
+    (4096, 4096, 2, 989.5e12, 3.35e12),
+]
+
+
+@function(
+    LAYERS,
+    hints=(
+        "The bytes are 2 · B · D for x, weight_bytes · D · K for the weights, 2 · B · K for y.",
+        "Write it as an equation: 2 · B · D · K / peak = bytes / bandwidth. "
+        "Bring all that has a B to one side.",
+        "B = ridge · weight_bytes · D · K / (2 · (D · K - ridge · (D + K))), with ridge = "
+        "peak / bandwidth. Round up with math.ceil.",
+    ),
+)
+def smallest_batch(
+    d: int, k: int, weight_bytes: Number, peak: Number, bandwidth: Number
+) -> Answers:
+    """The check of a reader's smallest_batch(…): from which B on a layer is compute-bound."""
+
+    def least(of_a_weight: Number, of_x: Number, of_y: Number, flops: int = 2) -> int:
+        """Count up to the batch; given are bytes of a number, and FLOPs of a multiply-add."""
+        b = 1
+        while (
+            flops * b * d * k / peak
+            < (of_x * b * d + of_a_weight * d * k + of_y * b * k) / bandwidth
+        ):
+            b += 1
+        return b
+
+    right = least(weight_bytes, 2, 2)
+    yield right, "Four layers, against a loop that tries B = 1, 2, 3 and so on."
+    yield least(2, 2, 2), "Only x and y take 2 bytes a number. A weight takes weight_bytes."
+    in_bf16 = "x and y stay in bf16: 2 bytes a number, whatever a weight takes."
+    yield least(weight_bytes, weight_bytes, weight_bytes), in_bf16
+    moved = "x and y are moved, too: 2 · B · D and 2 · B · K bytes."
+    yield least(weight_bytes, 0, 0), moved
+    yield least(weight_bytes, 2, 0), "The result y is written: 2 · B · K bytes more."
+    yield least(weight_bytes, 0, 2), "The input x is read: 2 · B · D bytes more."
+    ridge = peak / bandwidth
+    of_the_ridge = "That is the ridge, in FLOPs per byte. Write down FLOPs and bytes of this layer."
+    yield math.ceil(ridge), of_the_ridge
+    yield ridge, of_the_ridge
+    yield right - 1, "At that B the layer is still memory-bound: round up."
+    exact = ridge * weight_bytes * d * k / (2 * (d * k - ridge * (d + k)))
+    yield exact, "A batch is a whole number: round up."
+    yield least(weight_bytes, 2, 2, flops=1), "A multiply-add is 2 FLOPs."
