@@ -5,26 +5,17 @@ from collections.abc import Callable, Collection, Mapping
 
 import torch
 
+from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exercises, too
+    clipped,
+    initial_std,
+    rate_of_step,
+    token_windows,
+)
 from course_utils.core import measure, predict
 from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.accountant import recipe as recipe_of
 from course_utils.core.say import Number, count_text, listed
 from course_utils.engine.judging import Answers, function
-
-
-@function([(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)], tolerance=1e-6)
-def initial_std(inputs: int, kept_share: Number) -> Answers:
-    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
-    variance = 1 / (inputs * kept_share)
-    right = math.sqrt(variance)
-    yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
-    without_share = math.sqrt(1 / inputs)
-    yield without_share, "That keeps the scale only if nothing is zeroed. Use the kept share, too."
-    yield variance, "That is the variance. Return its root, the standard deviation."
-    smaller = math.sqrt(kept_share / inputs)
-    yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
-    for_relu = math.sqrt(2 / inputs)
-    yield for_relu, "That is for a share of one half, as with ReLU."
 
 
 def _momentum_states() -> list[tuple]:
@@ -227,6 +218,59 @@ def _wrong_results(state: tuple) -> Answers:
     times_t_v = new_v / (1 - 0.999 * t)
     times_t_p = shrunk_p - lr * times_t_m / _root_and_epsilon(times_t_v)
     yield (times_t_p, new_m, new_v), "Take beta to the power of t, beta**t, and not beta times t."
+
+
+# AdaGrad, in *Beyond*.
+
+P = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
+G = torch.tensor([0.4, 1.5, -0.7, -2.5], dtype=torch.float64)
+SQUARES = torch.tensor([1.3, 0.6, 2.1, 0.9], dtype=torch.float64)
+NOTHING = torch.zeros(4, dtype=torch.float64)
+ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, and none at all
+    (P, G, SQUARES, 0.1),
+    (P, 100 * G, NOTHING, 0.5),
+    (P, 1e-8 * G, NOTHING, 0.1),
+    (P, NOTHING, NOTHING, 0.1),
+]
+
+
+@function(
+    ADAGRAD_STATES,
+    tolerance=1e-6,
+    hints=(
+        "v is a sum now: all that was in it stays, and the new square g * g is added.",
+        "Step as RMSProp does, with the new v: p - lr * g / (v.sqrt() + 1e-8).",
+    ),
+)
+def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> Answers:
+    """The check of a reader's my_adagrad(p, g, v, lr): (p, v) after a step."""
+
+    def stepped(v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return p - lr * g / (v.sqrt() + 1e-8), v
+
+    summed = v + g * g
+    new_p, _ = stepped(summed)
+    yield (
+        (new_p, summed),
+        "p - lr·g/(√v + ε) with v = v + g²: a later step, a first one, a tiny gradient, and none.",
+    )
+    averaged = 0.99 * v + 0.01 * g * g
+    yield stepped(averaged), "That is RMSProp's average. In AdaGrad nothing fades: add g * g to v."
+    yield stepped(g * g), "That forgets the squares of the earlier steps: add the new one to v."
+    yield stepped(v + g.abs()), "v adds up squares, g * g, and not sizes."
+    by_old = p - lr * g / (v.sqrt() + 1e-8)
+    yield (by_old, summed), "That divides by the old v: add the new square first."
+    rootless = p - lr * g / (summed + 1e-8)
+    yield (rootless, summed), "Divide by the root of v, because v is made of squares."
+    inside = p - lr * g / (summed + 1e-8).sqrt()
+    yield (inside, summed), "Epsilon stands outside the root."
+    without_epsilon = p - lr * g / summed.sqrt()
+    yield (without_epsilon, summed), "Epsilon is missing in the divisor: a gradient of 0 gives 0/0."
+    without_gradient = p - lr / (summed.sqrt() + 1e-8)
+    yield (without_gradient, summed), "The gradient is missing: it gives the step its direction."
+    uphill = 2 * p - new_p
+    yield (uphill, summed), "That goes up the slope: subtract the step."
+    yield (summed, new_p), "The order is (p, v)."
 
 
 # The accountant's term.

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 
 from course_utils.chapters.accountant import BYTES, SHARDED_FROM
@@ -53,6 +54,148 @@ def std_by_a_power(inputs, kept_share):
     return (inputs * kept_share) ** -0.5
 
 
+def adagrad_as_torch_writes_it(p, g, v, lr):
+    v = v.addcmul(g, g)
+    return [p.addcdiv(g, v.sqrt().add(1e-8), value=-lr), v]
+
+
+def adagrad_number_by_number(p, g, v, lr):
+    new_p = p.clone()
+    new_v = v.clone()
+    for i in range(len(p)):
+        new_v[i] = v[i] + g[i] ** 2
+        new_p[i] -= lr / (new_v[i] ** 0.5 + 1e-8) * g[i]
+    return new_p, new_v
+
+
+def adagrad_of_gradients(p, g, v, lr):
+    v = v + g
+    return p - lr * g / (v.abs().sqrt() + 1e-8), v
+
+
+def adagrad_by_the_mean(p, g, v, lr):
+    """As many squares are in v as there were steps, but a step does not know their number."""
+    v = (v + g * g) / 2
+    return p - lr * g / (v.sqrt() + 1e-8), v
+
+
+def adagrad_by_signs(p, g, v, lr):
+    return p - lr * g.sign(), v + g * g
+
+
+def windows_by_torch(tokens, sequence):
+    pieces = torch.tensor(tokens).unfold(0, sequence + 1, 1)
+    return [(piece[:-1], piece[1:]) for piece in pieces]
+
+
+def windows_by_numpy(tokens, sequence):
+    pieces = np.lib.stride_tricks.sliding_window_view(tokens, sequence + 1)
+    return list(zip(pieces[:, :-1], pieces[:, 1:], strict=True))
+
+
+def windows_until_one_is_short(tokens, sequence):
+    found = []
+    start = 0
+    while start + sequence + 1 <= len(tokens):
+        piece = tokens[start : start + sequence + 1]
+        found.append([piece[:-1], piece[1:]])
+        start += 1
+    return found
+
+
+def windows_of_the_beginning(tokens, sequence):
+    """What grows is the beginning of the file: no window has the wanted length but the last."""
+    return [(tokens[:end], tokens[1 : end + 1]) for end in range(sequence, len(tokens))]
+
+
+def windows_from_the_end(tokens, sequence):
+    return windows_until_one_is_short(tokens, sequence)[::-1]
+
+
+def one_window(tokens, sequence):
+    return tokens[:sequence], tokens[1 : sequence + 1]
+
+
+def clipped_by_torch(gradients, max_norm):
+    parameters = [torch.zeros(len(gradient), requires_grad=True) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = torch.tensor(gradient)
+    torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+    return [parameter.grad for parameter in parameters]
+
+
+def norm_of_all(gradients):
+    return math.hypot(*[x for gradient in gradients for x in gradient])
+
+
+def clipped_with_a_floor(gradients, max_norm):
+    norm = norm_of_all(gradients)
+    scale = min(1, max_norm / max(norm, 1e-12))
+    return [[x * scale for x in gradient] for gradient in gradients]
+
+
+def clipped_by_numpy(gradients, max_norm):
+    norm = np.linalg.norm(np.concatenate(gradients))
+    if norm <= max_norm:
+        return gradients
+    return [np.array(gradient) / norm * max_norm for gradient in gradients]
+
+
+def clipped_and_flattened(gradients, max_norm):
+    return [x for gradient in clipped_with_a_floor(gradients, max_norm) for x in gradient]
+
+
+def clipped_by_half(gradients, max_norm):
+    """It halves what is too large, once."""
+    too_large = norm_of_all(gradients) > max_norm
+    return [[x / 2 if too_large else x for x in gradient] for gradient in gradients]
+
+
+def clipped_by_the_first(gradients, max_norm):
+    scale = min(1, max_norm / max(math.hypot(*gradients[0]), 1e-12))
+    return [[x * scale for x in gradient] for gradient in gradients]
+
+
+def rate_by_half_the_angle(step, peak, warmup, total):
+    if step < warmup:
+        return peak / warmup * (1 + step)
+    return peak * math.cos(math.pi * (step - warmup) / (2 * (total - warmup))) ** 2
+
+
+def rate_by_numpy(step, peak, warmup, total):
+    rising = np.arange(1, warmup + 1) / warmup
+    falling = (1 + np.cos(np.linspace(0, np.pi, total - warmup + 1))) / 2
+    return peak * np.concatenate([rising, falling])[step]
+
+
+def rate_by_torch(step, peak, warmup, total):
+    """torch's own schedules; a tensor in fp32 would be near enough, too."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], peak)
+    part = torch.optim.lr_scheduler
+    rise = part.LinearLR(optimizer, 1 / warmup, 1, warmup - 1)
+    fall = part.CosineAnnealingLR(optimizer, total - warmup)
+    both = part.SequentialLR(optimizer, [rise, fall], [warmup])
+    for _ in range(step):
+        optimizer.step()
+        both.step()
+    return torch.tensor(optimizer.param_groups[0]["lr"])
+
+
+def rate_from_a_tenth(step, peak, warmup, total):
+    falling = rate_by_half_the_angle(step, peak, warmup, total)
+    return 0.1 * peak + 0.9 * falling if step >= warmup else falling
+
+
+def rate_that_rises_as_a_cosine(step, peak, warmup, total):
+    if step < warmup:
+        return peak * (1 - math.cos(math.pi * (step + 1) / warmup)) / 2
+    return rate_by_half_the_angle(step, peak, warmup, total)
+
+
+def rate_without_a_fall(step, peak, warmup, total):
+    return peak * min(1, (step + 1) / warmup)
+
+
 TRIED: dict[Check, Tried] = {
     check.state_bytes: Tried(
         right=(state_in_a_loop,),
@@ -64,4 +207,36 @@ TRIED: dict[Check, Tried] = {
         wrong=((momentum_outside_lr, "and should be"),),
     ),
     check.adamw_step: Tried(right=(with_lerp,)),
+    check.adagrad: Tried(
+        right=(adagrad_as_torch_writes_it, adagrad_number_by_number),
+        wrong=(
+            (adagrad_of_gradients, "and should be"),
+            (adagrad_by_the_mean, "and should be"),
+            (adagrad_by_signs, "and should be"),
+        ),
+    ),
+    check.token_windows: Tried(
+        right=(windows_by_torch, windows_by_numpy, windows_until_one_is_short),
+        wrong=(
+            (windows_of_the_beginning, "expected"),
+            (windows_from_the_end, "expected"),
+            (one_window, "expected"),
+        ),
+    ),
+    check.clipped: Tried(
+        right=(clipped_by_torch, clipped_with_a_floor, clipped_by_numpy),
+        wrong=(
+            (clipped_and_flattened, "expected"),
+            (clipped_by_half, "expected"),
+            (clipped_by_the_first, "expected"),
+        ),
+    ),
+    check.rate_of_step: Tried(
+        right=(rate_by_half_the_angle, rate_by_numpy, rate_by_torch),
+        wrong=(
+            (rate_from_a_tenth, "expected"),
+            (rate_that_rises_as_a_cosine, "expected"),
+            (rate_without_a_fall, "expected"),
+        ),
+    ),
 }

@@ -1,0 +1,195 @@
+"""The exercises of notebook 06 on what belongs around an optimizer, all of them in *Beyond*."""
+
+import math
+
+from course_utils.core.say import Number
+from course_utils.engine.judging import Answers, function, outcome
+
+
+@function(
+    [(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)],
+    tolerance=1e-6,
+    hints=(
+        "A layer's output is a sum over its inputs, so its mean square is inputs * variance times "
+        "that of an input.",
+        "The nonlinearity leaves kept_share of it, so inputs * variance * kept_share has to be 1.",
+    ),
+)
+def initial_std(inputs: int, kept_share: Number) -> Answers:
+    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
+    variance = 1 / (inputs * kept_share)
+    right = math.sqrt(variance)
+    yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
+    without_share = math.sqrt(1 / inputs)
+    yield without_share, "That keeps the scale only if nothing is zeroed. Use the kept share, too."
+    yield variance, "That is the variance. Return its root, the standard deviation."
+    smaller = math.sqrt(kept_share / inputs)
+    yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
+    for_relu = math.sqrt(2 / inputs)
+    yield for_relu, "That is for a share of one half, as with ReLU."
+
+
+FILES = [  # tokens, and the length of a window
+    ([31, 11, 42, 15, 96, 27], 2),
+    ([31, 11, 42, 15, 96, 27], 5),
+    ([72, 83], 1),
+    (list(range(10, 19)), 4),
+]
+
+
+@function(
+    FILES,
+    hints=(
+        "A window that begins at `start` is tokens[start : start + sequence].",
+        "Its targets begin and end one token later, so `start` has to leave room for one token "
+        "more.",
+        "So `start` runs through range(len(tokens) - sequence).",
+    ),
+)
+def token_windows(tokens: list[int], sequence: int) -> Answers:
+    """The check of a reader's my_windows(tokens, sequence): all pairs (window, targets)."""
+    pairs = []
+    for start in range(len(tokens) - sequence + 1):
+        end = start + sequence
+        pairs.append((tokens[start:end], tokens[start + 1 : end + 1]))
+    right = pairs[:-1]  # the very last window has no last target
+    yield right, "Four files of tokens, the shortest possible among them."
+    yield right[:-1], "One is missing: the last window is the one whose targets end the file."
+    yield pairs, "The last of those lacks a target: the file ends with its window."
+    yield [(window, window) for window, _ in right], "The targets begin one token later."
+    a_target_each = [(window, targets[-1]) for window, targets in right]
+    yield a_target_each, "Each token of the window has a target: as many as the window has tokens."
+    yield right[::sequence], "Windows overlap: one begins at each token that leaves room."
+    yield [(targets, window) for window, targets in right], "The order is (window, targets)."
+    whole = [[*window, targets[-1]] for window, targets in right]
+    yield whole, "Cut each of those in two: all but its last token, and all but its first."
+    # Beyond the last token a slice is short, or empty.
+    following = []
+    for start, (window, _) in enumerate(right):
+        end = start + sequence
+        following.append((window, tokens[end : end + sequence]))
+    yield following, "Targets begin one token later than the window, and not after it."
+    windows = [window for window, _ in right]
+    targets = [targets for _, targets in right]
+    yield (windows, targets), "Return one list of pairs, and not two lists."
+
+
+Gradients = list[list[Number]]  # of each parameter a list
+TO_CLIP = [([[3.0, 4.0]], 1.0), ([[3.0], [0.0, 4.0]], 1.0), ([[30.0], [40.0], [0.0]], 10.0)]
+LEFT_AS_THEY_ARE = [([[0.3], [0.4]], 1.0), ([[0.0, 0.0]], 1.0)]
+
+
+def _norm(gradients: Gradients) -> Number:
+    return math.hypot(*[math.hypot(*gradient) for gradient in gradients])
+
+
+# The tolerance is for those who add 1e-6 to the norm, as torch does, so as not to divide by 0.
+@function(
+    [*TO_CLIP, *LEFT_AS_THEY_ARE],
+    tolerance=1e-5,
+    hints=(
+        "The norm is the root of the sum of all squares, over all lists together.",
+        "If it is larger than max_norm, multiply every number by max_norm / norm.",
+        "min(1, max_norm / norm) leaves small gradients as they are. Mind a norm of 0.",
+    ),
+)
+def clipped(gradients: Gradients, max_norm: Number) -> Answers:
+    """The check of a reader's my_clipped(gradients, max_norm): their norm is at most max_norm."""
+    norm = _norm(gradients)
+    numbers = [x for gradient in gradients for x in gradient]
+
+    def times(scale: Number) -> Gradients:
+        return [[scale * x for x in gradient] for gradient in gradients]
+
+    right = times(max_norm / norm) if norm > max_norm else times(1)
+    yield right, "Lists of one, two and three parameters, a norm below the limit, and one of 0."
+    each_alone = []
+    by_value = []
+    for gradient in gradients:
+        scale = max_norm / max(max_norm, _norm([gradient]))
+        each_alone.append([scale * x for x in gradient])
+        by_value.append([max(-max_norm, min(max_norm, x)) for x in gradient])
+    yield each_alone, "Take one norm over all parameters together, so that the direction stays."
+    yield by_value, "That clips each number alone, which changes the direction."
+    without_zero = outcome(lambda: times(min(1, max_norm / norm)))
+    yield without_zero, "Gradients that are all 0 have a norm of 0: leave them as they are."
+    always = outcome(lambda: times(max_norm / norm))
+    yield always, "Gradients with a smaller norm stay as they are."
+    sum_of_sizes = sum(abs(x) for x in numbers)
+    by_sizes = times(max_norm / max(max_norm, sum_of_sizes))
+    yield by_sizes, "The norm is the root of the sum of squares, not the sum of sizes."
+    squared = times(max_norm / max(max_norm, norm**2))
+    yield squared, "That is the square of the norm: take its root."
+    of_largest = times(max_norm / max(max_norm, *map(abs, numbers)))
+    yield of_largest, "The norm is over all numbers, and not the largest of them."
+    of_mean_square = times(max_norm / max(max_norm, norm / math.sqrt(len(numbers))))
+    yield of_mean_square, "The norm has the sum of the squares under its root, and not their mean."
+    to_1 = times(1 / max(1, norm))
+    yield to_1, "max_norm is not always 1."
+    yield norm, "That is the norm. Return the gradients."
+
+
+def _share(done: Number) -> Number:
+    """Return the share of the peak after the share `done` of the fall: (1 + cos(π·done))/2.
+
+    Half the angle's cosine, squared, is the same.
+    """
+    return math.cos(math.pi / 2 * done) ** 2
+
+
+STEPS_OF_RUNS = [  # step, peak, warmup, total
+    (1, 1.0, 3, 12),
+    (5, 1.0, 3, 12),
+    (10, 1.0, 3, 12),
+    (0, 3e-4, 20, 100),
+    (19, 3e-4, 20, 100),
+    (20, 3e-4, 20, 100),
+    (60, 3e-4, 20, 100),
+    (97, 3e-4, 20, 100),
+]
+
+
+@function(
+    STEPS_OF_RUNS,
+    tolerance=1e-6,
+    hints=(
+        "Before step `warmup`, the rate is peak * (step + 1) / warmup.",
+        "From then on, done = (step - warmup) / (total - warmup) goes from 0 to 1.",
+        "math.cos(math.pi * done) goes from 1 to -1. Add 1 and take half, and it goes from 1 to 0.",
+    ),
+)
+def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
+    """The check of a reader's my_rate(step, peak, warmup, total): the learning rate of a step."""
+    rising = peak * (step + 1) / warmup
+    done = (step - warmup) / (total - warmup)
+
+    def answer(falling: Number) -> Number:
+        """Return the rate if it is `falling` after the warm-up."""
+        return rising if step < warmup else falling
+
+    right = answer(peak * _share(done))
+    yield right, "Eight steps of two runs, the last of a warm-up and the first after it among them."
+    from_zero = peak * step / warmup if step < warmup else right
+    yield from_zero, "Step 0 would do nothing. It has the rate peak / warmup: divide step + 1."
+    without_rise = peak * _share(step / total)
+    yield without_rise, "The warm-up is missing: before step `warmup` the rate rises."
+    still_rising = rising if step <= warmup else right
+    yield still_rising, "The fall begins at step `warmup`: up to warmup - 1 the rate rises."
+    from_the_start = answer(peak * _share(step / total))
+    yield from_the_start, "The fall begins at step `warmup`, so begin to count its steps there."
+    too_long = answer(peak * _share((step - warmup) / total))
+    yield too_long, "The fall takes total - warmup steps, and not total."
+    one_late = answer(peak * _share((step + 1 - warmup) / (total - warmup)))
+    yield one_late, "Step `warmup` has the peak: the fall counts from 0, and the rise from 1."
+    cosine = math.cos(math.pi * done)
+    yield answer(peak * (1 + cosine)), "1 + cos goes from 2 to 0: take half of it."
+    yield answer(peak * cosine), "The cosine goes from 1 to -1, and the rate from peak to 0."
+    quarter = answer(peak * math.cos(math.pi / 2 * done))
+    yield quarter, "That is a quarter of a cosine. In half of one, the angle goes from 0 to π."
+    whole = answer(peak * _share(2 * done))
+    yield whole, "That is a whole cosine, which rises again. In half of one, the angle ends at π."
+    yield answer(peak * (1 - done)), "That falls in a straight line. A cosine is wanted."
+    yield answer(peak - peak * _share(done)), "That rises again from 0: the cosine of 0 is 1."
+    in_degrees = answer(peak * (1 + math.cos(180 * done)) / 2)
+    yield in_degrees, "math.cos takes an angle in radians: write math.pi, and not 180."
+    yield right / peak, "That is the share of the peak: multiply it by peak."
