@@ -9,6 +9,18 @@ from einops import einsum
 from torch import Tensor, nn
 
 from course_utils.chapters import by_torch
+from course_utils.chapters.gradients.beyond_check import (  # noqa: F401  exercises, too
+    even_length,
+    part_shares,
+    row_norms,
+    two_layers_backward,
+)
+from course_utils.chapters.gradients.drawn import drawn
+from course_utils.chapters.gradients.frozen_check import (  # noqa: F401  exercises, too
+    frozen_bytes,
+    frozen_flops,
+    largest_rank,
+)
 from course_utils.chapters.gradients.parts import of_layer_bytes, of_step_flops
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core import measure, predict
@@ -26,19 +38,7 @@ ONE_LAYER = [
 ]
 
 
-def _drawn(
-    shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int
-) -> list[tuple[Tensor, ...]]:
-    """Draw random tensors of these shapes: a tuple of tensors for each case."""
-    draw = torch.Generator().manual_seed(seed)
-    cases = []
-    for shapes in shapes_by_case:
-        tensors = [torch.randn(shape, generator=draw) for shape in shapes]
-        cases.append(tuple(tensors))
-    return cases
-
-
-@function(lambda: _drawn(ONE_LAYER, seed=4), tolerance=1e-5)
+@function(lambda: drawn(ONE_LAYER, seed=4), tolerance=1e-5)
 def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     """The check of a reader's layer_backward(x, w, g): (gradient of w, gradient of x) of x w."""
     of_w = einsum(x, g, "i j, i k -> j k")

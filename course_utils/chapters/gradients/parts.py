@@ -3,7 +3,7 @@
 If a reader's sum is wrong, the check can name the parts that are missing or wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from course_utils.core.accountant import BYTES, Model
@@ -19,6 +19,21 @@ def of_step_flops(batch: int, widths: Sequence[int]) -> dict[str, int]:
         "forward pass": sum(layers),
         "gradients of the weights": sum(layers),
         "gradients of the layers' inputs": sum(layers[1:]),
+    }
+
+
+def of_frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> dict[str, int]:
+    """Return the FLOPs of each part of a step of an MLP, some of whose layers are not trained.
+
+    A gradient goes back as far as the first layer that is trained, and into no layer before it.
+    """
+    layers = [2 * batch * inputs * outputs for inputs, outputs in pairwise(widths)]
+    trained = [number for number in range(len(layers)) if number not in frozen]
+    first_trained = min(trained, default=len(layers))
+    return {
+        "forward pass": sum(layers),
+        "gradients of the weights": sum(layers[number] for number in trained),
+        "gradients of the layers' inputs": sum(layers[first_trained + 1 :]),
     }
 
 

@@ -5,9 +5,12 @@ import math
 from functools import partial
 from itertools import pairwise
 
+import numpy as np
 import torch
+from torch import nn
 
 from course_utils.chapters.gradients import check
+from course_utils.core import measure
 from course_utils.core.accountant import BYTES
 from tests.engine.tried import Check, Tried
 
@@ -131,7 +134,245 @@ def step_with_all_gradients_of_inputs(batch, widths):
     return 4 * batch * sum(inputs * outputs for inputs, outputs in pairwise(widths)) + 1
 
 
+def shares_by_torch(counts):
+    counts = torch.tensor(counts)
+    return counts / counts.sum()
+
+
+def shares_by_a_loop(counts):
+    shares = []
+    for count in counts:
+        shares.append(count / sum(counts))
+    return tuple(shares)
+
+
+def shares_by_numpy(counts):
+    return np.array(counts) / np.sum(counts)
+
+
+def shares_without_empty_parts(counts):
+    return [count / sum(counts) for count in counts if count]
+
+
+def shares_of_those_before(counts):
+    return [sum(counts[: number + 1]) / sum(counts) for number in range(len(counts))]
+
+
+def two_layers_by_autograd(x, y, w1, w2):
+    w1 = w1.clone().requires_grad_()
+    w2 = w2.clone().requires_grad_()
+    loss = (torch.relu(x @ w1) @ w2 - y).pow(2).sum() / 2
+    loss.backward()
+    return w1.grad, w2.grad
+
+
+def two_layers_by_steps(x, y, w1, w2):
+    """As turn 1 does it, one layer after the other; the derivative is taken from the result."""
+    hidden = torch.maximum(x @ w1, torch.zeros(()))
+    w2_grad, hidden_grad = layer_by_loops(hidden, w2, hidden @ w2 - y)
+    w1_grad, _ = layer_by_loops(x, w1, torch.where(hidden > 0, hidden_grad, 0))
+    return [w1_grad, w2_grad]
+
+
+def two_layers_in_fp64(x, y, w1, w2):
+    x, y, w1, w2 = (t.double() for t in (x, y, w1, w2))
+    before = x @ w1
+    error = before.relu() @ w2 - y
+    hidden_grad = torch.einsum("ik,jk->ij", error, w2)
+    hidden_grad[before <= 0] = 0
+    return torch.einsum("ij,ik->jk", x, hidden_grad), before.relu().T @ error
+
+
+def two_layers_with_the_wrong_mask(x, y, w1, w2):
+    """The derivative is 1 where the input is below 0."""
+    before = x @ w1
+    hidden = before.clamp(min=0)
+    error = hidden @ w2 - y
+    return x.T @ ((error @ w2.T) * (before < 0)), hidden.T @ error
+
+
+def two_layers_with_a_trained_second(x, y, w1, w2):
+    """The gradient comes back through a second layer that has moved already."""
+    _, w2_grad = two_layers_by_autograd(x, y, w1, w2)
+    w1_grad, _ = two_layers_by_autograd(x, y, w1, w2 - 0.1 * w2_grad)
+    return w1_grad, w2_grad
+
+
+def norms_by_outer_products(x, g):
+    return (x[:, :, None] * g[:, None, :]).flatten(1).norm(dim=1)
+
+
+def norms_by_autograd(x, g):
+    norms = []
+    for row, gradient in zip(x, g, strict=True):
+        w = torch.zeros(len(row), len(gradient), requires_grad=True)
+        (row @ w).backward(gradient)
+        norms.append(w.grad.norm())
+    return torch.tensor(norms)
+
+
+def norms_by_squares(x, g):
+    return (x.double().pow(2).sum(1) * g.double().pow(2).sum(1)).sqrt()
+
+
+def frozen_by_three_sums(batch, widths, frozen):
+    products = [2 * batch * d * k for d, k in pairwise(widths)]
+    trained = [layer for layer in range(len(products)) if layer not in frozen]
+    if not trained:
+        return sum(products)
+    return float(
+        sum(products) + sum(products[layer] for layer in trained) + sum(products[trained[0] + 1 :])
+    )
+
+
+def frozen_from_the_end(batch, widths, frozen):
+    """Wrong: the gradient stops at the last trained layer."""
+    products = [2 * batch * d * k for d, k in pairwise(widths)]
+    trained = [layer for layer in range(len(products)) if layer not in frozen]
+    behind = sum(products[max(trained, default=len(products)) + 1 :])
+    return sum(products) + sum(products[layer] for layer in trained) + behind
+
+
+def frozen_by_count(batch, widths, frozen):
+    """Wrong: only how many layers are frozen counts, as if they were always the first ones."""
+    return frozen_by_three_sums(batch, widths, range(len(frozen)))
+
+
+def small_network(widths, frozen, nonlinearity):
+    between = {"relu": nn.ReLU, "gelu": nn.GELU}[nonlinearity]
+    layers = []
+    for number, (d, k) in enumerate(pairwise(widths)):
+        if number:
+            layers.append(between())
+        layers.append(nn.Linear(d, k, bias=False).requires_grad_(number not in frozen))
+    return nn.Sequential(*layers)
+
+
+def kept_by_hooks(batch, widths, frozen, nonlinearity):
+    model = small_network(widths, frozen, nonlinearity)
+    data = torch.randn(batch, widths[0])
+    return measure.saved_bytes(lambda: model(data), exclude=model.parameters())
+
+
+def kept_from_the_first(batch, widths, frozen, nonlinearity):
+    """By the first trained layer: from it on, what follows a nonlinearity is kept."""
+    trained = [layer for layer in range(len(widths) - 1) if layer not in frozen]
+    if not trained:
+        return 0.0
+    if nonlinearity == "relu":
+        return 4.0 * batch * sum(widths[trained[0] : -1])
+    own = sum(widths[trained[0] + 1 : -1])
+    return 4.0 * batch * (own + sum(widths[layer] for layer in trained))
+
+
+def kept_with_masks(batch, widths, frozen, nonlinearity):
+    """Wrong: a mask of one byte for each number that a ReLU has let through or not."""
+    right = kept_by_hooks(batch, widths, frozen, nonlinearity)
+    return right + (batch * sum(widths[1:-1]) if nonlinearity == "relu" else 0)
+
+
+def kept_without_data(batch, widths, frozen, nonlinearity):
+    right = kept_by_hooks(batch, widths, frozen, nonlinearity)
+    return right - (0 if 0 in frozen else 4 * batch * widths[0])
+
+
+def rank_by_a_loop(inputs, outputs):
+    rank = 0
+    while 3 * (rank + 1) * (inputs + outputs) <= inputs * outputs:
+        rank += 1
+    return rank
+
+
+def rank_by_floor(inputs, outputs):
+    return math.floor(inputs * outputs / (inputs + outputs) / 3)
+
+
+def rank_as_a_float(inputs, outputs):
+    return float(inputs * outputs // (3 * inputs + 3 * outputs))
+
+
+def length_of_parts(m):
+    """As turn 3 counts it, in fp32, without the row sums; the scores of a token take 4 bytes."""
+    of_a_token = layer_with()(m, 1, 1, "fp32") - 4 * m.heads
+    return of_a_token / (4 * m.heads)
+
+
+def length_as_a_whole_number(m):
+    return round(length_of_parts(m))
+
+
+def length_by_trying(m):
+    length = 1
+    while m.heads * length < length_of_parts(m) * m.heads:
+        length += 1
+    return torch.tensor(length)
+
+
+def length_without_norms(m):
+    return length_of_parts(m) - 4 * m.width / m.heads
+
+
 TRIED: dict[Check, Tried] = {
+    check.part_shares: Tried(
+        right=(shares_by_torch, shares_by_a_loop, shares_by_numpy),
+        wrong=(
+            (shares_without_empty_parts, "With counts = [7, 0, 1]"),
+            (shares_of_those_before, "With counts = [6, 2]"),
+            (lambda counts: counts[0] / sum(counts), "[0.75, 0.25]"),
+        ),
+    ),
+    check.two_layers_backward: Tried(
+        right=(two_layers_by_autograd, two_layers_by_steps, two_layers_in_fp64),
+        wrong=(
+            (two_layers_with_the_wrong_mask, "as the first of 2"),
+            (two_layers_with_a_trained_second, "as the first of 2"),
+            (lambda x, y, w1, w2: torch.relu(x @ w1) @ w2, "expected (a tensor"),
+        ),
+    ),
+    check.row_norms: Tried(
+        right=(norms_by_outer_products, norms_by_autograd, norms_by_squares),
+        wrong=(
+            (lambda x, g: norms_by_squares(x, g) / len(x), "should be"),
+            (lambda x, g: g.norm(dim=1), "should be"),
+            (lambda x, g: norms_by_squares(x, g).max(), "expected a tensor of shape (3,)"),
+            (lambda x, g: norms_by_squares(x, g).tolist(), "tensor"),
+        ),
+    ),
+    check.frozen_flops: Tried(
+        right=(frozen_by_three_sums,),
+        wrong=(
+            (frozen_from_the_end, "FLOPs"),
+            (frozen_by_count, "With batch = 8, widths = [4, 6, 5, 3, 7] and frozen = (2,)"),
+            (lambda batch, widths, frozen: 6 * batch * 95, "FLOPs"),
+        ),
+    ),
+    check.frozen_bytes: Tried(
+        right=(kept_by_hooks, kept_from_the_first),
+        wrong=(
+            (kept_with_masks, "expected 448 bytes"),
+            (kept_without_data, "frozen = (2,)"),
+            (lambda batch, widths, frozen, nonlinearity: 0, "expected 448 bytes"),
+        ),
+    ),
+    check.largest_rank: Tried(
+        right=(rank_by_a_loop, rank_by_floor, rank_as_a_float),
+        wrong=(
+            (
+                lambda inputs, outputs: inputs * outputs // (6 * (inputs + outputs)),
+                "gave 102; expected 204",
+            ),
+            (lambda inputs, outputs: (inputs + outputs) // 3, "gave 1,280; expected 204"),
+            (lambda inputs, outputs: rank_by_a_loop(inputs, outputs) - 1, "expected 204"),
+        ),
+    ),
+    check.even_length: Tried(
+        right=(length_of_parts, length_as_a_whole_number, length_by_trying),
+        wrong=(
+            (length_without_norms, "For a small Llama"),
+            (lambda m: m.context, "gave 96; expected 277.333"),
+            (lambda m: 16 * m.head_width, "16 holds for GPT-2's kind"),
+        ),
+    ),
     check.accumulated: Tried(
         right=(in_parts, weighted_by_rows, losses_kept),
         wrong=(
