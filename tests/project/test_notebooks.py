@@ -37,7 +37,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 OPENING = re.compile(
     r"# (?P<number>\d) · .*?(?:After this notebook|After it) you can\n\n(?P<aims>(?:- .+\n)+)"
-    r"\nYou need .*? It takes about \d+ minutes, your turns included, and \*Beyond\* another \d+\. "
+    r"\nYou need .*? This notebook takes about \d+ minutes, your turns included, and "
+    r"\*Beyond\* another \d+\. "
     r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
     re.DOTALL,
 )
@@ -89,7 +90,7 @@ def test_the_readme_and_the_first_cell_say_what_the_metadata_says(path):
     first = prose(path)[0]
     assert first.startswith(f"# {path.stem[1]} · {known.title}: ")
     _, _, from_needs_on = first.partition("\nYou need ")
-    needed, _, takes = from_needs_on.partition(". It takes about ")
+    needed, _, takes = from_needs_on.partition(". This notebook takes about ")
     assert takes.startswith(
         f"{known.minutes} minutes, your turns included, "
         f"and *Beyond* another {known.minutes_beyond}. "

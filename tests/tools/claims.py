@@ -65,7 +65,7 @@ NO_CLAIM = re.compile(
             # How long something takes, and tables: other tests check these.
             r"^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*",
             r"[Tt]urns? \d",
-            r"It takes about [^.]*\.",
+            r"This notebook takes about [^.]*\.",
             r"^\| (?:\d \| |\[`).*?$",
             r"^- \*\*\d+ minutes:\*\*",
             r"^- \*\*Minutes:\*\*.*?$",
