@@ -256,7 +256,7 @@ STATEMENTS = [
     ),
     Statement(
         "d49541e8",
-        "For an H100, the data sheet promises twice the rate of bf16",
+        "For fp8 on an H100, the data sheet promises twice the rate of bf16",
         lambda recording: best_ratio(recording, "fp8", "bf16"),
         low=1.3,
         high=2.05,
@@ -269,7 +269,7 @@ WAITING = (
     'A half "is quite good"',
     "The hardware works",
     "activations frees",
-    "For an H100, the data sheet",
+    "For fp8 on an H100",
 )
 
 
