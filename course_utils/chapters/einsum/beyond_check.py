@@ -30,6 +30,13 @@ CALLS = (
     (["d", "k d", "k"], [(6,), (4, 6), (5,)]),  # refused
 )
 
+# Names in calls that a signature accepts, and the advice to whoever refuses such a call.
+REFUSED_BY_MISTAKE = {
+    "row row": "A name may stand twice even in one argument, if its two sizes are the same.",
+    "": "A number without dimensions has no names. ''.split(' ') is [''], which is one name: write "
+    "split().",
+}
+
 
 @function(
     CALLS,
@@ -68,9 +75,10 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         found_unless(_disagree(pairs)),
         "zip stops at the shorter one, so a name or a dimension may be missing. Count them first.",
     )
-    yield found_unless(is_refused) or {}, "A call that is refused gives None, and not a dict."
-    yield False if is_refused else found, "A call that is refused gives None, and not False."
-    yield from _refusing_too_much(names, found_unless(is_refused))
+    for refusal in ({}, False):
+        yield refusal if is_refused else found, "A call that is refused gives None alone."
+    for text, advice in REFUSED_BY_MISTAKE.items():
+        yield found_unless(is_refused or text in names), advice
     yield (
         found_unless(has_other_rank or any(map(_disagree, arguments))),
         "A name has one size in the whole call, so keep one dict for all arguments.",
@@ -83,20 +91,6 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
     is_stretched = not has_other_rank and not _disagree([pair for pair in pairs if pair[1] > 1])
     yield found if is_stretched else None, ones
     yield dict(reversed(pairs)) if is_stretched else None, ones  # a name keeps its first size
-
-
-def _refusing_too_much(names: Sequence[str], right: dict[str, int] | None) -> Answers:
-    """Yield None for calls that are accepted, if a name stands twice or an argument is a number."""
-    has_twins = any(len(set(text.split())) < len(text.split()) for text in names)
-    yield (
-        None if has_twins else right,
-        "A name may stand twice even in one argument, if its two sizes are the same.",
-    )
-    yield (
-        None if "" in names else right,
-        "A number without dimensions has no names. ''.split(' ') is [''], which is one name: write "
-        "split().",
-    )
 
 
 def _disagree(pairs: Sequence[tuple[str, int]]) -> bool:
