@@ -62,10 +62,7 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
     is_refused = _jaxtyping_refuses(names, shapes)
     yield found_unless(is_refused), "It accepts and refuses the same calls as jaxtyping."
     letters = [pair for text, shape in texts_and_shapes for pair in zip(text, shape, strict=False)]
-    yield (
-        dict(letters),
-        "A loop over a string takes its letters. Split it at its spaces: text.split().",
-    )
+    yield dict(letters), "A loop over a string takes its letters. Split it: text.split()."
     has_other_rank = any(len(text.split()) != len(shape) for text, shape in texts_and_shapes)
     yield (
         found_unless(has_other_rank),
