@@ -30,6 +30,13 @@ CALLS = (
     (["d", "k d", "k"], [(6,), (4, 6), (5,)]),  # refused
 )
 
+# Names in calls that a signature accepts, and the advice to whoever refuses such a call.
+REFUSED_BY_MISTAKE = {
+    "row row": "A name may stand twice even in one argument, if its two sizes are the same.",
+    "": "A number without dimensions has no names. ''.split(' ') is [''], which is one name: write "
+    "split().",
+}
+
 
 @function(
     CALLS,
@@ -55,10 +62,7 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
     is_refused = _jaxtyping_refuses(names, shapes)
     yield found_unless(is_refused), "It accepts and refuses the same calls as jaxtyping."
     letters = [pair for text, shape in texts_and_shapes for pair in zip(text, shape, strict=False)]
-    yield (
-        dict(letters),
-        "A loop over a string takes its letters. Split it at its spaces: text.split().",
-    )
+    yield dict(letters), "A loop over a string takes its letters. Split it: text.split()."
     has_other_rank = any(len(text.split()) != len(shape) for text, shape in texts_and_shapes)
     yield (
         found_unless(has_other_rank),
@@ -68,7 +72,10 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         found_unless(_disagree(pairs)),
         "zip stops at the shorter one, so a name or a dimension may be missing. Count them first.",
     )
-    yield found_unless(is_refused) or {}, "A call that is refused gives None, and not a dict."
+    for refusal in ({}, False):
+        yield refusal if is_refused else found, "A call that is refused gives None alone."
+    for text, advice in REFUSED_BY_MISTAKE.items():
+        yield found_unless(is_refused or text in names), advice
     yield (
         found_unless(has_other_rank or any(map(_disagree, arguments))),
         "A name has one size in the whole call, so keep one dict for all arguments.",
@@ -105,6 +112,7 @@ PRODUCTS = (
     ("head query key, head key d -> head query d", [(6, 4, 5), (6, 5, 7)]),
     ("token width, part inner width -> part token inner", [(5, 8), (3, 6, 8)]),
     ("place, place ->", [(9,), (9,)]),
+    ("batch i d, batch j d -> batch i j", [(4, 5, 7), (4, 5, 7)]),  # two names of one size
 )
 
 
@@ -134,6 +142,10 @@ def pattern_flops(pattern: str, shapes: Sequence[Shape]) -> Answers:
     sizes = {}
     for names, shape in zip(parsed.operands, shapes, strict=True):
         sizes.update(zip(names, shape, strict=True))
+    yield (
+        2 * math.prod(set(sizes.values())),
+        "Two names may have the same size, and each is a loop. Collect sizes by name.",
+    )
     kept = math.prod(sizes[name] for name in parsed.output)
     summed = math.prod(sizes[name] for name in parsed.summed)
     yield 2 * kept, "A name that is summed is a loop, too: the result alone does not show it."
@@ -186,6 +198,11 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
     yield right.mT, "Queries come first, then keys: a row for each query."
     by_group = rearrange(right, "b (kv group) i j -> b kv group i j", kv=kv)
     yield by_group, "Merge kv and group, so that there is one dimension of heads again."
+    yield (
+        by_group.sum(2),
+        "That sums over the group. Each head of queries has scores of its own, so keep group in "
+        "the result, too.",
+    )
     yield right.sum(1), "The heads are a batch, so keep them: what the result lacks is summed."
     for ungrouped in (lambda: torch.einsum("bhid,bhjd->bhij", q, k), lambda: q @ k.mT):
         yield (
@@ -310,6 +327,14 @@ WRONG_PATCHES = {
     "(p rows) (q columns) c -> b (rows columns) (p q c)": (
         "Those pixels are no neighbours. In (rows p) the last name changes fastest: it counts the "
         "rows inside a patch."
+    ),
+    "(p rows) (columns q) c -> b (rows columns) (p q c)": (
+        "The rows are those of no patch. In (rows p) the last name changes fastest: it counts the "
+        "rows inside a patch."
+    ),
+    "(rows p) (q columns) c -> b (rows columns) (p q c)": (
+        "The columns are those of no patch. In (columns q) the last name changes fastest: it "
+        "counts the columns inside a patch."
     ),
     "(rows p) (columns q) c -> b (columns rows) (p q c)": (
         "The patches come column by column. Wanted are those of the first row first."

@@ -42,6 +42,10 @@ def spelled() -> Answers:
     yield f"0{in_fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
     yield in_bf16, "That is bf16, with 8 exponent bits and a bias of 127. fp16 has 5, and 15."
     yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
+    yield (
+        "1011111010000000",
+        "That field is the bias alone, which stands for 2^0. Add the exponent, 2.",
+    )
     yield "1100101010000000", "The bias is 15, not 16: it is 2^(5 - 1) - 1."
     yield (
         "1100010000000101",
@@ -177,6 +181,12 @@ def bf16_by_integers(bits: int) -> Answers:
         no_infinity,
         "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0.",
     )
+    for nan in (cut | 0x40, cut | 1, 0x7FC0, 0x7FFF, 0xFFC0, 0xFFFF):
+        yield (
+            nan if bits > 0x7F800000 and floats.kind(bits, "fp32") != "NaN" else right,
+            "With its sign bit, every number below zero is above 0x7F800000. Take the sign away "
+            "first: bits & 0x7FFFFFFF.",
+        )
     yield bits / 2**16, "One integer is wanted, as // and >> give it."
     yield right << 16, "Those are still 32 bits. bf16 is the upper 16: shift them down."
     yield cut, "Dropping 16 bits rounds towards zero. Add to them before you cut."
@@ -230,6 +240,11 @@ def shared_scale(block: list[float]) -> Answers:
     yield (
         2.0 ** (power + is_between_powers - 8),
         "OCP's rule rounds the exponent down. Yours rounds it up.",
+    )
+    yield (
+        2.0 ** math.ceil(math.log2(largest / 448)),
+        "That is Mishra et al.'s rule, by which nothing is above 448. OCP's rounds the exponent "
+        "down, even where the largest then ends up above 448 and is cut off.",
     )
     yield 1 / right, "That is the inverse. The numbers are divided by the scale."
     yield 2 * right, "math.frexp(x)[1] is one more than the exponent: it is 9 for 256."

@@ -145,6 +145,12 @@ def _every_value(name: str) -> list[float]:
     return numbers
 
 
+DIVIDE_FIRST = (
+    "Zero has a sign, too. The integer 0 has none, so divide before you multiply by the sign: "
+    "(-1)**sign * (fraction / 2**fraction_bits)."
+)
+
+
 def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
     """Yield fp16's patterns of each kind of number, bf16's 1, then random ones of three formats."""
     for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000, 0xFC00):
@@ -163,8 +169,8 @@ def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
     hints=(
         "Begin with your function of turn 2. Look at the exponent field first, which is 0, all "
         "ones, or in between.",
-        "A field of 0 has no leading 1, and the exponent 1 - bias. Multiplied by (-1) ** sign, "
-        "this gives both zeros as well.",
+        "A field of 0 has no leading 1, and the exponent 1 - bias. An integer 0 has no sign, so "
+        "for -0.0 divide first: (-1)**sign * (fraction / 2**fraction_bits).",
         "All ones are math.inf with its sign if the fraction is 0, and math.nan otherwise.",
     ),
 )
@@ -202,7 +208,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield _every_value("fp16")[bits], "That is fp16 again. Take the widths that are given."
     with_15 = right * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
     yield with_15, "15 is the bias of 5 exponent bits; it is 2^(exponent bits - 1) - 1."
-    yield right or 0.0, "Zero has a sign, too: -0.0 if the first bit is 1."
+    yield right or 0.0, DIVIDE_FIRST
     without_sign = abs(right) if math.isinf(right) else right
     yield without_sign, "Infinity has a sign, too: -math.inf if the first bit is 1."
 
@@ -289,6 +295,8 @@ def _read_scale(scale: object, x: torch.Tensor) -> object:
 
 # Numbers other than 448 to which a reader's scale may lead the largest magnitude, with the advice.
 OTHER_LIMITS = {
+    256: "256 is E4M3's largest power of two, and its largest number is 448. Let the largest "
+    "magnitude land on 448.",
     240: "That is where other E4M3s end, the IEEE's and fnuz. This one goes to 448.",
     464: "At 464 the largest is rounded down to 448. It is 3 % off then, for only 3 % more room "
     "below. Let the largest land on 448 itself.",
@@ -324,14 +332,19 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     lowest = outcome(lambda: 448 / -x.min().item())
     yield lowest, "Take the largest magnitude: the number farthest from zero may be above it."
     yield 1.0, "The scale depends on the tensor: take its largest magnitude."
-    # The two mistakes below forget only the tensor of zeros, for which Python's 448 / 0.0 raises an
+    yield (
+        2.0 ** math.floor(math.log2(right)),
+        "A power of two rounds nothing, but it lets the largest magnitude end between 224 and 448. "
+        "Here it has to land on 448.",
+    )
+    # The mistakes below forget the tensor of zeros alone, for which Python's 448 / 0.0 raises an
     # error and torch's is infinite. For all other tensors they come to the right scale.
     advice_on_zeros = (
         "A tensor of zeros needs a scale too: any number that can be divided by again."
     )
     yield outcome(lambda: 448 / largest), advice_on_zeros
-    infinite_for_zeros = right if largest else math.inf
-    yield infinite_for_zeros, advice_on_zeros
+    for of_zeros in (math.inf, 0.0):
+        yield right if largest else of_zeros, advice_on_zeros
 
 
 # The accountant's term.

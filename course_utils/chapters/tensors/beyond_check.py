@@ -45,7 +45,7 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
 
 @function(
     [
-        ((2, 3, 10), 4, 1000),
+        ((2, 3, 10), 4, 2000),
         ((32, 1024, 50257), 2, 80 * 10**9),
         ((5, 7, 4), 4, 5600),
         ((4, 8, 16), 2, 9000),
@@ -73,6 +73,9 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     yield math.ceil(exact), too_many
     yield round(exact), too_many
     yield free_bytes // numbers, "That is how many steps fit if a number takes a single byte."
+    too_few = "That is one step too few: the last one fits if it takes no more than what is left."
+    yield steps - 1, too_few
+    yield (free_bytes - 1) // (numbers * number_bytes), too_few
     both = numbers + seen
     yield free_bytes // (both * number_bytes), "A view takes no numbers of its own."
     yield numbers * number_bytes, "That is what a single step keeps. How often does it fit?"
@@ -105,6 +108,10 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield (
         math.prod(moving),
         "A stride of 0 is one way to share. Windows that overlap share positions, too.",
+    )
+    yield (
+        grid.numel() // math.prod(moving),
+        "Those are the sizes whose stride is 0, and there a step leads to no other position.",
     )
     yield used, "Those are the positions. Return how many they are."
 
@@ -223,6 +230,10 @@ def may_see(tokens: int, width: int) -> Answers:
     yield (
         mask + mask.T - torch.eye(tokens),
         "That looks ahead as well. A key is the query's own token, or one before it.",
+    )
+    yield (
+        torch.ones(tokens, tokens).triu(1 - width),
+        "That leaves out only the keys that are too far back. Those ahead have to go, too: tril().",
     )
     yield mask.T, "That looks ahead: the rows are the queries, and the columns the keys."
     yield 1 - mask, "That is what has to be left out. Here True means that the key may be seen."

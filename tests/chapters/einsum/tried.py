@@ -81,6 +81,29 @@ def sizes_where_zip_stops(names, shapes):
     return sizes
 
 
+def sizes_split_at_each_space(names, shapes):
+    sizes = {}
+    for text, shape in zip(names, shapes, strict=True):
+        own = text.split(" ")
+        if len(own) != len(shape):
+            return None
+        for name, size in zip(own, shape, strict=True):
+            if sizes.setdefault(name, size) != size:
+                return None
+    return sizes
+
+
+def sizes_of_names_that_stand_once(names, shapes):
+    if any(len(set(text.split())) < len(text.split()) for text in names):
+        return None
+    return sizes_by_strict_zip(names, shapes)
+
+
+def sizes_or_false(names, shapes):
+    sizes = sizes_by_strict_zip(names, shapes)
+    return False if sizes is None else sizes
+
+
 def sizes_in_one_dict_for_each(names, shapes):
     found = {}
     for text, shape in zip(names, shapes, strict=True):
@@ -122,6 +145,10 @@ def flops_in_a_loop(pattern, shapes):
     return flops
 
 
+def flops_of_different_sizes(pattern, shapes):
+    return 2 * math.prod({size for shape in shapes for size in shape})
+
+
 def flops_with_the_result(pattern, shapes):
     return flops_by_einsums(pattern, shapes) + einsum(*map(torch.ones, shapes), pattern).numel()
 
@@ -133,6 +160,11 @@ def scores_in_groups(q, k):
     q = rearrange(q, "b (kv group) i d -> b kv group i d", kv=k.shape[1])
     scores = einsum(q, k, "b kv group i d, b kv j d -> b kv group i j")
     return rearrange(scores, "b kv group i j -> b (kv group) i j")
+
+
+def scores_summed_over_the_group(q, k):
+    q = rearrange(q, "b (kv group) i d -> b kv group i d", kv=k.shape[1])
+    return einsum(q, k, "b kv group i d, b kv j d -> b kv i j")
 
 
 def scores_by_repeating(q, k):
@@ -223,6 +255,16 @@ def chain_without_the_first_pair(sizes):
 
 def patches_by_pattern(images, p, q):
     pattern = "b (rows p) (columns q) channel -> b (rows columns) (p q channel)"
+    return rearrange(images, pattern, p=p, q=q)
+
+
+def patches_with_rows_dealt_out(images, p, q):
+    pattern = "b (p rows) (columns q) channel -> b (rows columns) (p q channel)"
+    return rearrange(images, pattern, p=p, q=q)
+
+
+def patches_with_columns_dealt_out(images, p, q):
+    pattern = "b (rows p) (q columns) channel -> b (rows columns) (p q channel)"
     return rearrange(images, pattern, p=p, q=q)
 
 
@@ -350,8 +392,10 @@ TRIED: dict[Check, Tried] = {
             (sizes_of_too_few, "gave {'batch': 4, 'token': 5}; expected None"),
             (sizes_where_zip_stops, "zip stops at the shorter one"),
             (sizes_in_one_dict_for_each, "keep one dict for all arguments"),
-            (lambda names, shapes: sizes_by_strict_zip(names, shapes) or False, "expected None"),
-            (lambda names, shapes: sizes_by_strict_zip(names, shapes) or {}, "gives None, and not"),
+            (sizes_or_false, "gives None alone"),
+            (sizes_split_at_each_space, "write split()"),
+            (sizes_of_names_that_stand_once, "if its two sizes are the same"),
+            (lambda names, shapes: sizes_by_strict_zip(names, shapes) or {}, "gives None alone"),
             (lambda names, shapes: shapes, "expected {'batch': 4"),
         ),
     ),
@@ -359,6 +403,7 @@ TRIED: dict[Check, Tried] = {
         right=(flops_by_einsums, flops_by_ones, flops_in_floats, flops_in_a_loop),
         wrong=(
             (flops_with_the_result, "expected 240 FLOPs"),
+            (flops_of_different_sizes, "Two names may have the same size"),
             (lambda pattern, shapes: 2 * len(pattern.split()), "expected 240 FLOPs"),
             (
                 lambda pattern, shapes: 2 * math.prod(shapes[0]) * shapes[1][-1],
@@ -377,6 +422,7 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=(
             (lambda q, k: q @ k.mT, "Split the heads of q into groups"),
+            (scores_summed_over_the_group, "That sums over the group"),
             (lambda q, k: scores_by_repeating(q, k).mean(1), "expected a tensor of shape"),
             (lambda q, k: scores_by_repeating(q, k).flatten(0, 1), "expected a tensor of shape"),
             (lambda q, k: scores_by_repeating(q, k).tolist(), "A tensor is wanted."),
@@ -407,6 +453,8 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=(
             (patches_by_torchs_unfold, "The channels come first there."),
+            (patches_with_rows_dealt_out, "The rows are those of no patch."),
+            (patches_with_columns_dealt_out, "The columns are those of no patch."),
             (lambda images, p, q: images.view(len(images), -1, p * q), "lie in memory"),
             (lambda images, p, q: images, "expected a tensor of shape"),
             (lambda images, p, q: patches_by_pattern(images, p, q).mT, "and should be 8"),

@@ -20,6 +20,10 @@ def scale_to(limit):
     return scale
 
 
+def power_of_two_scale(x):
+    return 2.0 ** math.floor(math.log2(448 / x.abs().max())) if x.any() else 1.0
+
+
 def scale_by_numpy(x):
     largest = np.abs(x.numpy()).max()
     return np.float32(448) / largest if largest else np.float32(1)
@@ -78,6 +82,16 @@ def decode_by_torch(bits, exponent_bits, fraction_bits):
 
 def decode_without_minus_zero(bits, exponent_bits, fraction_bits):
     return decode_by_cases(bits, exponent_bits, fraction_bits) or 0
+
+
+def decode_with_an_integer_fraction(bits, exponent_bits, fraction_bits):
+    """-1 times the integer 0 is 0, so the sign of zero is lost."""
+    sign = bits >> (exponent_bits + fraction_bits)
+    fraction = bits & (2**fraction_bits - 1)
+    if bits >> fraction_bits & (2**exponent_bits - 1) == 0:
+        bias = 2 ** (exponent_bits - 1) - 1
+        return (-1) ** sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)
+    return decode_by_cases(bits, exponent_bits, fraction_bits)
 
 
 def decode_with_bias_15(bits, exponent_bits, fraction_bits):
@@ -155,6 +169,14 @@ def bf16_with_infinity_as_nan(bits):
     return 0x7FC0 if bits >> 23 & 0xFF == 0xFF else bf16_by_remainder(bits)
 
 
+def bf16_with_each_negative_as_nan(bits):
+    return bits >> 16 | 0x40 if bits > 0x7F800000 else bf16_by_remainder(bits)
+
+
+def bf16_with_each_negative_as_one_nan(bits):
+    return 0x7FC0 if bits > 0x7F800000 else bf16_by_remainder(bits)
+
+
 def bf16_up(bits):
     return (bits >> 16) + 1
 
@@ -173,6 +195,11 @@ def scale_of_block_by_torch(block):
 
 def scale_of_block_by_numpy(block):
     return np.exp2(np.floor(np.log2(np.abs(block).max())) - 8)
+
+
+def scale_of_block_without_saturation(block):
+    """Mishra et al.'s rule."""
+    return 2.0 ** math.ceil(math.log2(max(map(abs, block)) / 448))
 
 
 def scale_of_block_rounded(block):
@@ -220,6 +247,9 @@ TRIED: dict[Check, Tried] = {
             (scale_to(65_504), "fp16's limit"),
             (scale_to(57_344), "E5M2's limit"),
             (scale_to(240), "other E4M3s"),
+            (scale_to(256), "its largest number is 448"),
+            (power_of_two_scale, "A power of two rounds nothing"),
+            (lambda x: 448 / x.abs().max() if x.any() else 0, "of zeros needs a scale too"),
             (lambda x: 1.0, "depends on the tensor"),
             (lambda x: 448 / x.abs_().max(), "Change nothing in place"),
             (lambda x: 448 / x.abs(), "One plain number"),
@@ -237,6 +267,8 @@ TRIED: dict[Check, Tried] = {
             ("0 10001 1010000000", "The first bit is the sign"),
             ("1 10001 101", "16 bits are wanted, 1 + 5 + 10; yours are 9."),
             ("", "yours are 0."),
+            ("1 00010 1010000000", "The exponent field holds the exponent plus the bias"),
+            ("1 01111 1010000000", "Add the exponent, 2."),
             (-6.5, "as a string, in quotes"),
             (0b1100011010000000, "as a string, in quotes"),
             ("1 00110 1000000000", "is not it. Wanted: 16 bits"),
@@ -246,6 +278,7 @@ TRIED: dict[Check, Tried] = {
         right=(decode_by_cases, decode_by_torch, lambda *case: np.float32(decode_by_cases(*case))),
         wrong=(
             (decode_without_minus_zero, "Zero has a sign, too"),
+            (decode_with_an_integer_fraction, "divide before you multiply by the sign"),
             (decode_with_bias_15, "15 is the bias of 5 exponent bits"),
             (decode_without_minus_infinity, "Infinity has a sign, too"),
             (by_digits, "drops the leading 1, and one of all ones is no number"),
@@ -275,6 +308,8 @@ TRIED: dict[Check, Tried] = {
             (bf16_by_last_bit, "a tie has to go up"),
             (bf16_without_nan, "a NaN with ones in the lower half alone is lost"),
             (bf16_with_infinity_as_nan, "Only a NaN has a fraction"),
+            (bf16_with_each_negative_as_nan, "Take the sign away first"),
+            (bf16_with_each_negative_as_one_nan, "Take the sign away first"),
             (bf16_up, "expected 0x3f80."),
             (lambda bits: bits / 65_536, "One integer is wanted"),
             (lambda bits: hex(bf16_by_remainder(bits)), "One plain number is wanted"),
@@ -294,6 +329,7 @@ TRIED: dict[Check, Tried] = {
             (lambda block: 2.0 ** (math.frexp(max(block))[1] - 9), "may be below it"),
             (lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 8), "it is 9 for 256"),
             (scale_of_block_rounded, "rounds the exponent down"),
+            (scale_of_block_without_saturation, "That is Mishra et al.'s rule"),
         ),
     ),
 }

@@ -59,6 +59,25 @@ def steps_in_a_loop(shape, number_bytes, free_bytes):
     return steps
 
 
+def one_step_too_few(shape, number_bytes, free_bytes):
+    step_bytes = math.prod(shape) * number_bytes
+    return (free_bytes - step_bytes) // step_bytes
+
+
+def steps_that_leave_some_bytes_free(shape, number_bytes, free_bytes):
+    step_bytes = math.prod(shape) * number_bytes
+    steps = 0
+    while free_bytes - step_bytes > 0:
+        free_bytes -= step_bytes
+        steps += 1
+    return steps
+
+
+def sizes_that_repeat(shape, stride):
+    """Keep the sizes whose stride is 0, and leave the others out."""
+    return math.prod(size for size, step in zip(shape, stride, strict=True) if not step)
+
+
 def by_a_walk(shape, stride):
     """Go through the positions dimension by dimension, as a sum of sets."""
     used = {0}
@@ -159,8 +178,10 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=(
             (lambda shape, number, free: round(free / math.prod(shape) / number), "round down"),
-            (lambda shape, number, free: free // (sum(shape) * number), "expected 4."),
-            (lambda shape, number, free: free // shape[-1], "expected 4."),
+            (lambda shape, number, free: free // (sum(shape) * number), "expected 8."),
+            (lambda shape, number, free: free // shape[-1], "expected 8."),
+            (one_step_too_few, "one step too few"),
+            (steps_that_leave_some_bytes_free, "one step too few"),
         ),
     ),
     check.positions: Tried(
@@ -173,6 +194,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda shape, stride: stride[0] * shape[0], "expected 4."),
             (lambda shape, stride: max(shape), "expected 12."),
+            (sizes_that_repeat, "whose stride is 0"),
             (lambda shape, stride: set(range(math.prod(shape))), "One plain number is wanted."),
         ),
     ),
@@ -213,6 +235,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda tokens, width: mask_by_distance(tokens, width + 1), "one key too many"),
             (lambda tokens, width: mask_by_distance(tokens, width - 1), "one key too few"),
+            (lambda tokens, width: torch.ones(tokens, tokens).triu(1 - width), "tril()"),
             (lambda tokens, width: mask_by_distance(tokens, width).tolist(), "A tensor is wanted."),
             (lambda tokens, width: torch.ones(tokens, tokens).triu(-width), "should be"),
         ),
