@@ -92,6 +92,15 @@ def two_layers_backward(x: Tensor, y: Tensor, w1: Tensor, w2: Tensor) -> Answers
         (x.T @ unmasked, second),
         "The gradient has to go back through the ReLU: it passes only where its input was above 0.",
     )
+    linear_error = before @ w2 - y
+    yield (
+        (x.T @ (linear_error @ w2.T), before.T @ linear_error),
+        "Between the layers is a ReLU. Go forward through it, and back through it, too.",
+    )
+    yield (
+        outcome(lambda: (x.T @ (error @ w2 * (before > 0)), second)),
+        "Back through w2, the gradient is multiplied by w2 transposed.",
+    )
     by_its_own_sign = functional.relu(unmasked)
     yield (
         (x.T @ by_its_own_sign, second),
@@ -207,6 +216,16 @@ def even_length(m: Model) -> Answers:
     )
     norm_inputs = queries + keys if m.head_norms else 0
     yield (others - norm_inputs) / m.heads, "If m.head_norms, their inputs are kept, too."
+    of_gate = 2 * m.inner if m.gated else 0  # two tensors that only a gate adds
+    yield (
+        (others - of_gate) / m.heads,
+        "A gated feed-forward keeps four tensors of its inner width, the other one two.",
+    )
+    row_sums = m.heads * BYTES["fp32"] // BYTES["bf16"]  # as many bytes as so many numbers in bf16
+    yield (
+        (others + row_sums) / m.heads,
+        "The row sums belong to fused attention. Explicit attention keeps the scores instead.",
+    )
     inside = (4 if m.gated else 2) * m.inner
     yield (others - inside) / m.heads, "What the feed-forward keeps belongs to the layer, too."
 

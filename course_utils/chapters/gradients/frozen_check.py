@@ -12,7 +12,10 @@ from course_utils.core.accountant import BYTES
 from course_utils.engine.judging import Answers, function
 
 # A batch, the widths, and the layers that are not trained, counted from 0.
+# In the first case, a layer before the first trained one is frozen, and one after it: what a frozen
+# layer passes on is then no longer what it takes to run all frozen layers forward.
 FROZEN = [
+    (8, [4, 6, 5, 3, 7], (0, 2)),
     (8, [4, 6, 5, 3, 7], (2,)),
     (8, [4, 6, 5, 3, 7], (0,)),
     (8, [4, 6, 5, 3, 7], ()),
@@ -43,17 +46,22 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
     of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
+    passes_on = "A frozen layer passes the gradient on if one before it is trained."
     yield (
         forward + 2 * of_weights,
-        "A frozen layer passes the gradient on if one before it is trained. "
-        "The first trained layer has nobody to pass it to.",
+        f"{passes_on} The first trained layer has nobody to pass it to.",
     )
+    first_trained = min(set(range(len(layers))) - set(frozen), default=None)
+    of_first = 0 if first_trained is None else layers[first_trained]
+    yield forward + 2 * of_weights - of_first, passes_on
     yield (
         2 * forward - layers[0] + of_weights,
         "An input gradient is wanted only if a layer before is trained.",
     )
     yield 3 * forward - layers[0], "A frozen layer has no weight gradient."
-    yield 3 * of_weights, "A frozen layer still runs forward."
+    still_runs = "A frozen layer still runs forward."
+    yield 3 * of_weights, still_runs
+    yield right - (forward - of_weights), still_runs
     yield right - forward, "That is the backward pass; the forward pass belongs to a step, too."
     yield forward, "That is the forward pass alone."
     yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."

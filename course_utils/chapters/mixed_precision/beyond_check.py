@@ -6,7 +6,7 @@ import torch
 
 from course_utils.core import floats
 from course_utils.core.say import Number
-from course_utils.engine.judging import Answers, function
+from course_utils.engine.judging import Answers, function, outcome
 from course_utils.engine.judging.agreement import is_dense
 
 # Each wrong rule fails at a weight of its own, so that the advice is on that rule.
@@ -127,7 +127,7 @@ def loss_scale(largest: Number) -> Answers:
 
 # The largest magnitudes in the steps so far, and how many of the last ones count.
 HISTORIES = [
-    ([16.0, 2.0, 3.0, 64.0, 32.0, 8.0, 4.0, 5.0], 3),
+    ([48.0, 40.0, 3.0, 64.0, 32.0, 8.0, 4.0, 5.0], 3),
     ([7.0, 0.5, 2.0], 4),
     ([0.02, 0.05, 0.01], 1),
     ([1e4, 3e4, 2e4, 1e3, 500.0, 700.0], 5),
@@ -158,6 +158,10 @@ def delayed_scale(history: list[float], length: int) -> Answers:
     )
     yield 448 / max(history), "Old steps have to be forgotten: only the last `length` count."
     yield 448 / max(history[:length]), "Those are the oldest. The newest stands last."
+    yield (
+        outcome(lambda: 448 / sorted(history)[-length]),
+        "The last `length` steps are wanted, in the order of time. Do not sort all of them.",
+    )
     yield 448 / min(last), "With that scale all but the smallest would be cut off at 448."
     yield 448 * len(last) / sum(last), "The mean is too small: the largest would be cut off at 448."
     yield 57_344 / max(last), "57,344 is the largest number of E5M2. E4M3's is 448."

@@ -7,7 +7,7 @@ from course_utils.engine.judging import Answers, function, outcome
 
 
 @function(
-    [(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)],
+    [(256, 0.9), (256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1)],
     tolerance=1e-6,
     hints=(
         "A layer's output is a sum over its inputs, so its mean square is inputs * variance times "
@@ -23,6 +23,13 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     without_share = math.sqrt(1 / inputs)
     yield without_share, "That keeps the scale only if nothing is zeroed. Use the kept share, too."
     yield variance, "That is the variance. Return its root, the standard deviation."
+    outside = without_share / kept_share
+    yield outside, "The share belongs under the root, too: it divides the variance."
+    of_lost = outcome(lambda: math.sqrt(1 / (inputs * (1 - kept_share))))
+    yield (
+        of_lost,
+        "kept_share is what is left already, and not what is lost: do not take it from 1.",
+    )
     smaller = math.sqrt(kept_share / inputs)
     yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
     for_relu = math.sqrt(2 / inputs)
@@ -179,6 +186,8 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     yield from_the_start, "The fall begins at step `warmup`, so begin to count its steps there."
     too_long = answer(peak * _share((step - warmup) / total))
     yield too_long, "The fall takes total - warmup steps, and not total."
+    one_short = outcome(lambda: answer(peak * _share((step - warmup) / (total - warmup - 1))))
+    yield one_short, "The rate would be 0 at step `total`, and not in the last step before it."
     one_late = answer(peak * _share((step + 1 - warmup) / (total - warmup)))
     yield one_late, "Step `warmup` has the peak: the fall counts from 0, and the rise from 1."
     cosine = math.cos(math.pi * done)
@@ -190,6 +199,8 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     yield whole, "That is a whole cosine, which rises again. In half of one, the angle ends at π."
     yield answer(peak * (1 - done)), "That falls in a straight line. A cosine is wanted."
     yield answer(peak - peak * _share(done)), "That rises again from 0: the cosine of 0 is 1."
+    without_pi = answer(peak * _share(done / math.pi))
+    yield without_pi, "The angle goes from 0 to π: multiply the share that is done by math.pi."
     in_degrees = answer(peak * (1 + math.cos(180 * done)) / 2)
     yield in_degrees, "math.cos takes an angle in radians: write math.pi, and not 180."
     yield right / peak, "That is the share of the peak: multiply it by peak."

@@ -198,6 +198,19 @@ def two_layers_with_a_trained_second(x, y, w1, w2):
     return w1_grad, w2_grad
 
 
+def two_layers_without_relu(x, y, w1, w2):
+    """Wrong: a linear network, forward and backward."""
+    hidden = x @ w1
+    error = hidden @ w2 - y
+    return x.T @ (error @ w2.T), hidden.T @ error
+
+
+def two_layers_untransposed(x, y, w1, w2):
+    before = x @ w1
+    error = before.relu() @ w2 - y
+    return x.T @ torch.where(before > 0, error @ w2, 0), before.relu().T @ error
+
+
 def norms_by_outer_products(x, g):
     return (x[:, :, None] * g[:, None, :]).flatten(1).norm(dim=1)
 
@@ -236,6 +249,20 @@ def frozen_from_the_end(batch, widths, frozen):
 def frozen_by_count(batch, widths, frozen):
     """Wrong: only how many layers are frozen counts, as if they were always the first ones."""
     return frozen_by_three_sums(batch, widths, range(len(frozen)))
+
+
+def frozen_pass_nothing_on(batch, widths, frozen):
+    """Wrong: a frozen layer only runs forward, and each trained one but the first does it all."""
+    products = [2 * batch * d * k for d, k in pairwise(widths)]
+    trained = [layer for layer in range(len(products)) if layer not in frozen]
+    return sum(products) + sum(products[i] for i in trained) + sum(products[i] for i in trained[1:])
+
+
+def frozen_do_not_run(batch, widths, frozen):
+    """Wrong: a frozen layer only passes the gradient on."""
+    products = [2 * batch * d * k for d, k in pairwise(widths)]
+    left_out = sum(products[layer] for layer in frozen)
+    return frozen_by_three_sums(batch, widths, frozen) - left_out
 
 
 def small_network(widths, frozen, nonlinearity):
@@ -308,6 +335,15 @@ def length_by_trying(m):
     return torch.tensor(length)
 
 
+def length_without_a_gate(m):
+    return length_of_parts(m) - (2 * m.inner / m.heads if m.gated else 0)
+
+
+def length_with_row_sums(m):
+    """In bf16, a row sum takes the bytes of two numbers."""
+    return layer_with()(m, 1, 1, "bf16") / (2 * m.heads)
+
+
 def length_without_norms(m):
     return length_of_parts(m) - 4 * m.width / m.heads
 
@@ -326,6 +362,8 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (two_layers_with_the_wrong_mask, "as the first of 2"),
             (two_layers_with_a_trained_second, "as the first of 2"),
+            (two_layers_without_relu, "Between the layers is a ReLU."),
+            (two_layers_untransposed, "by w2 transposed"),
             (lambda x, y, w1, w2: torch.relu(x @ w1) @ w2, "expected (a tensor"),
         ),
     ),
@@ -342,7 +380,9 @@ TRIED: dict[Check, Tried] = {
         right=(frozen_by_three_sums,),
         wrong=(
             (frozen_from_the_end, "FLOPs"),
-            (frozen_by_count, "With batch = 8, widths = [4, 6, 5, 3, 7] and frozen = (2,)"),
+            (frozen_by_count, "With batch = 8, widths = [4, 6, 5, 3, 7] and frozen = (0, 2)"),
+            (frozen_pass_nothing_on, " A frozen layer passes the gradient on if one before it"),
+            (frozen_do_not_run, "A frozen layer still runs forward."),
             (lambda batch, widths, frozen: 6 * batch * 95, "FLOPs"),
         ),
     ),
@@ -369,6 +409,8 @@ TRIED: dict[Check, Tried] = {
         right=(length_of_parts, length_as_a_whole_number, length_by_trying),
         wrong=(
             (length_without_norms, "For a small Llama"),
+            (length_without_a_gate, "A gated feed-forward keeps four tensors"),
+            (length_with_row_sums, "The row sums belong to fused attention."),
             (lambda m: m.context, "gave 96; expected 277.333"),
             (lambda m: 16 * m.head_width, "16 holds for GPT-2's kind"),
         ),

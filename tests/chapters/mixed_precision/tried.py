@@ -238,6 +238,10 @@ TRIED_LOOP = Tried(
         (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make one, before the loop."),
     ),
 )
+TRIED_LOOP_A = Tried(
+    right=TRIED_LOOP.right,
+    wrong=(*TRIED_LOOP.wrong, (loop(IN_BF16, letter="A"), "leave autocast in fp16")),
+)
 TRIED: dict[Check, Tried] = {
     check.master_step: Tried(
         right=(master_by_addcmul,),
@@ -276,6 +280,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda history, length: max(history[-length:]), "expected 56"),
             (lambda history, length: 448 / max(history[:-1][-length:]), "one too old"),
+            (lambda history, length: 448 / sorted(history)[-length], "Do not sort all of them"),
             (lambda history, length: 240 / max(history[-length:]), "expected 56"),
             (lambda history, length: [448 / m for m in history[-length:]], "expected 56"),
             (lambda history, length: 448 / max(history.pop() for _ in range(length)), "in place"),
@@ -310,7 +315,7 @@ TRIED: dict[Check, Tried] = {
             (loop(FEW_ADDED), "Which line makes it other than that?"),
         ),
     ),
-    check.mended_a: TRIED_LOOP,
+    check.mended_a: TRIED_LOOP_A,
     check.mended_b: TRIED_LOOP,
     check.mended_d: TRIED_LOOP,
     check.mended_e: TRIED_LOOP,

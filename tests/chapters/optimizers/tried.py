@@ -54,6 +54,14 @@ def std_by_a_power(inputs, kept_share):
     return (inputs * kept_share) ** -0.5
 
 
+def std_with_the_share_outside(inputs, kept_share):
+    return 1 / math.sqrt(inputs) / kept_share
+
+
+def std_of_what_is_lost(inputs, kept_share):
+    return (inputs * (1 - kept_share)) ** -0.5
+
+
 def adagrad_as_torch_writes_it(p, g, v, lr):
     v = v.addcmul(g, g)
     return [p.addcdiv(g, v.sqrt().add(1e-8), value=-lr), v]
@@ -192,6 +200,19 @@ def rate_that_rises_as_a_cosine(step, peak, warmup, total):
     return rate_by_half_the_angle(step, peak, warmup, total)
 
 
+def rate_without_pi(step, peak, warmup, total):
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * (1 + math.cos((step - warmup) / (total - warmup))) / 2
+
+
+def rate_that_ends_at_0(step, peak, warmup, total):
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    done = (step - warmup) / (total - warmup - 1)
+    return peak * (1 + math.cos(math.pi * done)) / 2
+
+
 def rate_without_a_fall(step, peak, warmup, total):
     return peak * min(1, (step + 1) / warmup)
 
@@ -201,7 +222,13 @@ TRIED: dict[Check, Tried] = {
         right=(state_in_a_loop,),
         wrong=((state_of_four_parts, "A recipe may lack a part"),),
     ),
-    check.initial_std: Tried(right=(std_by_a_power,)),
+    check.initial_std: Tried(
+        right=(std_by_a_power,),
+        wrong=(
+            (std_with_the_share_outside, "The share belongs under the root"),
+            (std_of_what_is_lost, "kept_share is what is left already"),
+        ),
+    ),
     check.momentum: Tried(
         right=(momentum_from_lists,),
         wrong=((momentum_outside_lr, "and should be"),),
@@ -237,6 +264,8 @@ TRIED: dict[Check, Tried] = {
             (rate_from_a_tenth, "expected"),
             (rate_that_rises_as_a_cosine, "expected"),
             (rate_without_a_fall, "expected"),
+            (rate_without_pi, "multiply the share that is done by math.pi"),
+            (rate_that_ends_at_0, "0 at step `total`, and not in the last step"),
         ),
     ),
 }
