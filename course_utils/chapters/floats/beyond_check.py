@@ -41,18 +41,23 @@ def spelled() -> Answers:
     yield in_fp16, "6.5 is 1.101 (binary) × 2^2, so the exponent field is 2 + 15, and F begins 101."
     yield f"0{in_fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
     yield in_bf16, "That is bf16, with 8 exponent bits and a bias of 127. fp16 has 5, and 15."
-    yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
-    yield "1100101010000000", "The bias is 15, not 16: it is 2^(5 - 1) - 1."
+    # Each of these is a sign, five bits of the exponent, and ten of the fraction. The right one is
+    # 1 10001 1010000000.
     yield (
-        "1100010000000101",
+        _without_spaces("1 00010 1010000000"),
+        "The exponent field holds the exponent plus the bias: 2 + 15.",
+    )
+    yield _without_spaces("1 10010 1010000000"), "The bias is 15, not 16: it is 2^(5 - 1) - 1."
+    yield (
+        _without_spaces("1 10001 0000000101"),
         "The fraction begins right after the point: 101 first, and then the zeros.",
     )
     yield (
-        "1100011101000000",
+        _without_spaces("1 10001 1101000000"),
         "The leading 1 of 1.101 is not stored: the fraction begins after the point.",
     )
     yield (
-        "1100011000000000",
+        _without_spaces("1 10001 1000000000"),
         "That is -6. The fraction is all that follows the first 1 of 110.1, not its last 1 alone.",
     )
 

@@ -55,7 +55,10 @@ class Split:
 
 
 def guesses(asked: Split, found: object = None) -> list[Guess]:
-    """Return a guess for each mark that is set, with the head to which its column really goes."""
+    """Return a guess for each mark that is set, with the head to which its column really goes.
+
+    `found` is what the method `guesses` of every lab is given; this lab needs nothing of it.
+    """
     guesses = []
     for mark, guessed_head, head in zip(MARKS, asked.guess, asked.arrives, strict=True):
         if guessed_head is not None:
