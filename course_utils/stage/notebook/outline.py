@@ -145,7 +145,7 @@ def outline(notebook: Notebook) -> Outline:
     The notebook may be a dict without metadata, as long as it has "cells".
     """
     cells = notebook["cells"]
-    placements = list(_placements(cells))
+    placements = list(_placements(cells))  # a list, since the parts and the turns both need it
     return Outline(
         heading=_heading(cells),
         parts=tuple(_parts(cells, placements)),
@@ -155,7 +155,7 @@ def outline(notebook: Notebook) -> Outline:
 
 
 def turns(notebook: Notebook) -> tuple[Turn, ...]:
-    """Return the notebook's turns in their order."""
+    """Return the notebook's exercises, "Your turn 1" and so on, without the rest of the outline."""
     placements = list(_placements(notebook["cells"]))
     return tuple(_turns(notebook, placements))
 
@@ -225,7 +225,7 @@ class _Placement(NamedTuple):
 
 
 def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
-    """Yield the placement of each cell.
+    """Yield, for each cell in order, the section and the turn in which the cell stands.
 
     A heading at the beginning of a cell counts for that cell, too; a heading inside it counts from
     the next cell on.
