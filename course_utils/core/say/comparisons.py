@@ -75,6 +75,7 @@ class Comparison(InRows):
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        """Check the items, and bring unit and guess into the form that the other methods use."""
         apart = set(self.predicted) ^ set(self.measured)
         if apart:
             alone = ", ".join(sorted(apart))
@@ -223,6 +224,7 @@ class Choice(InRows):
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        """Check the measured option; of an OpenGuess, take what the reader has said."""
         if self.measured not in self.among:
             raise ValueError(f"{self.measured!r} is none of {listed(self.among)}.")
         if isinstance(self.guess, OpenGuess):

@@ -56,7 +56,7 @@ MARGIN_INCHES = MARGIN / _UNITS_PER_INCH
 
 
 def points(units: Number) -> float:
-    """So many units of the figure, in the typographic points in which matplotlib is told sizes."""
+    """Units of the figure in typographic points, of which matplotlib counts 72 in an inch."""
     return 72 * units / _UNITS_PER_INCH
 
 

@@ -29,6 +29,7 @@ class Session:
     """
 
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
+        """Begin with the default answers. Nothing is drawn before the first move, such as `set`."""
         self.lab = lab
         self.found = lab.found
         self.values = {name: field.default for name, field in lab.fields.items()}

@@ -59,7 +59,7 @@ class Axis:
         return self._powers_of_ten()
 
     def _round_numbers(self) -> list[int]:
-        """Multiples of 1, 2, 5, 10, 20, … : of the first that makes no more than about the most."""
+        """Multiples of the first of 1, 2, 5, 10, 20, … that makes about `most_marks` or fewer."""
         length = self.high - self.low
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
         first = gap * math.ceil(self.low / gap)
