@@ -182,6 +182,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     is_below_normal = (bits >> fraction_bits) % 2**exponent_bits == 0
     halved = right / 2 if is_below_normal else right
     yield halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    # The exponent field 1 has the same power of two as 0 has, but a leading 1.
     with_one = numbers[bits | 1 << fraction_bits] if is_below_normal else right
     yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0.F."
     is_special = not math.isfinite(right)
@@ -200,8 +201,10 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield abs(right), "The first bit is the sign: 1 says minus."
     yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield _every_value("fp16")[bits], "That is fp16 again. Take the widths that are given."
+    # As if 15 had been subtracted in place of this format's bias.
     with_15 = right * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
     yield with_15, "15 is the bias of 5 exponent bits; it is 2^(exponent bits - 1) - 1."
+    # -0.0 is false, as any zero is, and then 0.0 is taken.
     yield right or 0.0, "Zero has a sign, too: -0.0 if the first bit is 1."
     without_sign = abs(right) if math.isinf(right) else right
     yield without_sign, "Infinity has a sign, too: -math.inf if the first bit is 1."
@@ -287,7 +290,8 @@ def _read_scale(scale: object, x: torch.Tensor) -> object:
     return scale
 
 
-# Numbers other than 448 to which a reader's scale may lead the largest magnitude, with the advice.
+# Numbers other than 448, E4M3's largest, to which a reader's scale may lead the largest magnitude,
+# with the advice.
 OTHER_LIMITS = {
     240: "That is where other E4M3s end, the IEEE's and fnuz. This one goes to 448.",
     464: "At 464 the largest is rounded down to 448. It is 3 % off then, for only 3 % more room "

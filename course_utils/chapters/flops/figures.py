@@ -114,7 +114,7 @@ def _label_of_guess(
 
 
 def _range(one: Number, other: Number) -> str:
-    """Write the two as whole numbers, the smaller first; only one if they are the same then."""
+    """Return both numbers, rounded, the smaller first, as in "3 to 5"; one of them if equal."""
     least = _whole(min(one, other))
     most = _whole(max(one, other))
     if least == most:

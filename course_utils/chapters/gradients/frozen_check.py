@@ -43,6 +43,8 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
     of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
+    # A step is the forward pass, the weight gradients of trained layers, and input gradients: here
+    # those of all trained layers, then those of all layers but the first.
     yield (
         forward + 2 * of_weights,
         "A frozen layer passes the gradient on if one before it is trained. "
@@ -160,6 +162,7 @@ def _mistaken_bytes(
         kept(*trained) + kept(*others) if is_gelu else kept(*{*trained, *others}),
         "A nonlinearity keeps nothing if no layer before it is trained: no gradient comes so far.",
     )
+    # As if every layer after the first trained one kept its input, whether it is trained or not.
     yield (
         kept(*trained[:1], *after_trained) + (kept(*after_trained) if is_gelu else 0),
         "To pass a gradient on, a frozen layer multiplies by its weights, and not by its input.",

@@ -86,7 +86,7 @@ class Ravine:
         half_length = math.sqrt(2 * level)
         half_width = math.sqrt(2 * level / self.steepness)
         points = []
-        for n in range(-60, 61):
+        for n in range(-60, 61):  # once around, in 120 pieces
             turn = math.pi * n / 60
             u = half_length * math.sin(turn)
             v = half_width * math.cos(turn)

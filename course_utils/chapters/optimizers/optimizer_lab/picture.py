@@ -151,7 +151,7 @@ def _curve(race: Race, name: str) -> list[Point]:
         # The curve ends just beyond the limit, where the loss shoots up.
         limit = race.limit(name)
         below = [lr for lr in rates if lr < limit]
-        rates = sorted([*below, 0.99 * limit, 1.05 * limit])
+        rates = sorted([*below, 0.99 * limit, 1.05 * limit])  # on both sides of it
     return [(lr, race.end_loss(name, lr)) for lr in rates]
 
 
