@@ -89,6 +89,10 @@ class RemoteFunction:
     """A student's function in the answer's process, which this object calls over the channel."""
 
     def __init__(self, channel: Channel, name: str, parameters: object) -> None:
+        """Take the function's name, and its parameters as `observing.parameters_of` returns them.
+
+        The other process may send anything, so a wrong name or parameter is not used.
+        """
         self.channel = channel
         is_name = name.isidentifier() and len(name) <= wire.LONGEST_NAME
         self.__name__ = name if is_name else "<answer>"

@@ -78,7 +78,7 @@ class AnswerProcess:
         self._start()
         judges_end, answers_end = socket.socketpair()
         with judges_end:
-            with answers_end:
+            with answers_end:  # closed here: only the child's copy of this end may keep it open
                 socket.send_fds(self.control, [RUN], [answers_end.fileno()])
             channel = Channel(judges_end, bounds.LONGEST_S)
             channel.other_still_computes = self._busy_test()

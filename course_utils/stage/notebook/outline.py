@@ -13,7 +13,8 @@ from course_utils.stage.notebook.prose import Question
 
 BEYOND = "Beyond"  # the section that begins what is for those who want more
 TURN_CELLS = 4  # of a turn: its text, the stub, the check and the folded solution
-# Copies from before the course had chapters import their checks in the second way.
+# As in "from course_utils.chapters.flops import check", and in "from course_utils.checks import
+# flops as check", which copies have from before the course had chapters.
 CHECKS = re.compile(
     r"from course_utils\.(?:chapters\.(\w+) import (?:\w+, )*check|checks import (\w+) as check)\b"
 )
