@@ -234,7 +234,7 @@ class Session:
     def _apply(self, change: Change) -> None:
         """Move controls, add to what is known, and draw once."""
         for name in change.values:
-            _named(name, self.lab.fields, "control")
+            _named(name, self.lab.fields, "control")  # called for its ValueError alone
         try:
             # In the order of the fields, because where a slider ends depends on those before it.
             for name, field in self.lab.fields.items():
