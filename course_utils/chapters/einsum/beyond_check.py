@@ -195,6 +195,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
             "That needs as many heads of keys as of queries. Split the heads of q into groups, "
             "or repeat those of k.",
         )
+    # repeat() puts copies of all heads one after the other: heads 0, 1, 0, 1 of keys.
     yield (
         q @ k.repeat(1, group, 1, 1).mT,
         "Heads that share keys are neighbours. With 2 heads of keys, heads 0 and 1 of 4 use the "

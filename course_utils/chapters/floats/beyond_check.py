@@ -229,9 +229,8 @@ def shared_scale(block: list[float]) -> Answers:
     power = -127  # the smallest of E8M0, the format of the scales
     while 2.0 ** (power + 1) <= largest:
         power += 1
-    right = 2.0 ** (
-        power - 8
-    )  # 2^8 is the largest power of two in E4M3, and 448 its largest number
+    # 2^8 is the largest power of two in E4M3, and 448 its largest number.
+    right = 2.0 ** (power - 8)
     yield right, "The power of two of the largest magnitude, divided by 2^8, E4M3's largest."
     yield largest / 448, "E8M0 has no fraction: the scale has to be a power of two."
     yield 448 / largest, "The scale is what the numbers are divided by, and a power of two."

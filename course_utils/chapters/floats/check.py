@@ -147,6 +147,7 @@ def _every_value(name: str) -> list[float]:
 
 def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
     """Yield fp16's patterns of each kind of number, bf16's 1, then random ones of three formats."""
+    # 1, -5, zero, the smallest subnormal, infinity, NaN, -0.0 and -infinity.
     for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000, 0xFC00):
         yield bits, 5, 10
     yield 0x3F80, 8, 7

@@ -67,7 +67,10 @@ def utilisation(
 
 
 def _attention_flops(right: int, layers: int, sequence: int) -> Answers:
-    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is right."""
+    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is the right one.
+
+    All of them are for all layers together.
+    """
     yield 0, "That leaves attention out: 12 · layers · width · sequence more for each token."
     yield right / 3, "Attention has a backward pass, too, which takes twice its forward pass."
     yield (

@@ -195,6 +195,9 @@ def largest_rank(inputs: int, outputs: int) -> Answers:
     """The check of a reader's largest_rank(inputs, outputs): up to it, LoRA costs no more FLOPs."""
     full = 2 * inputs * outputs
     right = 0
+    # Each product in training takes 2 * inputs * outputs FLOPs or the pair's: two products with the
+    # frozen matrix, forward and for the gradient to pass on, and three with the pair, against three
+    # where the whole matrix is trained.
     while 2 * full + 3 * _pair_flops(inputs, outputs, right + 1) <= 3 * full:
         right += 1
     yield right, "The frozen matrix saves one product, and the pair takes three small ones."
@@ -217,6 +220,7 @@ def largest_rank(inputs: int, outputs: int) -> Answers:
         "The frozen matrix takes two products: it also passes the gradient on.",
     )
     two_matrices = "The pair has two matrices, inputs × rank and rank × outputs."
+    # 3 * 2 * r * inputs FLOPs, of one matrix alone, may be 2 * inputs * outputs.
     yield outputs // 3, two_matrices
     yield inputs // 3, two_matrices
     yield min(inputs, outputs), "That is the largest rank that the matrix itself can have."

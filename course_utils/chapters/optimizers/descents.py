@@ -320,7 +320,7 @@ def steps_to_come_near(
     walked = 0
     last_above = 0
     for walked, point in enumerate(points, 1):
-        if not ground.loss(*point) < near:
+        if not ground.loss(*point) < near:  # NaN is above, too
             last_above = walked
     was_lost = walked < steps
     if was_lost or last_above == walked:

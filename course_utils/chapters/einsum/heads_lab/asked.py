@@ -40,7 +40,8 @@ class Split:
     def arrives(self) -> Sequence[int]:
         """The head to which the pattern sends each column.
 
-        The pattern's last name is the inner loop, so it changes from each column to the next.
+        The pattern's last name is the inner loop, so it changes from each column to the next. With
+        four heads, "(head place)" gives 0, 0, 0, 1, 1, 1, …, and "(place head)" 0, 1, 2, 3, 0, 1, …
         """
         heads = range(self.heads)
         places = range(self.places)

@@ -99,7 +99,10 @@ def _look(asked: Chain, name: str) -> str:
 
 
 def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
-    """Draw what each product reads, and the way over the loss."""
+    """Draw an arrow from each matrix to the products that read it, and the way over the loss.
+
+    What the backward pass reads of the forward pass's matrices has a line of another look.
+    """
     for product in asked.products:
         for read in product.reads:
             class_ = "track" if _reads_again(product, read) else "leader"
