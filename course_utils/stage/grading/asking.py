@@ -226,7 +226,7 @@ class RemoteFunction:
                 hold(path, event["before"])
                 contents = event["contents"]
                 rename(path, contents, from_same_folder=entry(event, "same_folder", bool))
-            else:
+            else:  # "flush"
                 hold(path, event["contents"])
                 flush(entry(event, "nbytes", int))
             event = self._receive()
@@ -304,7 +304,10 @@ def _signature(described: object) -> inspect.Signature | None:
 
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
-    """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n."""
+    """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n.
+
+    `rows` is what the answer's process has reported. The check only counts the rows, so zeros do.
+    """
     if len(rows) > MOST_ROWS or not all(_is_number_of_rows(n) for n in rows):
         refuse_message()
     results: list[Tensor] = []  # of the forward passes

@@ -234,4 +234,5 @@ def _why_no_verdict(problem: ChannelError | None, status: int) -> str:
         return bounds.SENTENCE_BY_STATUS[status]
     if str(problem) == CLOSED:
         return f"It ended Python itself, with status {status}."
+    # The course's code in that process sends no such bytes, so the student's code has sent some.
     return "It spoke in the answer's place, and not in plain values."

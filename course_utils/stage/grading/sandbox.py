@@ -140,6 +140,7 @@ def _readable() -> list[str]:
     }
     for name in ("stdlib", "platstdlib", "purelib", "platlib"):
         paths.add(sysconfig.get_path(name))
+    # In a virtual environment Python is a link, which may lead to another link.
     for link in _links(python):
         paths.add(str(link))
     there = sorted(path for path in paths if Path(path).exists())

@@ -222,36 +222,36 @@ def lab(
     return "\n".join(lines)
 
 
-def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
+def _controls(the_lab: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
     """Return the description from which lab.js makes controls: rows of fields, labels of buttons.
 
     "preset", "start" and "act" are the session's methods that the buttons call.
     """
     if only:
-        rows = [[name for name in only if name in made.fields]]
-    elif made.rows:
-        rows = made.rows
+        rows = [[name for name in only if name in the_lab.fields]]
+    elif the_lab.rows:
+        rows = the_lab.rows
     else:
-        rows = [list(made.fields)]
+        rows = [list(the_lab.fields)]
     return {
         "rows": rows,
         "parts": parts,
-        "headings": {name: field.heading for name, field in made.fields.items()},
-        "preset": _buttons(made, made.presets, only),
-        "start": _buttons(made, made.jobs, only),
-        "act": _buttons(made, made.actions, only),
+        "headings": {name: field.heading for name, field in the_lab.fields.items()},
+        "preset": _buttons(the_lab, the_lab.presets, only),
+        "start": _buttons(the_lab, the_lab.jobs, only),
+        "act": _buttons(the_lab, the_lab.actions, only),
     }
 
 
-def _buttons(made: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
+def _buttons(the_lab: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
     """Return the labels of the buttons that a page can have: those that need no kernel."""
     wanted = [label for label in labels if not only or label in only]
-    return [label for label in wanted if label not in made.needs_kernel]
+    return [label for label in wanted if label not in the_lab.needs_kernel]
 
 
-def _buttons_elsewhere(made: Lab) -> str:
+def _buttons_elsewhere(the_lab: Lab) -> str:
     """Return a sentence on the lab's buttons that need a kernel; "" if none does."""
-    labels = [label for label in (*made.jobs, *made.actions) if label in made.needs_kernel]
+    labels = [label for label in (*the_lab.jobs, *the_lab.actions) if label in the_lab.needs_kernel]
     if not labels:
         return ""
     names = listed([f"<em>{escape(label)}</em>" for label in labels])

@@ -44,6 +44,7 @@ def _with_changed_terms_as_theirs(own: dict[str, str], original: str) -> dict[st
         if MARK not in own.get(name, "") or name not in originals:
             continue
         if ast.dump(ast.parse(own[name])) != ast.dump(ast.parse(originals[name])):
+            # The mark stands at the end of a line of code, after spaces.
             result[name] = re.sub(f" *{MARK}", "", own[name])
     return result
 
