@@ -917,7 +917,7 @@ def three_digits(number):
 
 
 def count_text(number):
-    """Such as "70.6 billion"."""
+    """A count as text, such as "70.6 billion"."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if number >= size:
             return f"{three_digits(number / size)} {word}"
@@ -925,7 +925,7 @@ def count_text(number):
 
 
 def bytes_text(nbytes):
-    """Such as "80 GB", which is 80 × 10^9 bytes."""
+    """Bytes as text, such as "80 GB", which is 80 × 10^9 bytes."""
     for size, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if nbytes >= size:
             return f"{three_digits(nbytes / size)} {unit}"
@@ -933,7 +933,7 @@ def bytes_text(nbytes):
 
 
 def time_text(seconds):
-    """Days, or a smaller unit if they are fewer than two."""
+    """Seconds as text: in the largest unit of which there are at least two, such as "3.2 days"."""
     for size, unit in ((SECONDS_PER_DAY, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{three_digits(seconds / size)} {unit}"

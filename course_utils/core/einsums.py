@@ -145,9 +145,12 @@ def _arrow(pattern: str) -> int:
 
 
 def _names(pattern: str, start: int, end: int) -> dict[str, int]:
-    """The names of one operand or of the result, each with its position in the pattern.
+    """The names that stand in the pattern from `start` to `end`, each with its position.
 
-    They stand in the pattern from `start` to `end`. ValueError if something there is no name.
+    These are the names of one operand or of the result. ValueError if something there is no name.
+
+    >>> _names("b d, d k -> b k", 0, 3)
+    {'b': 0, 'd': 2}
     """
     found: dict[str, int] = {}
     # Each match is a name, several dots, or one other character.

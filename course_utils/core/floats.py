@@ -295,7 +295,10 @@ def stored(x: Real, fmt: str, *, saturate: bool = False) -> float:
 
 
 def spacing(x: Real, fmt: str) -> float:
-    """2^(e - fraction bits): the distance from the stored x to the next number away from zero.
+    """Return the distance from x, as the format stores it, to the next number away from zero.
+
+    It is 2^(e - fraction bits) for a number from 2^e up to 2^(e + 1). For 0 and for subnormals, e
+    is that of the smallest normal number.
 
     >>> spacing(1, "fp16"), spacing(2048, "fp16")
     (0.0009765625, 2.0)

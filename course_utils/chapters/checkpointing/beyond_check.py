@@ -49,6 +49,7 @@ def days_with_failures(
     yield _days(shared, at_best), "Each failure also costs a restart: one in M seconds."
     yield shared / (1 - lost), "A lost share of 1 or more leaves no time for work: return math.inf."
     yield _days(gpu_days, lost), "The GPUs share the work: gpu_days / gpus."
+    # With M in days, and all else in seconds.
     in_days = _lost_at_best(save_s, failure_s / DAY_S) + DAY_S * restarts
     yield _days(shared, in_days), "Days and seconds are mixed: a day has 86,400 seconds."
     exactly = predict.wasted_share(
@@ -115,7 +116,10 @@ def lost_in_background(
 
 
 def _redone_s(write_s: Number, interval_s: Number) -> Number:
-    """Return the mean seconds of work that a failure destroys, over the moments of an interval."""
+    """Return the mean seconds of work that a failure destroys, over the moments of an interval.
+
+    While the latest copy is not written yet, the run falls back to the one before.
+    """
     moments = 10_000
     total_s = 0.0
     for moment in range(moments):
@@ -141,6 +145,8 @@ def flops_ratio(products: int, segment: int) -> Answers:
     run_again = in_all - 1
     right = (6 * in_all + 2 * run_again) / (6 * in_all)
     yield right, "One product of each segment is left out. With a single one, nothing runs again."
+    # The right ratio is (6 + 2 · (1 - 1 / in_all)) / 6, which is (8 - 2 / in_all) / 6. The next
+    # ones leave out another share than 1 / in_all.
     yield 8 / 6, "With early stop, the last product of each segment is not run again."
     one_a_layer = (8 - 2 / products) / 6
     yield one_a_layer, "Only a segment's last layer leaves a product out, and not each layer."
@@ -183,6 +189,7 @@ def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
     """The check of a reader's best_segment(layers, its_input, layer): the s with least peak."""
 
     def sums(segment: int) -> list[Number]:
+        """Return what is held while each segment is in memory whole, from the first to the last."""
         lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]
         return [number * its_input + length * layer for number, length in enumerate(lengths)]
 

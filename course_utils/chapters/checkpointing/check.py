@@ -101,7 +101,7 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
         with_a_share_of_logits,
         "The output's product is no part of a layer: it is not recomputed.",
     )
-    cheap_backward = 2 * forward + right - plain.total
+    cheap_backward = 2 * forward + right - plain.total  # as many FLOPs backward as forward
     yield (
         cheap_backward,
         "The backward pass takes twice the FLOPs of the forward pass.",

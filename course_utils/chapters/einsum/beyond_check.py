@@ -54,7 +54,7 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
     texts_and_shapes = list(zip(names, shapes, strict=True))
     arguments = [list(zip(text.split(), shape, strict=False)) for text, shape in texts_and_shapes]
     pairs = [pair for argument in arguments for pair in argument]
-    found = dict(pairs)
+    found = dict(pairs)  # of a name with two sizes, it has the last one
 
     def found_unless(is_refused: bool) -> dict[str, int] | None:
         return None if is_refused else found
@@ -84,6 +84,7 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         found_unless(is_refused or len(set(found.values())) < len(found)),
         "Two names may have the same size: a text of 5 tokens has 5 queries and 5 keys.",
     )
+    # As broadcasting has it: sizes of 1 are not compared with others.
     ones = "That lets a size of 1 pass, as broadcasting does. Here 1 is a size like any other."
     is_stretched = not has_other_rank and not _disagree([pair for pair in pairs if pair[1] > 1])
     yield found if is_stretched else None, ones
@@ -99,7 +100,8 @@ def _jaxtyping_refuses(names: Sequence[str], shapes: Sequence[Shape]) -> bool:
     """Whether jaxtyping refuses tensors of these shapes as arguments with these names."""
     with jaxtyped("context"):  # within it, a name has one size
         for text, shape in zip(names, shapes, strict=True):
-            if not isinstance(torch.empty(shape, device="meta"), Float[torch.Tensor, text]):
+            tensor = torch.empty(shape, device="meta")  # which has a shape, but no memory
+            if not isinstance(tensor, Float[torch.Tensor, text]):
                 return True
     return False
 
@@ -210,6 +212,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
             "That needs as many heads of keys as of queries. Split the heads of q into groups, "
             "or repeat those of k.",
         )
+    # repeat() puts copies of all heads one after the other: heads 0, 1, 0, 1 of keys.
     yield (
         q @ k.repeat(1, group, 1, 1).mT,
         "Heads that share keys are neighbours. With 2 heads of keys, heads 0 and 1 of 4 use the "
@@ -251,7 +254,7 @@ def chain_flops(sizes: Sequence[int]) -> Answers:
     yield right, "A search that begins with the last product, and not with the first, finds it too."
     yield right // 2, "Each combination takes a multiplication and an addition: 2 FLOPs."
     yield (
-        2 * math.prod(sizes) if right else 0,
+        2 * math.prod(sizes) if right else 0,  # 0 for one matrix, which takes no product
         "That is one loop for each size, with no product in between. Multiply two at a time.",
     )
     triples = [sizes[at - 1 : at + 2] for at in range(1, len(sizes) - 1)]
@@ -283,7 +286,11 @@ def chain_flops(sizes: Sequence[int]) -> Answers:
 
 @cache
 def _cheapest(sizes: Shape) -> int:
-    """Return the least FLOPs of a chain, tried over where its last product splits it."""
+    """Return the least FLOPs of a chain; 0 if it is one matrix, which has two sizes.
+
+    The last product of an order has two factors, each made of a part of the chain. Every place
+    where the chain can be parted is tried.
+    """
     inner = range(1, len(sizes) - 1)
     costs = []
     for at in inner:
@@ -294,14 +301,14 @@ def _cheapest(sizes: Shape) -> int:
 
 def _from_left(sizes: Sequence[int]) -> int:
     """Return the FLOPs of a chain that is multiplied from its first matrix on."""
-    first, *others = sizes
+    first, *others = sizes  # each product so far has `first` rows
     return sum(2 * first * rows * columns for rows, columns in pairwise(others))
 
 
 def _step_by_step(sizes: Sequence[int], rank: Callable[[Sequence[int]], int]) -> int:
     """Return the FLOPs of a chain in which the pair of the lowest rank is always multiplied next.
 
-    A pair has three sizes: m × n and n × k.
+    A pair has three sizes, (m, n, k): m × n and n × k. In the product, n is gone.
     """
     left = list(sizes)
     total = 0
@@ -379,6 +386,7 @@ def patches_of(images: torch.Tensor, p: int, q: int) -> Answers:
         "of p rows, so take the dimensions apart first.",
     )
 
+    # A lambda looks up its names when it is called; the default keeps the present pattern.
     for pattern, advice in WRONG_PATCHES.items():
         wrong = outcome(lambda pattern=pattern: rearrange(images, f"b {pattern}", p=p, q=q))
         yield wrong, advice

@@ -124,7 +124,7 @@ def _read_patterns(answer: object) -> object:
     hints=PATTERN_HINTS,
 )
 def patterns() -> Answers:
-    """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
+    """The check of a reader's six patterns, in which `_read_patterns` finds what is wrong."""
     yield (
         dict(SIX_PATTERNS),  # a copy, because a reader who gets our answer may change it
         "All six say what is meant, whatever the dimensions are called.",

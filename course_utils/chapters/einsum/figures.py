@@ -19,6 +19,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     A line is a text. In it a matrix is written as "name[rows columns]", with the names of its two
     dimensions; other words are drawn as they are. `sizes` has the size of each dimension.
     """
+    # All lengths below are in numbers: a matrix of 8 columns is 8 wide.
     largest = max(sizes.values())
     colours: dict[frozenset[int], str] = {}
     ends = []

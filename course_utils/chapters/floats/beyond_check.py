@@ -41,22 +41,27 @@ def spelled() -> Answers:
     yield in_fp16, "6.5 is 1.101 (binary) × 2^2, so the exponent field is 2 + 15, and F begins 101."
     yield f"0{in_fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
     yield in_bf16, "That is bf16, with 8 exponent bits and a bias of 127. fp16 has 5, and 15."
-    yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
+    # Each of these is a sign, five bits of the exponent, and ten of the fraction. The right one is
+    # 1 10001 1010000000.
     yield (
-        "1011111010000000",
+        _without_spaces("1 00010 1010000000"),
+        "The exponent field holds the exponent plus the bias: 2 + 15.",
+    )
+    yield (
+        _without_spaces("1 01111 1010000000"),
         "That field is the bias alone, which stands for 2^0. Add the exponent, 2.",
     )
-    yield "1100101010000000", "The bias is 15, not 16: it is 2^(5 - 1) - 1."
+    yield _without_spaces("1 10010 1010000000"), "The bias is 15, not 16: it is 2^(5 - 1) - 1."
     yield (
-        "1100010000000101",
+        _without_spaces("1 10001 0000000101"),
         "The fraction begins right after the point: 101 first, and then the zeros.",
     )
     yield (
-        "1100011101000000",
+        _without_spaces("1 10001 1101000000"),
         "The leading 1 of 1.101 is not stored: the fraction begins after the point.",
     )
     yield (
-        "1100011000000000",
+        _without_spaces("1 10001 1000000000"),
         "That is -6. The fraction is all that follows the first 1 of 110.1, not its last 1 alone.",
     )
 
@@ -68,6 +73,7 @@ def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
     after = number
     while after != total:
         total = after
+        # frexp's exponent is one more than that of the power of two at or below the sum.
         gap = 2.0 ** (math.frexp(total + number)[1] - 1 - fraction_bits)
         after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
     return total
@@ -95,7 +101,7 @@ def stall(fraction_bits: int, number: float) -> Answers:
     """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds."""
     total = _where_the_sum_stops(fraction_bits, number)
     yield total, "From the first power of two on at which the number is at most half a gap."
-    of_ones = 2.0 ** (fraction_bits + 1)
+    of_ones = 2.0 ** (fraction_bits + 1)  # where the sum of ones stops
     power = 2.0 ** math.floor(math.log2(number))
     yield of_ones, "That is right for ones. Compare the number with half a gap."
     yield of_ones / number, "A smaller number is lost sooner, so the sum stops at a smaller value."
@@ -126,6 +132,7 @@ class Pattern(int):
 
 def _fp32_patterns() -> Iterator[tuple[Pattern]]:
     """Yield fp32 patterns: 1, ties and numbers beside them, infinities, NaNs, random ones."""
+    # bf16 keeps the upper four digits. A lower half of 8000 is exactly half a gap.
     ties = (0x3F808000, 0x3F818000, 0x7F7F8000, 0x00008000, 0x80018000)
     no_numbers = (0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFFFFFFF, 0x7F80FFFF)
     for bits in (0x3F800000, 0x3F80C000, *ties, 0x3F807FFF, 0x7F7F7FFF, *no_numbers):
@@ -141,7 +148,11 @@ def _nearest_bf16(bits: int) -> Pattern:
 
 
 def _read_pattern(result: object, bits: int) -> object:
-    """Return the reader's integer as a pattern; where NaN is expected, each NaN as the course's."""
+    """Return the reader's integer as a pattern, which a sentence shows in hexadecimal.
+
+    bf16 has many NaNs. Where one is expected, any of them is returned as the course's. An answer
+    that is no integer is returned unchanged.
+    """
     result = plain(result)
     if isinstance(result, float) and result.is_integer():
         result = int(result)
@@ -176,6 +187,8 @@ def bf16_by_integers(bits: int) -> Answers:
         nearest,
         "The rounding is right. But a NaN with ones in the lower half alone is lost.",
     )
+    # An exponent of all ones, 0xFF, is always taken for a NaN, which is made a NaN by a bit of its
+    # fraction.
     no_infinity = cut | 0x40 if bits >> 23 & 0xFF == 0xFF else right
     yield (
         no_infinity,
@@ -223,9 +236,10 @@ def _blocks() -> Iterator[tuple[list[float]]]:
 def shared_scale(block: list[float]) -> Answers:
     """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8."""
     largest = max(map(abs, block))
-    power = -127
+    power = -127  # the smallest of E8M0, the format of the scales
     while 2.0 ** (power + 1) <= largest:
         power += 1
+    # 2^8 is the largest power of two in E4M3, and 448 its largest number.
     right = 2.0 ** (power - 8)
     yield right, "The power of two of the largest magnitude, divided by 2^8, E4M3's largest."
     yield largest / 448, "E8M0 has no fraction: the scale has to be a power of two."
@@ -236,7 +250,7 @@ def shared_scale(block: list[float]) -> Answers:
     )
     yield power - 8.0, "That is the exponent. The scale is 2 to that power."
     yield 2.0**power, "With that scale the largest becomes 1 to 2. E4M3 goes on to 2^8 and beyond."
-    is_between_powers = largest > 2.0**power
+    is_between_powers = largest > 2.0**power  # as a number: 1 if it is, else 0
     yield (
         2.0 ** (power + is_between_powers - 8),
         "OCP's rule rounds the exponent down. Yours rounds it up.",

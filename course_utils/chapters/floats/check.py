@@ -153,6 +153,7 @@ DIVIDE_FIRST = (
 
 def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
     """Yield fp16's patterns of each kind of number, bf16's 1, then random ones of three formats."""
+    # 1, -5, zero, the smallest subnormal, infinity, NaN, -0.0 and -infinity.
     for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000, 0xFC00):
         yield bits, 5, 10
     yield 0x3F80, 8, 7
@@ -188,6 +189,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     is_below_normal = (bits >> fraction_bits) % 2**exponent_bits == 0
     halved = right / 2 if is_below_normal else right
     yield halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    # The exponent field 1 has the same power of two as 0 has, but a leading 1.
     with_one = numbers[bits | 1 << fraction_bits] if is_below_normal else right
     yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0.F."
     is_special = not math.isfinite(right)
@@ -206,8 +208,10 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield abs(right), "The first bit is the sign: 1 says minus."
     yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield _every_value("fp16")[bits], "That is fp16 again. Take the widths that are given."
+    # As if 15 had been subtracted in place of this format's bias.
     with_15 = right * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
     yield with_15, "15 is the bias of 5 exponent bits; it is 2^(exponent bits - 1) - 1."
+    # -0.0 is false, as any zero is, and then 0.0 is taken.
     yield right or 0.0, DIVIDE_FIRST
     without_sign = abs(right) if math.isinf(right) else right
     yield without_sign, "Infinity has a sign, too: -math.inf if the first bit is 1."
@@ -293,7 +297,8 @@ def _read_scale(scale: object, x: torch.Tensor) -> object:
     return scale
 
 
-# Numbers other than 448 to which a reader's scale may lead the largest magnitude, with the advice.
+# Numbers other than 448, E4M3's largest, to which a reader's scale may lead the largest magnitude,
+# with the advice.
 OTHER_LIMITS = {
     256: "256 is E4M3's largest power of two, and its largest number is 448. Let the largest "
     "magnitude land on 448.",

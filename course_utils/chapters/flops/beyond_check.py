@@ -48,6 +48,7 @@ def utilisation(
     """The check of a reader's utilisation(…): a run's MFU, with all pairs of tokens counted."""
     seconds = sequence / tokens_per_sec  # that a sequence takes
     without_attention = predict.training_flops(parameters, sequence)
+    # Two products: queries × keys, and scores × values.
     forward_of_a_layer = 2 * predict.matmul_flops(sequence, width, sequence)
     attention = 3 * layers * forward_of_a_layer
     right = (without_attention + attention) / seconds / peak
@@ -60,13 +61,16 @@ def utilisation(
     yield 100 * right, "That is in percent. Return the share, such as 0.5 for a half."
     yield 1 / right, "That is turned round: divide the FLOP/s of the model by the peak."
     yield (
-        right / tokens_per_sec**2,
+        right / tokens_per_sec**2,  # divided by the tokens per second, not multiplied
         "FLOPs per token times tokens per second are FLOP/s: multiply.",
     )
 
 
 def _attention_flops(right: int, layers: int, sequence: int) -> Answers:
-    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is right."""
+    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is the right one.
+
+    All of them are for all layers together.
+    """
     yield 0, "That leaves attention out: 12 · layers · width · sequence more for each token."
     yield right / 3, "Attention has a backward pass, too, which takes twice its forward pass."
     yield (
@@ -81,6 +85,8 @@ def _attention_flops(right: int, layers: int, sequence: int) -> Answers:
     yield right / sequence, "A token meets the keys of all `sequence` tokens."
 
 
+# The right answer is √(FLOPs / (6 · tokens per parameter)), so a factor under the root is forgotten
+# if the answer is multiplied by its root.
 @function(
     [(5.88e23, 20), (3.14e23, 25.0), (2.4e21, 200)],
     tolerance=1e-6,
@@ -119,6 +125,7 @@ def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
         "That has one token for each parameter. There are tokens_per_parameter.",
     )
     of_all = "Take the root last: of flops / (6 · tokens_per_parameter) as a whole."
+    # Divided by 6, by the tokens per parameter or by both, but only after the root was taken.
     yield right / math.sqrt(6 * tokens_per_parameter), of_all
     yield right / math.sqrt(tokens_per_parameter), of_all
     yield right / 6**0.5, of_all
@@ -159,7 +166,7 @@ def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores
     of_a_tile = tile_rows * tile_columns
     right = needed / (waves * cores * of_a_tile)
     yield right, "Four results: rows · columns, over waves · cores · the numbers of a tile."
-    in_tiles = needed / of_a_tile
+    in_tiles = needed / of_a_tile  # as if tiles could be cut at the edges
     yield (
         in_tiles / cores / math.ceil(in_tiles / cores),
         "A tile at the edge takes as long as a whole one: round up on each side.",
@@ -191,10 +198,12 @@ def _products() -> Iterator[tuple[list[Product]]]:
     for peak, bandwidth in ((9.9e14, 3.4e12), (1.2e14, 9e11), (1e11, 2.5e10)):
         products = []
         for number in range(40):
-            nbytes = 10 ** draw.uniform(6, 9)
+            nbytes = 10 ** draw.uniform(6, 9)  # from a megabyte to a gigabyte
+            # FLOPs per byte from 1/64 of the ridge, which is peak / bandwidth, to 64 times as many.
             flops = nbytes * peak / bandwidth * 2 ** draw.uniform(-6, 6)
             roof = max(flops / peak, nbytes / bandwidth)
-            longer = 1 if number % 8 == 5 else draw.uniform(1.05, 3)
+            is_on_the_roof = number % 8 == 5  # five of the forty
+            longer = 1 if is_on_the_roof else draw.uniform(1.05, 3)
             products.append((flops, nbytes, roof * longer))
         yield (products,)
 
@@ -223,16 +232,20 @@ def fitted_roof(products: Sequence[Product]) -> Answers:
     fastest = rates.index(right[0])
     of_one = "The product that shows the peak does not show the bandwidth: look for each by itself."
     yield (rates[fastest], bandwidths[fastest]), of_one
-    shortest = products.index(min(products, key=lambda product: product[2]))
+    all_seconds = [seconds for _, _, seconds in products]
+    shortest = all_seconds.index(min(all_seconds))
     yield (
         (rates[shortest], bandwidths[shortest]),
         "The product that takes the least time has the least to do. Compare rates.",
     )
-    order = sorted(range(len(products)), key=lambda i: products[i][0] / products[i][1])
+    intensities = [flops / nbytes for flops, nbytes, _ in products]
+    rightmost = intensities.index(max(intensities))
+    leftmost = intensities.index(min(intensities))
     yield (
-        (rates[order[-1]], bandwidths[order[0]]),
+        (rates[rightmost], bandwidths[leftmost]),
         "The outermost products need not lie on the roof. Look at all of them.",
     )
+    # As for all answers: (peak, bandwidth).
     below = "That is an average, which lies below the roof, as no product lies above it."
     yield (fmean(rates), fmean(bandwidths)), below
     yield (median(rates), median(bandwidths)), below

@@ -78,8 +78,16 @@ def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> N
     return flops / (c + flops / peak_flop_per_sec / e)
 
 
-# The seconds of a square, a wide and a narrow product. Each is half of the time that the product
-# and a transposition take together. The first three are OpenXLA's, the others are made up.
+# The seconds of a square, a wide and a narrow product, as OpenXLA's table has them: each is half of
+# the time that the product P and the transposition T of its right factor take together. The right
+# factors of the square and the wide product are equally large, the narrow one's is an eighth:
+#
+#     2 · square = P(square) + T
+#     2 · wide   = P + T
+#     2 · narrow = P + T / 8      (without their transpositions, both take the same time P)
+#
+# The difference of the last two lines is 2 · (wide - narrow) = 7/8 · T, so T = 16/7 · (wide -
+# narrow). The first three numbers are OpenXLA's, the others are made up.
 HALVES = [
     (56.705e-6, 17.872e-6, 11.056e-6),
     (56e-6, 16e-6, 9e-6),
@@ -90,7 +98,7 @@ HALVES = [
 @function(HALVES, tolerance=1e-4)
 def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     """The check of a reader's square_alone(…): the time of a square's product by itself."""
-    transposition = _transposition_s(wide, narrow)
+    transposition = _transposition_s(wide, narrow)  # T, in the equations above
     right = 2 * square - transposition
     yield (
         right,
@@ -99,12 +107,14 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     yield 2 * square, "That is the product and the transposition. Take the transposition off."
     yield square, "That is what the table says: half of a product and a transposition."
     yield square - transposition, "A time of the table is half of the two. Double it first."
+    only_of_wide = 2 * (wide - narrow)  # T, if the narrow factor were not transposed
     yield (
-        2 * (square - wide + narrow),
+        2 * square - only_of_wide,
         "The narrow factor is transposed, too: that takes off 7/8 of it.",
     )
+    half_of_it = transposition / 2  # 8/7 · (wide - narrow): the times of the table are not doubled
     yield (
-        right + transposition / 2,
+        2 * square - half_of_it,
         "The two times differ by half of their transpositions' difference.",
     )
     yield transposition, "That is the transposition. Return the time of the product."
@@ -113,10 +123,9 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
 def _transposition_s(wide: Number, narrow: Number) -> Number:
     """Return the seconds in which the right factor of the wide product is transposed.
 
-    Each argument is half of the seconds of a product and the transposition of its right factor. The
-    two products alone take equally long. The narrow one's factor has an eighth of the numbers, so
-    its transposition takes an eighth of the time. The transposition's time for which all of this
-    holds is found by bisection.
+    The arguments are those of `square_alone`: each is half of the seconds of a product and the
+    transposition of its right factor. The time is the one with which both products alone take
+    equally long. It is found by bisection, and not by the formula that a reader writes.
     """
     least = 0.0
     most = 2 * wide  # the seconds of the wide product and its transposition together
@@ -328,7 +337,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
 
 
 def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
-    """Yield wrong counts of attention's FLOPs; `right` is the right count."""
+    """Yield wrong counts of attention's FLOPs; `right` is the right count, of all layers."""
     yield 0, "Attention multiplies, too: queries by keys, and scores by values."
     yield (
         right // 2,
@@ -340,11 +349,16 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
     yield right * (sequence + 1) // (2 * sequence), masked
     yield right * (sequence - 1) // (2 * sequence), masked
     yield right // 4, "Attention has two products, and each multiply-add is 2 FLOPs: 4 in all."
-    yield right // m.layers, "Each of the m.layers layers has its attention, not one of them."
-    yield right // m.heads, "Each of the m.heads heads has these two products."
+    yield right // m.layers, "Each of the m.layers layers has an attention of its own."
+    of_one_head = right // m.heads
+    yield of_one_head, "Each of the m.heads heads has these two products."
+    # The width of all heads together is taken for m.width, or the width of each head is: both come
+    # of a count in which m.width stands where heads × head_width or head_width belongs.
     over_heads = "Scores go over heads × head_width numbers."
-    yield right * m.width // (m.heads * m.head_width), over_heads
-    yield right * m.width // m.head_width, over_heads
+    width_for_all_heads = right * m.width // (m.heads * m.head_width)
+    yield width_for_all_heads, over_heads
+    width_for_each_head = right * m.width // m.head_width
+    yield width_for_each_head, over_heads
     yield (
         right * m.kv_heads // m.heads,
         "Each head of the queries has scores of its own, even where heads share their keys.",

@@ -98,13 +98,13 @@ def _bar_of_guess(axes: Axes, row: int, begin: Number, guess: Guess) -> None:
 def _label_of_guess(
     axes: Axes, row: int, begin: Number, guess: Guess, label_of_bar: Annotation
 ) -> None:
-    """Write the reader's days and how close they are, level with the part's own words.
+    """Write the reader's guess and how close it is, on the line of `label_of_bar`.
 
-    Above or below a bar there is no space for words.
+    `label_of_bar` has the words on the part. Above or below a bar there is no space for words.
     """
     words = f"you: {guess.said:g}, {guess.word}"
     colour = COLOURS["predicted"]
-    # With `of`, the place is a corner of that label: (0, 0) is at its left, (1, 0) at its right.
+    # With `of`, x and y are in units of that label's box: (0, 0) is its left end, (1, 0) its right.
     if label_of_bar.get_ha() == "right":
         label(axes, words, 0, 0, colour, (-14, 0), ha="right", of=label_of_bar)
     elif begin > axes.get_xlim()[1] / 4:  # there is space to the left of the bar
@@ -114,7 +114,7 @@ def _label_of_guess(
 
 
 def _range(one: Number, other: Number) -> str:
-    """Write the two as whole numbers, the smaller first; only one if they are the same then."""
+    """Return both numbers, rounded, the smaller first, as in "3 to 5"; one of them if equal."""
     least = _whole(min(one, other))
     most = _whole(max(one, other))
     if least == most:

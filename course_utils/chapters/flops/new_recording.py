@@ -190,12 +190,13 @@ def _products(
 ) -> tuple[dict[str, dict[MatmulSize, Number]], list[Number]]:
     """Time the products; return their seconds, by dtype and size, and the spread of each.
 
-    Small products come first, so that a slow machine leaves out the large ones.
+    Small products come first, so that a slow machine leaves out the large ones. A product that
+    cannot run on this machine is left out, too.
     """
     seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
     grid = sorted(itertools.product(_scale(device).sides, repeat=3), key=math.prod)
-    wanted = list(itertools.product(grid, _judged_dtypes(machine)))
+    wanted = list(itertools.product(grid, _dtypes_with_a_peak(machine)))
     for number, (size, dtype) in enumerate(wanted):  # a size is (B, D, K)
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         least_s = 3 * predicted_s  # warm-up, and two samples
@@ -204,16 +205,17 @@ def _products(
             continue
         share_s = left_s / (len(wanted) - number)  # an equal share for each that is left
         timing = _time_product(size, dtype, device, max(least_s, share_s))
-        if timing:
-            seconds_by_size.setdefault(dtype, {})[size] = _rounded(timing)["seconds"]
+        if timing:  # None if this machine cannot multiply in this dtype or size
+            rounded = _rounded(timing)
+            seconds_by_size.setdefault(dtype, {})[size] = rounded["seconds"]
             spreads.append(timing.spread)
         if number % 100 == 0:
             print(f"{number} of {len(wanted)} products")
     return seconds_by_size, spreads
 
 
-def _judged_dtypes(machine: Machine) -> list[str]:
-    """Return the dtypes of which the machine's data sheet has a peak to judge a rate by.
+def _dtypes_with_a_peak(machine: Machine) -> list[str]:
+    """Return the dtypes of which the machine's data sheet has a peak, the roof of its products.
 
     Without a data sheet, they are all dtypes in which the machine multiplies.
     """

@@ -42,6 +42,7 @@ def part_shares(counts: Sequence[int]) -> Answers:
         [1 / total] * parts,
         "That is the factor of a part's sum. Its mean has been divided by its own count already.",
     )
+    # With a part that has no targets, these two divide by 0: the outcome is the error.
     yield (
         outcome(lambda: [1 / count for count in counts]),
         "A mean has been divided by its part's count already: multiply by the count again.",
@@ -232,10 +233,13 @@ def even_length(m: Model) -> Answers:
 
 def _numbers_beside_scores(m: Model) -> int:
     """Return how many numbers autograd keeps of a layer for each token, beside the scores."""
-    tokens = 32
+    tokens = 32  # any number does, since each token has as many numbers as any other
     kept = by_torch.layer_bytes(m, 1, tokens, "bf16")
+    # In place of the scores, fused attention keeps a sum in fp32 for each token and head.
     row_sums = BYTES["fp32"] * m.heads
     numbers = (kept // tokens - row_sums) // BYTES["bf16"]
-    if m.norm_vectors == 2:  # LayerNorm keeps a mean and a deviation, RMSNorm neither
-        numbers -= 2 * 2  # there are two norms
+    if m.norm_vectors == 2:
+        # The accountant's term leaves out what LayerNorm keeps beside its input, a mean and a
+        # deviation. There are two of these norms. (RMSNorm keeps neither.)
+        numbers -= 2 * 2
     return numbers

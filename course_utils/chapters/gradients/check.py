@@ -140,7 +140,9 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
 )
 def accumulated(answer: Accumulate) -> None:
     """The check of a reader's my_accumulate(…): the whole batch's gradients, part by part."""
-    for parts in (4, 1, 2, 8):  # in one part, an undivided loss would be right
+    # The reader sees the complaint about the first of these numbers of parts that goes wrong. So 1
+    # is not the first: a batch in one part hides the usual mistakes, such as an undivided loss.
+    for parts in (4, 1, 2, 8):
         complaint = _complaint(answer, parts)
         if complaint:
             count = count_text(parts, "part")

@@ -46,6 +46,8 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
     of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
+    # A step is the forward pass, the weight gradients of trained layers, and input gradients: here
+    # those of all trained layers, then those of all layers but the first.
     passes_on = "A frozen layer passes the gradient on if one before it is trained."
     yield (
         forward + 2 * of_weights,
@@ -168,6 +170,7 @@ def _mistaken_bytes(
         kept(*trained) + kept(*others) if is_gelu else kept(*{*trained, *others}),
         "A nonlinearity keeps nothing if no layer before it is trained: no gradient comes so far.",
     )
+    # As if every layer after the first trained one kept its input, whether it is trained or not.
     yield (
         kept(*trained[:1], *after_trained) + (kept(*after_trained) if is_gelu else 0),
         "To pass a gradient on, a frozen layer multiplies by its weights, and not by its input.",
@@ -200,6 +203,9 @@ def largest_rank(inputs: int, outputs: int) -> Answers:
     """The check of a reader's largest_rank(inputs, outputs): up to it, LoRA costs no more FLOPs."""
     full = 2 * inputs * outputs
     right = 0
+    # Each product in training takes 2 * inputs * outputs FLOPs or the pair's: two products with the
+    # frozen matrix, forward and for the gradient to pass on, and three with the pair, against three
+    # where the whole matrix is trained.
     while 2 * full + 3 * _pair_flops(inputs, outputs, right + 1) <= 3 * full:
         right += 1
     yield right, "The frozen matrix saves one product, and the pair takes three small ones."
@@ -222,6 +228,7 @@ def largest_rank(inputs: int, outputs: int) -> Answers:
         "The frozen matrix takes two products: it also passes the gradient on.",
     )
     two_matrices = "The pair has two matrices, inputs × rank and rank × outputs."
+    # 3 * 2 * r * inputs FLOPs, of one matrix alone, may be 2 * inputs * outputs.
     yield outputs // 3, two_matrices
     yield inputs // 3, two_matrices
     yield min(inputs, outputs), "That is the largest rank that the matrix itself can have."

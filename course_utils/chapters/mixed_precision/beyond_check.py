@@ -57,7 +57,7 @@ def moves(weight: Number, update: Number) -> Answers:
         update > gap / 4,
         "bf16 has 7 fraction bits: the gap after 1 is 2^-7, and half of it 2^-8.",
     )
-    exponent = math.log2(weight)
+    exponent = math.log2(weight)  # from 2^e on, half a gap is 2^(e - 8)
     yield (
         update > 2.0 ** (math.ceil(exponent) - 8),
         "The gap is that of the power of two at or below the weight: round log2 down.",
@@ -81,6 +81,7 @@ def moves(weight: Number, update: Number) -> Answers:
     yield update > gap / 2, f"{to_even} next number."
 
 
+# fp16's largest number is 65,504. From 65,520 on, half a gap above it, a cast gives infinity.
 LARGEST = (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_520.0)
 
 
@@ -94,7 +95,7 @@ LARGEST = (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_
 )
 def loss_scale(largest: Number) -> Answers:
     """The check of a reader's my_loss_scale(largest): the largest power of two that fp16 bears."""
-    right = 2.0 ** math.ceil(math.log2(2**17 / largest))
+    right = 2.0 ** math.ceil(math.log2(2**17 / largest))  # too large, and halved until it fits
     while floats.overflows(right * largest, "fp16"):
         right /= 2
     yield right, "Nine gradients, and at four of them fp16's limit is very near."
@@ -125,7 +126,8 @@ def loss_scale(largest: Number) -> Answers:
     )
 
 
-# The largest magnitudes in the steps so far, and how many of the last ones count.
+# The largest magnitudes in the steps so far, and how many of the last ones count. The scale brings
+# the largest of these to 448, the largest number of E4M3.
 HISTORIES = [
     ([48.0, 40.0, 3.0, 64.0, 32.0, 8.0, 4.0, 5.0], 3),
     ([7.0, 0.5, 2.0], 4),
@@ -166,6 +168,7 @@ def delayed_scale(history: list[float], length: int) -> Answers:
     yield 448 * len(last) / sum(last), "The mean is too small: the largest would be cut off at 448."
     yield 57_344 / max(last), "57,344 is the largest number of E5M2. E4M3's is 448."
     yield 448 / max(history[-length - 1 :]), "That counts a step that is one too old."
+    # With fewer steps than `length` the index is below 0, and counts from the end.
     yield (
         448 / max(history[len(history) - length :]),
         "At the beginning there are fewer steps than `length`: then all of them count.",
@@ -206,7 +209,7 @@ def rounded_by_chance(x: torch.Tensor, draws: torch.Tensor) -> Answers:
     """The check of a reader's my_rounding(x, draws): bf16, up or down as the draws decide."""
     gaps, in_gaps = _in_gaps(x)
     near = in_gaps.trunc()  # the neighbour towards 0
-    share = (in_gaps - near).abs() * 2**16
+    share = (in_gaps - near).abs() * 2**16  # of the gap, from `near` on: the lower half of the bits
 
     def with_far(goes_away: torch.Tensor) -> torch.Tensor:
         """Return the neighbour away from 0 where `goes_away`, and elsewhere the other one."""
@@ -246,7 +249,9 @@ def rounded_by_chance(x: torch.Tensor, draws: torch.Tensor) -> Answers:
 
 def _in_gaps(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the gap of bf16 around each number, and the number as a multiple of it, in fp64."""
-    _, exponents = torch.frexp(x)  # with a significand from 1/2 to 1
+    # frexp's significand is from 1/2 to 1, so its exponent is one more than in 1.… × 2^e, and the
+    # gap 2^(e - 7) is 2^(exponent - 8).
+    _, exponents = torch.frexp(x)
     ones = torch.ones(x.shape, dtype=torch.float64)
     gaps = torch.ldexp(ones, exponents - 8)
     return gaps, x.double() / gaps

@@ -1,8 +1,11 @@
 """The loops of the repair shop as notebook 7 shows them: the right one, and five with a fault.
 
-`repair.FAULTS` names the fault of each loop. A loop trains on a batch of 16,384 micro-batches, all
-of which are the same 100 pairs of digits. So one micro-batch is computed, and `repair.add_up` adds
-up its gradient 16,384 times.
+`repair.FAULTS` names the fault of each loop. The functions are without docstrings and comments,
+because notebook 7 shows their text.
+
+A loop trains on a batch of 16,384 micro-batches, all of which are the same 100 pairs of digits. So
+a step computes one micro-batch, and `repair.add_up` makes of each gradient the sum of 16,384 copies
+of it. `loss / 16_384` is the micro-batch's share of the mean loss of the batch.
 """
 
 import torch
@@ -12,6 +15,7 @@ from torch.nn import functional as F
 from course_utils.chapters.mixed_precision import repair
 
 
+# Without a fault.
 def my_loop(model, pairs, sums):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     scaler = torch.amp.GradScaler("cpu")
@@ -28,6 +32,7 @@ def my_loop(model, pairs, sums):
         yield loss.item()
 
 
+# Fault A, "no scale": the scaler is not enabled.
 def my_loop_a(model, pairs, sums):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     scaler = torch.amp.GradScaler("cpu", enabled=False)
@@ -44,6 +49,7 @@ def my_loop_a(model, pairs, sums):
         yield loss.item()
 
 
+# Fault B, "bf16 weights": model.bfloat16() at the beginning.
 def my_loop_b(model, pairs, sums):
     model.bfloat16()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
@@ -61,6 +67,7 @@ def my_loop_b(model, pairs, sums):
         yield loss.item()
 
 
+# Fault C, "clips before unscale_": the norm that is clipped is that of scaled gradients.
 def my_loop_c(model, pairs, sums):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     scaler = torch.amp.GradScaler("cpu")
@@ -77,6 +84,7 @@ def my_loop_c(model, pairs, sums):
         yield loss.item()
 
 
+# Fault D, "sums in bf16": add_up adds the 16,384 gradients in bf16, which loses most of them.
 def my_loop_d(model, pairs, sums):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     scaler = torch.amp.GradScaler("cpu")
@@ -93,6 +101,7 @@ def my_loop_d(model, pairs, sums):
         yield loss.item()
 
 
+# Fault E, "no update": scaler.update() is missing at the end, so the scale never changes.
 def my_loop_e(model, pairs, sums):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     scaler = torch.amp.GradScaler("cpu")

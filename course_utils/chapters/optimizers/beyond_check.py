@@ -105,6 +105,7 @@ def clipped(gradients: Gradients, max_norm: Number) -> Answers:
     norm = _norm(gradients)
     numbers = [x for gradient in gradients for x in gradient]
 
+    # max_norm / max(max_norm, size) is the scale for a size: 1 up to max_norm.
     def times(scale: Number) -> Gradients:
         return [[scale * x for x in gradient] for gradient in gradients]
 
@@ -137,9 +138,9 @@ def clipped(gradients: Gradients, max_norm: Number) -> Answers:
 
 
 def _share(done: Number) -> Number:
-    """Return the share of the peak after the share `done` of the fall: (1 + cos(π·done))/2.
+    """Return the share of the peak after the share `done` of the fall: (1 + cos(π · done)) / 2.
 
-    Half the angle's cosine, squared, is the same.
+    It is computed as cos²(π · done / 2), which is the same.
     """
     return math.cos(math.pi / 2 * done) ** 2
 

@@ -268,7 +268,7 @@ def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> An
     yield (without_epsilon, summed), "Epsilon is missing in the divisor: a gradient of 0 gives 0/0."
     without_gradient = p - lr / (summed.sqrt() + 1e-8)
     yield (without_gradient, summed), "The gradient is missing: it gives the step its direction."
-    uphill = 2 * p - new_p
+    uphill = 2 * p - new_p  # the same step in the other direction
     yield (uphill, summed), "That goes up the slope: subtract the step."
     yield (summed, new_p), "The order is (p, v)."
 

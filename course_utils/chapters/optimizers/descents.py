@@ -86,7 +86,7 @@ class Ravine:
         half_length = math.sqrt(2 * level)
         half_width = math.sqrt(2 * level / self.steepness)
         points = []
-        for n in range(-60, 61):
+        for n in range(-60, 61):  # once around, in 120 pieces
             turn = math.pi * n / 60
             u = half_length * math.sin(turn)
             v = half_width * math.cos(turn)
@@ -320,7 +320,7 @@ def steps_to_come_near(
     walked = 0
     last_above = 0
     for walked, point in enumerate(points, 1):
-        if not ground.loss(*point) < near:
+        if not ground.loss(*point) < near:  # NaN is above, too
             last_above = walked
     was_lost = walked < steps
     if was_lost or last_above == walked:

@@ -9,6 +9,7 @@ from course_utils.engine.judging import Answers, function
 LINE_BYTES = 64  # of a cache line
 
 
+# A dimension's stride and its tensor's offset; then start, stop and step of the slice.
 @function(
     [(1, 0, 1, 6, 2), (6, 8, 4, 10, 3), (5, 7, 0, 9, 1), (20, 3, 2, 8, 3), (4, 60, 3, 20, 8)],
     hints=(
@@ -43,6 +44,8 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
     yield (size, step, begin), "A new step is step old ones, and each of these is stride long."
 
 
+# The shape of logits (sequences, tokens, vocabulary), of which a loop keeps logits[:, -1] at each
+# step; the bytes of a number; and the bytes that are free.
 @function(
     [
         ((2, 3, 10), 4, 2000),
@@ -62,7 +65,7 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     numbers = math.prod(shape)
     steps = free_bytes // (numbers * number_bytes)
     yield steps, "At each step, the view keeps all of its storage, although it shows only a part."
-    seen = numbers // shape[-2]
+    seen = numbers // shape[-2]  # the last of the tokens alone
     yield (
         free_bytes // (seen * number_bytes),
         "That is what the view shows. It keeps its whole storage, with all the other rows.",
@@ -81,6 +84,7 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     yield numbers * number_bytes, "That is what a single step keeps. How often does it fit?"
 
 
+# A shape and its strides.
 @function(
     [
         ((3, 4), (4, 1)),
@@ -99,11 +103,12 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     """The check of a reader's positions(shape, stride): how many positions the elements have."""
     last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     grid = torch.arange(last + 1).as_strided(shape, stride)
-    used = grid.unique().tolist()
+    used = grid.unique().tolist()  # each element of the grid is its own position
     yield len(used), "Five tensors, with rows that repeat, overlap, or leave gaps."
     yield grid.numel(), "That is how many elements there are. Some share a position."
     yield last + 1, "That counts the positions in between, too, on which no element is."
     yield last, "That is the last position, and the first one is 0. How many are used in between?"
+    # As many positions as elements, of which only a stride of 0 makes some the same.
     moving = [size for size, step in zip(shape, stride, strict=True) if step]
     yield (
         math.prod(moving),
@@ -116,6 +121,7 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield used, "Those are the positions. Return how many they are."
 
 
+# How many numbers there are, the width of a window, and the step from one window to the next.
 @function(
     [(8, 3, 1), (10, 4, 2), (11, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)],
     hints=(
@@ -136,7 +142,7 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
         "One window is missing: the last begins at n - width or just before. Add 1 for the first.",
     )
     yield (
-        ((-(-n // step), width), stride),
+        ((-(-n // step), width), stride),  # n / step, rounded up
         "The last of those windows reaches beyond the end. The last begins at n - width at most.",
     )
     yield (
@@ -165,6 +171,7 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     yield (stride, shape), "The shape comes first, then the strides."
 
 
+# How many numbers are read, how many places apart they are, and the bytes of each.
 @function(
     [(64, 3, 4), (17, 1, 4), (100, 20, 4), (50, 40, 2), (1000, 7, 1)],
     hints=(
@@ -189,13 +196,14 @@ def lines_read(count: int, stride: int, number_bytes: int) -> Answers:
     )
     packed = math.ceil(count * number_bytes / LINE_BYTES)
     yield packed, "Those are the lines of numbers side by side. Here they are stride apart."
+    # As if a line had 64 numbers.
     of_numbers = {i * stride // LINE_BYTES for i in range(count)}
     yield len(of_numbers), "A line has 64 bytes, not 64 numbers."
     yield max(lines), "That is the number of the last line, and the first one has number 0."
 
 
 def _in_numbers(mask: object, *_: object) -> object:
-    """Return a mask of bools in zeros and ones, which may be handed in as well."""
+    """Return a mask of bools in zeros and ones; any other answer, such as these, unchanged."""
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
         return mask.double()
     return mask
@@ -218,6 +226,7 @@ def may_see(tokens: int, width: int) -> Answers:
     mask = torch.tensor(rows).double()
     yield mask, "Five masks: each query sees its own token and the width - 1 before it."
     causal = torch.ones(tokens, tokens).tril()
+    # tril(-n) leaves what is n or more columns left of the diagonal: keys n or more tokens back.
     yield causal, "That is the causal mask. Keys that are too far back have to go, too."
     yield (
         causal - causal.tril(-width - 1),
@@ -239,6 +248,6 @@ def may_see(tokens: int, width: int) -> Answers:
     yield 1 - mask, "That is what has to be left out. Here True means that the key may be seen."
     yield causal.tril(-width), "Those are the keys that are too far back, and only they."
     yield (
-        mask.log(),
+        mask.log(),  # 0 and -inf
         "That is what is added to the scores. Wanted is True where a key may be seen.",
     )

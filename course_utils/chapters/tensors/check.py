@@ -129,7 +129,8 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
 )
 def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
     """The check of a reader's can_view(walk, new_shape): whether view(new_shape) is possible."""
-    # `walk` has the places of a tensor's elements in the storage, row by row.
+    # `walk` has the places of a tensor's elements in the storage, row by row. A view is possible
+    # if, along each of its dimensions, all steps from place to place are equally long.
     dimensions = range(len(new_shape))
     lengths_along = [_step_lengths(walk, new_shape, dimension) for dimension in dimensions]
     are_even = [len(lengths) <= 1 for lengths in lengths_along]

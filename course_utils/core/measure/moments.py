@@ -41,6 +41,7 @@ class Watch(internals.Mode):
     """
 
     def __init__(self, there: Iterable[torch.Tensor] = ()) -> None:
+        """Count the storages of the tensors in `there` as held from the beginning."""
         super().__init__()
         self.held = Held()
         self.held.add(storages(there))

@@ -40,22 +40,20 @@ def samples(
     on_a_cpu = torch.device(device).type == "cpu"  # where a call has ended when it returns
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
-    latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
-    if time.perf_counter() < deadline:
-        latest = _sample(fn, 1, synchronize)  # warm: counts if it is long enough to be a sample
+    latest = _one_call(fn, synchronize, deadline)
     calls = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))  # 1e-7: never divide by 0
     if calls == 1:
-        taken = [latest]
+        taken = [latest]  # one call is long enough to be a sample
         sample_s = 0.0  # a long call is begun at any time before the deadline
     else:
         taken = []
         sample_s = SAMPLE_S
-    fastest = [sample.own_s for sample in taken]
+    fastest = [sample.compared_s for sample in taken]
     converged = False
     while time.perf_counter() + sample_s < deadline and not converged:
         latest = _sample(fn, calls, synchronize)
         taken.append(latest)
-        fastest = sorted([*fastest, latest.own_s])[:3]
+        fastest = sorted([*fastest, latest.compared_s])[:3]
         agree = len(fastest) == 3 and fastest[2] <= fastest[0] * (1 + AGREEMENT)
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
@@ -64,7 +62,9 @@ def samples(
         yield MeasurementProgress(fraction, report)
     if not taken:
         taken.append(latest)
-    by_wall = not on_a_cpu or all(sample.waits for sample in taken)  # no thread time while it waits
+    # The thread's clock stands still while the thread waits, for a GPU, a file or other threads. So
+    # the wall clock tells the time of a call that waits.
+    by_wall = not on_a_cpu or all(sample.waits for sample in taken)
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in taken),
         statistic="best",
@@ -77,16 +77,31 @@ def samples(
 
 @dataclass(frozen=True)
 class _Sample:
-    """The seconds of one call by two clocks, and whether the call waits for something."""
+    """The seconds of one call by two clocks, and whether the call waits for something.
+
+    `wall_s` is by the clock on the wall, and `cpu_s` the time in which the call's thread ran.
+    """
 
     wall_s: Number
     cpu_s: Number
     waits: bool
 
     @property
-    def own_s(self) -> Number:
-        """Wall time if the call waits, for a file or other threads; otherwise its thread's time."""
+    def compared_s(self) -> Number:
+        """The seconds by which samples are compared while they are taken.
+
+        That is wall time if the call waits, for a file or other threads. Otherwise it is the time
+        in which its thread ran.
+        """
         return self.wall_s if self.waits else self.cpu_s
+
+
+def _one_call(
+    fn: Callable[[], object], synchronize: Callable[[], None], deadline: Number
+) -> _Sample:
+    """Time one call. If the deadline leaves time for a second call, which is warm, it counts."""
+    first = _sample(fn, 1, synchronize)
+    return _sample(fn, 1, synchronize) if time.perf_counter() < deadline else first
 
 
 def _sample(fn: Callable[[], object], calls: int, synchronize: Callable[[], None]) -> _Sample:

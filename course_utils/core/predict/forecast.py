@@ -57,7 +57,7 @@ def forecast_errors(
 
 
 def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number, Number]:
-    """Fit c and e to products that were timed.
+    """Return c and e, fitted so that c + roof / e is close to the seconds of products in `timed`.
 
     Every e in whole percent is tried. Its c is the median of measured - roof / e, and at least 0.
     The pair with the smallest mean of |ln(measured / forecast)| is returned: by this measure, twice

@@ -129,19 +129,17 @@ class LayerOperations:
 
         `turn` has the rotary angles; it is None if the model has none.
         """
-        # Attention in single operations hands gradients back head by head, and the matrices have
-        # them token by token. The two orders differ if there are several tokens and heads.
-        # Behind rotation, the queries' gradient is in the matrix's order already.
-        # `linear` counts the copies: `splits` that of the heads, back into tokens, and `folds` that
-        # of a batch's rows into one matrix. After a norm of each head, none is needed for q and k.
-        reorders = not self.config.fused and self.sequence > 1
-        splits = reorders and self.shape.heads > 1
-        keys_fold = reorders and self.config.batch > 1
-        values_split = reorders and self.shape.kv_heads > 1
-        if self.shape.head_norms:
+        # Attention in single operations hands gradients back head by head, and the matrices want
+        # them token by token. Where these orders differ, `linear` counts a copy of the gradient.
+        reorders = not self.config.fused and self.sequence > 1  # one token has only one order
+        splits = reorders and self.shape.heads > 1  # with one head the two orders are the same
+        keys_fold = reorders and self.config.batch > 1  # a batch's rows become one matrix's
+        values_split = reorders and self.shape.kv_heads > 1  # as `splits`, with the values' heads
+        if self.shape.head_norms:  # after a norm of each head, no copy is needed
             q = self.linear(x, "query")
             k = self.linear(x, "key")
         else:
+            # A rotation's gradient is in the matrix's order already.
             q = self.linear(x, "query", splits=splits and not turn)
             k = self.linear(x, "key", folds=keys_fold)
         v = self.linear(x, "value", splits=values_split)

@@ -35,6 +35,7 @@ class StepConfig:
     pieces: int
 
     def __post_init__(self) -> None:
+        """Raise a ValueError, with what is possible, if a field or two of them make no step."""
         sizes = {name: getattr(self, name) for name in ("batch", "sequence", "segment", "pieces")}
         check_sizes(**sizes)
         if not (self.segment and self.pieces):

@@ -37,7 +37,7 @@ class Stretch(NamedTuple):
         return Held._make(shifted)
 
     def at(self, turn: int) -> Iterator[Operation]:
-        """The operations of repetition number `turn`."""
+        """The operations of repetition number `turn`: `rows` with its layers and its held bytes."""
         added = self.shift(turn)
         layers_up = self.layer + turn * self.layers
         if layers_up == 0 and not any(added):

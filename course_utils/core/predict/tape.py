@@ -67,6 +67,7 @@ class Frame:
     def __init__(
         self, tape: "Tape", run: Callable[[], Tensor], *, keeps_products: bool = False
     ) -> None:
+        """Take the part as `run`. Nothing runs yet: see `forward`."""
         self.tape = tape
         self.run = run
         self.keeps_products = keeps_products
@@ -136,6 +137,7 @@ class Tape:
     """
 
     def __init__(self, *, dtype_bytes: int, gradient_bytes: int, accumulate: bool) -> None:
+        """Begin an empty tape. The bytes are those of one number, as in a StepConfig."""
         self.dtype_bytes = dtype_bytes
         self.gradient_bytes = gradient_bytes
         self.accumulate = accumulate

@@ -28,6 +28,7 @@ class Shape(Model):
     rotary: bool = True  # queries and keys are turned by their positions
 
     def __post_init__(self) -> None:
+        """Raise a ValueError, with the reason, if there is no transformer of these sizes."""
         sizes = {name: getattr(self, name) for name in SIZES}
         check_sizes(**sizes)
         if not (self.heads and self.kv_heads) or self.heads % self.kv_heads:

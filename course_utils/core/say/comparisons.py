@@ -75,6 +75,7 @@ class Comparison(InRows):
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        """Check the items, and bring unit and guess into the form that the other methods use."""
         apart = set(self.predicted) ^ set(self.measured)
         if apart:
             alone = ", ".join(sorted(apart))
@@ -138,19 +139,21 @@ class Comparison(InRows):
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
-        """Return a sentence on each guess, also on one that is not counted."""
+        """Return a sentence on each guess; on one that is no number, that it is not counted."""
         sentences = []
         for guess in self.guesses:
-            words = guess.words
-            if len(self.predicted) > 1:
+            words = guess.words  # such as "Close: 0.9 times what was measured"
+            if len(self.predicted) > 1:  # such as "weights: close, 0.9 times what was measured"
+                # A hint is empty, or begins a sentence of its own: ". Is it in the unit …?"
                 words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
             sentences.append(_sentence(words))
         return " ".join([*sentences, *self._not_counted()])
 
     def _below_picture(self) -> str:
-        """Return the same without what the picture says itself.
+        """Return what stands below the picture: `_below` without what the picture says itself.
 
-        Its heading names a single guess. With several, each line says how far off its guess is.
+        Of a single guess, the picture has only the word, such as "close", so a sentence says how
+        far off it is. Of several guesses, the picture has both.
         """
         words = [_sentence(guess.words) for guess in self.guesses] if len(self.guesses) == 1 else []
         return " ".join([*words, *self._not_counted()])
@@ -221,6 +224,7 @@ class Choice(InRows):
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        """Check the measured option; of an OpenGuess, take what the reader has said."""
         if self.measured not in self.among:
             raise ValueError(f"{self.measured!r} is none of {listed(self.among)}.")
         if isinstance(self.guess, OpenGuess):

@@ -56,7 +56,7 @@ MARGIN_INCHES = MARGIN / _UNITS_PER_INCH
 
 
 def points(units: Number) -> float:
-    """So many units of the figure, in the typographic points in which matplotlib is told sizes."""
+    """Units of the figure in typographic points, of which matplotlib counts 72 in an inch."""
     return 72 * units / _UNITS_PER_INCH
 
 
@@ -112,9 +112,11 @@ class DescribedFigure(Figure):
         return f"{title_and_axes} Written in it: {written}." if written else title_and_axes
 
     def get_tightbbox(self, *arguments: object, **options: object) -> Bbox:
-        """What IPython cuts a figure to: all of it, so that all figures are equally wide.
+        """Return the box, in inches, to which IPython cuts the figure's picture.
 
-        It is more where words find no space.
+        IPython wants the box around all that is drawn, and adds a margin itself. Here the box is
+        the whole figure but for that margin, so that all figures are equally wide, however far
+        their drawings reach. Only words that run beyond the figure make the box larger.
         """
         width, height = self.get_size_inches()
         frame = [

@@ -46,6 +46,11 @@ def ask(
 
 
 def _field(guess: OpenGuess, between: Mapping[str, Number] | None) -> Field:
+    """Return the field in which the reader types the guess.
+
+    With `between`, the numbers that are guessed are parts of a sum: the parts lead from the first
+    number in `between` to the second one, and each is drawn as a bar that can be dragged.
+    """
     if between is None:
         return Field(guess)
     # Only a notebook in which parts of a sum are guessed loads their bars.

@@ -27,7 +27,11 @@ def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
     was_closed = guess.is_closed
 
     def note_change() -> None:
-        """Write to the record what is new since the last call."""
+        """Write to the record what is new since the last call.
+
+        The record has a line of its own for each of three events: the reader has typed a guess
+        ("said"), has pressed *Show* ("shown"), or has seen the measured value ("seen").
+        """
         nonlocal had_gone_on, was_closed
         for name, said in guess.said.items():
             if noted.get(name) != said:
@@ -39,7 +43,8 @@ def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
                 record.note_shown(folder, notebook, name)
         if guess.is_closed and not was_closed:
             was_closed = True
-            # Of a question with a guess, after_cell.py writes that.
+            # Only questions without a guess get the line "seen". For the others after_cell.py in
+            # engine/judging writes "guessed", with the guess and the measured value.
             for name in sorted(set(guess.names) - set(guess.said)):
                 record.note_seen(folder, notebook, name)
 

@@ -131,6 +131,7 @@ def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
     compared = dict(open_guess.said)  # a copy of the guesses that `shown` has
 
     def settle() -> None:
+        """Record the guesses, and close their question, once the reader sees the result."""
         # The reader may have guessed anew while the result was out of view. The result then waits
         # for its cell to run again, and the guess is recorded then.
         if open_guess.said == compared:

@@ -59,7 +59,8 @@ def drawn_anew(check: Check, seed: int) -> Check:
 def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
     """Return a changed case on which the same listed answers agree as on `case`.
 
-    If none is found in TRIES draws, `case` itself is returned.
+    So a mistake that `case` shows is shown by the new one, and no right answer looks like a mistake
+    only there. If none is found in TRIES draws, `case` itself is returned.
     """
     wanted = _agreeing(check, case)
     change = OWN_WAYS.get(check.__name__, _changed)
@@ -128,7 +129,7 @@ def _other_bits(case: Case, draw: random.Random) -> Case:
     these numbers it has the 32 bits of fp32.
     """
     bits, *widths = case
-    last = max(bits & -bits, 1)  # the last bit that is set
+    last = max(bits & -bits, 1)  # the last bit that is set; in the pattern 0, none is
     width = 1 + sum(widths) if widths else 32  # with the sign's bit
     drawn = draw.getrandbits(width)
     multiple = drawn // last

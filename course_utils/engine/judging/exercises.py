@@ -231,6 +231,8 @@ def objection(
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
+        """Return the check of the exercise that is decorated, which raises a NotYetError."""
+
         def judge(answer: object) -> str:
             object_to(_callable(answer))
             return because
@@ -253,6 +255,7 @@ def _check(
     """
 
     def check(answer: object) -> Verdict:
+        """Return the verdict on the answer, with what else a verdict has of its exercise."""
         return replace(
             _verdict(judge, answer),
             exercise=exercise.__name__,

@@ -35,6 +35,7 @@ class Clock:
 def _set_timer(seconds: Number) -> None:
     """Set the timer if there is one, or switch it off with 0 seconds."""
     if threading.current_thread() is threading.main_thread() and _has_signal():
+        # This timer counts only while the process runs on a processor.
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 

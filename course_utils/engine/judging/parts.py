@@ -136,7 +136,7 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
     for model in case:
         # In a model of two layers, one layer alone is a half, which can have other reasons.
         if isinstance(model, Model) and model.layers > 2:
-            rest = 1 / model.layers - 1
+            rest = 1 / model.layers - 1  # below 0: the share of a part that is then missing
             yield {Slip((name,), "of one layer alone"): rest * parts[name] for name in parts}
     as_large = {}
     for name, other in permutations(parts, 2):

@@ -57,8 +57,8 @@ def shown(x: object) -> str:
 
 
 def _written(x: object) -> str:
-    """Return the value as Python writes it, but on one line, and numbers as people write them."""
-    if type(x) in (int, float):  # not bool, which is a kind of int
+    """Return a value as Python writes it, on one line; of a long list or dict, just both ends."""
+    if type(x) in (int, float):  # written as people do: 1,024; bool, a kind of int, is not meant
         return number_in_full(x)
     if type(x) in (list, tuple):
         # A short sequence keeps all of its parts, so `shown` shortens each that is long. A long

@@ -131,9 +131,10 @@ class Verdict:
         return f'<div style="{style}">{words}</div>'
 
     def _hint_html(self) -> str:
-        """Return the hint, folded, so that the reader may think once more before opening it.
+        """Return the hint below its heading, folded: the reader may think once more before opening.
 
-        FOLDED, which has no heading, is not folded.
+        `hints.next_hint` gives the sentence that leads to the solution without a heading. It gives
+        nothing away, so it is shown open.
         """
         name, hint = self.hint
         if name:

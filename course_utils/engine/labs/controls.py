@@ -87,6 +87,8 @@ def _menu(part: ControlPart) -> widgets.Widget:
     """Return a menu that is as wide as its name and its longest option need."""
     look = _look(part)
     longest_option = max(len(option) for option in part.options)
+    # A short name may consist of wide letters, as "machine" does. In a long option, wide and narrow
+    # letters average out.
     name_px = LETTER_PX * len(part.label)
     option_px = (LETTER_PX - 1) * longest_option
     arrow_px = 40  # with the space around it and the texts

@@ -29,6 +29,7 @@ class Session:
     """
 
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
+        """Begin with the default answers. Nothing is drawn before the first move, such as `set`."""
         self.lab = lab
         self.found = lab.found
         self.values = {name: field.default for name, field in lab.fields.items()}
@@ -233,7 +234,7 @@ class Session:
     def _apply(self, change: Change) -> None:
         """Move controls, add to what is known, and draw once."""
         for name in change.values:
-            _named(name, self.lab.fields, "control")
+            _named(name, self.lab.fields, "control")  # called for its ValueError alone
         try:
             # In the order of the fields, because where a slider ends depends on those before it.
             for name, field in self.lab.fields.items():

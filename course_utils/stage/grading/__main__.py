@@ -35,10 +35,11 @@ def main(settings: Mapping[str, str]) -> int:
         return 2
 
     seed = settings["SEED"]
-    is_for_gradescope = settings["FORMAT"] != ""
+    is_for_gradescope = settings["FORMAT"] != ""  # which grades one student's files at a time
     folder = Path(settings["FOLDER"])
     files = handed_in(folder, course, by_one=is_for_gradescope, only=count.notebooks)
     results = whole_class.judged(files, course, seed)
+    # The open cases are no secret; those of a seed are one, unless DETAILS tells them.
     shows_cases = not seed or settings["DETAILS"] != ""
     rows = list(lines.rows(files, course, results, count, shows_cases=shows_cases))
     if is_for_gradescope:

@@ -89,6 +89,10 @@ class RemoteFunction:
     """A student's function in the answer's process, which this object calls over the channel."""
 
     def __init__(self, channel: Channel, name: str, parameters: object) -> None:
+        """Take the function's name, and its parameters as `observing.parameters_of` returns them.
+
+        The other process may send anything, so a wrong name or parameter is not used.
+        """
         self.channel = channel
         is_name = name.isidentifier() and len(name) <= wire.LONGEST_NAME
         self.__name__ = name if is_name else "<answer>"
@@ -222,7 +226,7 @@ class RemoteFunction:
                 hold(path, event["before"])
                 contents = event["contents"]
                 rename(path, contents, from_same_folder=entry(event, "same_folder", bool))
-            else:
+            else:  # "flush"
                 hold(path, event["contents"])
                 flush(entry(event, "nbytes", int))
             event = self._receive()
@@ -300,7 +304,10 @@ def _signature(described: object) -> inspect.Signature | None:
 
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
-    """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n."""
+    """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n.
+
+    `rows` is what the answer's process has reported. The check only counts the rows, so zeros do.
+    """
     if len(rows) > MOST_ROWS or not all(_is_number_of_rows(n) for n in rows):
         refuse_message()
     results: list[Tensor] = []  # of the forward passes

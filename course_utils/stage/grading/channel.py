@@ -54,6 +54,7 @@ class Channel:
         longest_s: Number,
         kinds: Mapping[str, Callable[..., object]] = NO_KINDS,
     ) -> None:
+        """Wait for the other process for `longest_s` in all, and longer if it still computes."""
         self.end = end
         self.left_s = longest_s
         self.kinds = kinds

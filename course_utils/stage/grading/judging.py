@@ -78,7 +78,7 @@ class AnswerProcess:
         self._start()
         judges_end, answers_end = socket.socketpair()
         with judges_end:
-            with answers_end:
+            with answers_end:  # closed here: only the child's copy of this end may keep it open
                 socket.send_fds(self.control, [RUN], [answers_end.fileno()])
             channel = Channel(judges_end, bounds.LONGEST_S)
             channel.other_still_computes = self._busy_test()
@@ -234,4 +234,5 @@ def _why_no_verdict(problem: ChannelError | None, status: int) -> str:
         return bounds.SENTENCE_BY_STATUS[status]
     if str(problem) == CLOSED:
         return f"It ended Python itself, with status {status}."
+    # The course's code in that process sends no such bytes, so the student's code has sent some.
     return "It spoke in the answer's place, and not in plain values."

@@ -84,6 +84,7 @@ def handed_in(
     for name, cells in zip(paths, _read_apart(list(paths.values())), strict=True):
         file = _recognised(paths[name], name, cells, course)
         if by_one:
+            # One name for all: the files' names need not have the student's, and may differ.
             file = replace(file, student="")
         files.append(file)
     # Sorted by time, the last file of each student and notebook is the one that stays in the dict.

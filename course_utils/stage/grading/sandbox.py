@@ -140,6 +140,7 @@ def _readable() -> list[str]:
     }
     for name in ("stdlib", "platstdlib", "purelib", "platlib"):
         paths.add(sysconfig.get_path(name))
+    # In a virtual environment Python is a link, which may lead to another link.
     for link in _links(python):
         paths.add(str(link))
     there = sorted(path for path in paths if Path(path).exists())
@@ -158,7 +159,11 @@ def _links(path: Path) -> Iterator[Path]:
 
 
 def _hidden() -> list[Path]:
-    """Return the paths of the checks, with the answers, of compiled files, and of UNUSED."""
+    """Return the paths in the course's package that the process of the answers may not read.
+
+    These are the checks, which have the right answers; the compiled files, among which are those of
+    the checks; and UNUSED.
+    """
     paths = [*CHAPTERS.glob("*/*check.py"), *CHAPTERS.glob("*/__pycache__")]
     for name in UNUSED:
         paths.append(COURSE / name)

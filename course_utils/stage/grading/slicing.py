@@ -87,6 +87,7 @@ def needed(
         return needed(with_check, check, cell, asked)
 
     # True is more than False: a call in the course's cell comes before any other, then the last.
+    # The answers are left out of the comparison, because syntax trees cannot be compared.
     _, end, answer = max(calls, key=lambda call: call[:2])
     names = _statement(cell, ast.Expr(answer)).used
     return _slice(every[:end], names), answer

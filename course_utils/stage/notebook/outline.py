@@ -13,7 +13,8 @@ from course_utils.stage.notebook.prose import Question
 
 BEYOND = "Beyond"  # the section that begins what is for those who want more
 TURN_CELLS = 4  # of a turn: its text, the stub, the check and the folded solution
-# Copies from before the course had chapters import their checks in the second way.
+# As in "from course_utils.chapters.flops import check", and in "from course_utils.checks import
+# flops as check", which copies have from before the course had chapters.
 CHECKS = re.compile(
     r"from course_utils\.(?:chapters\.(\w+) import (?:\w+, )*check|checks import (\w+) as check)\b"
 )
@@ -145,7 +146,7 @@ def outline(notebook: Notebook) -> Outline:
     The notebook may be a dict without metadata, as long as it has "cells".
     """
     cells = notebook["cells"]
-    placements = list(_placements(cells))
+    placements = list(_placements(cells))  # a list, since the parts and the turns both need it
     return Outline(
         heading=_heading(cells),
         parts=tuple(_parts(cells, placements)),
@@ -155,7 +156,7 @@ def outline(notebook: Notebook) -> Outline:
 
 
 def turns(notebook: Notebook) -> tuple[Turn, ...]:
-    """Return the notebook's turns in their order."""
+    """Return the notebook's exercises, "Your turn 1" and so on, without the rest of the outline."""
     placements = list(_placements(notebook["cells"]))
     return tuple(_turns(notebook, placements))
 
@@ -225,7 +226,7 @@ class _Placement(NamedTuple):
 
 
 def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
-    """Yield the placement of each cell.
+    """Yield, for each cell in order, the section and the turn in which the cell stands.
 
     A heading at the beginning of a cell counts for that cell, too; a heading inside it counts from
     the next cell on.

@@ -95,6 +95,7 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
                 continue
             name = reveal.row if reveal.row else question.item
             row = by_name.get(name, body[0])
+            # Without the first cell, which has the row's name.
             yield Row(reveal.name, question, row[1:end], head[1:end])
 
 
@@ -118,6 +119,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
     questions = []
     several = []
     for row in rows:
+        # The last two numbers of a row; in front of them there may be the reader's guess.
         predicted, measured = [float(cell.replace(",", "")) for cell in row.cells[-2:]]
         unit = row.question.unit
         first, second = row.heads[-2:]

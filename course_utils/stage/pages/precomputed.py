@@ -28,7 +28,7 @@ class Dependence(NamedTuple):
 
 
 def _gradients(values: Values) -> object:
-    """Return the precision lab's gradients after so many steps of training."""
+    """Return the precision lab's gradients after the number of training steps in `values`."""
     (after,) = values
     return PrecisionLab().known(Scaling(after=after), Found())
 

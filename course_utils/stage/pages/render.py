@@ -13,7 +13,9 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
 from course_utils.core.say import listed
+from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.lab import Lab
+from course_utils.engine.labs.screen import Screen
 from course_utils.engine.labs.session import NEEDS_A_KERNEL
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Figure, asks_ahead, is_imports
@@ -197,57 +199,59 @@ def lab(
     """
     session = session_of(name, known)
     shown = answer_of(session, begun)
-    made = session.lab
-    controls = _controls(made, shown["parts"], only)
-    element = (
+    the_lab = session.lab
+    controls = _controls(the_lab, shown["parts"], only)
+    opened = (
         f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
-        f'data-controls="{escape(json.dumps(controls))}" role="group" aria-label="{made.name}">'
+        f'data-controls="{escape(json.dumps(controls))}" role="group" aria-label="{the_lab.name}">'
     )
     meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
     picture = (
-        f'<div class="course-picture" role="group" aria-label="{made.name}, picture">'
+        f'<div class="course-picture" role="group" aria-label="{the_lab.name}, picture">'
         f"{shown['svg']}</div>"
     )
+    # A lab with only some of its controls is a figure, from which nobody misses the other buttons.
+    needs_kernel = "" if only else _buttons_elsewhere(the_lab)
     lines = [
-        element,
+        opened,
         '<div class="rows" hidden></div>',
         f'<p class="course-note" role="status">{NOT_YET}</p>',
         f'<div class="course-screen">{meaning}{picture}</div>',
-        f"{'' if only else _elsewhere(made)}</div>",
+        f"{needs_kernel}</div>",  # the end of `opened`
     ]
     return "\n".join(lines)
 
 
-def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
+def _controls(the_lab: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
     """Return the description from which lab.js makes controls: rows of fields, labels of buttons.
 
     "preset", "start" and "act" are the session's methods that the buttons call.
     """
     if only:
-        rows = [[name for name in only if name in made.fields]]
-    elif made.rows:
-        rows = made.rows
+        rows = [[name for name in only if name in the_lab.fields]]
+    elif the_lab.rows:
+        rows = the_lab.rows
     else:
-        rows = [list(made.fields)]
+        rows = [list(the_lab.fields)]
     return {
         "rows": rows,
         "parts": parts,
-        "headings": {name: field.heading for name, field in made.fields.items()},
-        "preset": _buttons(made, made.presets, only),
-        "start": _buttons(made, made.jobs, only),
-        "act": _buttons(made, made.actions, only),
+        "headings": {name: field.heading for name, field in the_lab.fields.items()},
+        "preset": _buttons(the_lab, the_lab.presets, only),
+        "start": _buttons(the_lab, the_lab.jobs, only),
+        "act": _buttons(the_lab, the_lab.actions, only),
     }
 
 
-def _buttons(made: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
+def _buttons(the_lab: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
     """Return the labels of the buttons that a page can have: those that need no kernel."""
     wanted = [label for label in labels if not only or label in only]
-    return [label for label in wanted if label not in made.needs_kernel]
+    return [label for label in wanted if label not in the_lab.needs_kernel]
 
 
-def _elsewhere(made: Lab) -> str:
+def _buttons_elsewhere(the_lab: Lab) -> str:
     """Return a sentence on the lab's buttons that need a kernel; "" if none does."""
-    labels = [label for label in (*made.jobs, *made.actions) if label in made.needs_kernel]
+    labels = [label for label in (*the_lab.jobs, *the_lab.actions) if label in the_lab.needs_kernel]
     if not labels:
         return ""
     names = listed([f"<em>{escape(label)}</em>" for label in labels])
@@ -290,12 +294,9 @@ def glossary_page() -> str:
 
 def style() -> str:
     """Return the CSS of all pages, which are dark where the reader's system is."""
-
-    from course_utils.engine.guessing.field import Field
-    from course_utils.engine.labs.screen import Screen
-
     contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
-    # Rules for JupyterLab's dark theme become rules for a dark system.
+    # Rules for JupyterLab's dark theme become rules for a dark system. Of the three sheets that
+    # JupyterLab uses, too, only that of a lab's screen has such rules.
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
     of_theme = r'^\[data-jp-theme-light="false"\] (.*)$'
     screen = re.sub(of_theme, dark, Screen._css, flags=re.MULTILINE)

@@ -88,6 +88,7 @@ def modules(found: Mapping[str, Precomputed | None]) -> bytes:
     )
     package = ROOT / "course_utils"
     paths = {Path(line) for line in listed.stdout.splitlines()}
+    # Data that modules read, such as the recorded machines; Python does not import these files.
     paths.update(package.rglob("*.toml"))
     paths.update(package.rglob("*.json"))
     entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}

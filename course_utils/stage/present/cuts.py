@@ -41,7 +41,7 @@ def plans(path: Path) -> dict[str, Plan]:
 
 
 def plan(path: Path, minutes: str) -> Plan:
-    """Return the plan for a lecture of so many minutes.
+    """Return the plan for a lecture of that many minutes, such as "25".
 
     If there is none, raise a ValueError that lists the minutes for which there is one.
     """

@@ -58,12 +58,15 @@ def _folded(cell: NotebookNode) -> Iterator[Piece]:
 
 
 def _asked(part: Part) -> Iterator[Piece]:
-    """Yield the question of a cell that asks the room for a guess, or an empty one for a turn.
+    """Yield the piece that asks the room for what the reader would write in this cell.
 
-    What a turn asks for stands in the text above it.
+    For a guess it is a "guess" with what is wanted. For an answer that a check judges it is a
+    "turn" without content, because the text above the cell asks for the answer. Any other cell asks
+    for nothing.
     """
     if part.is_guess:
-        yield "guess", _wanted(part.asked[0])
+        asked = part.asked[0]  # the only one, though it may have several questions
+        yield "guess", _wanted(asked)
     elif part.is_answer:
         yield "turn", ""
 

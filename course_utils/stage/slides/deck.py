@@ -54,7 +54,7 @@ def decks(path: Path) -> dict[str, str]:
 
 
 def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
-    """Return the deck of a lecture of so many minutes, as HTML by its file name."""
+    """Return the deck of a lecture of that many minutes, such as "25", as HTML by file name."""
     lecture = cuts.plan(path, minutes)
     notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
     return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}

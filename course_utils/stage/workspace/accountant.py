@@ -7,18 +7,18 @@ from course_utils.core.accountant_file import MARK, TERMS, statements, together
 from course_utils.stage.workspace.merge import woven
 
 
-def renewed(course: str, taken: str, own: str) -> str:
+def renewed(course: str, original: str, own: str) -> str:
     """Return the course's new file with the reader's terms, statements and lines of comments.
 
-    `own` is the reader's file, and `taken` the version of the course's that it was made from. A
+    `own` is the reader's file, and `original` the version of the course's that it was made from. A
     statement that the course has dropped since then is dropped here, too.
     """
     new = statements(course)
-    readers = _with_changed_terms_as_theirs(statements(own), taken)
+    readers = _with_changed_terms_as_theirs(statements(own), original)
     # A term of the reader's has no mark, and stays; so does what they have added.
     terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
-    stay = {*terms} | _only_the_readers(readers, new, taken)
-    known_lines = {*course.split("\n"), *taken.split("\n")}
+    stay = {*terms} | _only_the_readers(readers, new, original)
+    known_lines = {*course.split("\n"), *original.split("\n")}
     readers_order = [name for name in readers if name in new or name in stay]
     texts = {}
     for name in woven(list(new), readers_order):
@@ -32,31 +32,32 @@ def renewed(course: str, taken: str, own: str) -> str:
     return together(texts)
 
 
-def _with_changed_terms_as_theirs(readers: dict[str, str], taken: str) -> dict[str, str]:
+def _with_changed_terms_as_theirs(own: dict[str, str], original: str) -> dict[str, str]:
     """Return the reader's statements, without the mark on terms of the course that they changed.
 
     Before there were stubs, a file had the course's terms, each with the mark, and a reader could
     edit a term and leave its mark. Comments do not count as a change, so syntax trees are compared.
     """
-    courses = _statements_of(taken)
-    result = dict(readers)
+    originals = _statements_of(original)
+    result = dict(own)
     for name in TERMS:
-        if MARK not in readers.get(name, "") or name not in courses:
+        if MARK not in own.get(name, "") or name not in originals:
             continue
-        if ast.dump(ast.parse(readers[name])) != ast.dump(ast.parse(courses[name])):
-            result[name] = re.sub(f" *{MARK}", "", readers[name])
+        if ast.dump(ast.parse(own[name])) != ast.dump(ast.parse(originals[name])):
+            # The mark stands at the end of a line of code, after spaces.
+            result[name] = re.sub(f" *{MARK}", "", own[name])
     return result
 
 
-def _only_the_readers(readers: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
+def _only_the_readers(own: dict[str, str], new: dict[str, str], original: str) -> set[str]:
     """Return the names of the reader's statements that the course never had, then or now."""
-    return readers.keys() - new.keys() - _statements_of(taken).keys()
+    return own.keys() - new.keys() - _statements_of(original).keys()
 
 
-def _statements_of(taken: str) -> dict[str, str]:
+def _statements_of(original: str) -> dict[str, str]:
     """Return the file's statements; none if it cannot be parsed."""
     try:
-        return statements(taken)
+        return statements(original)
     except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
         return {}
 

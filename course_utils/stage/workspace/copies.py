@@ -236,6 +236,7 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
     if name == NAME and exists:
         text = renewed(new.decode(), as_taken.decode(), program_text(own)).encode()
         words = "is brought up to date, and what is yours is in it"
+    # The reader has changed the copy if it is neither as it was made nor as it is to be.
     if own.is_file() and own.read_bytes() not in (as_taken, text):
         kept = keep_earlier(own)
         yield (f"{name} {words}. As it was, with your changes: {mine.name}/{EARLIER}/{kept.name}")

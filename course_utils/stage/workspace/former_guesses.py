@@ -63,13 +63,20 @@ def _copy(folder: Path, chapter: str, known: record.Said, name: str) -> None:
 
 
 def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
-    """Write into the record what the former cell gave to the name of the guess."""
+    """Write into the record the guess that the reader typed in an earlier version of the cell.
+
+    There the cell set a variable, `my_gb = ...`, and the reader put the guess in place of the dots.
+    The present cell, `my_gb = ask("one matrix", "GB")`, has a field, which shows what the record
+    has. `former` is the earlier cell, and `ask` the question of the present one.
+    """
     so_far = record.said_so_far(folder, chapter)
     for question, typed in _typed(source(former), ask):
         if question in so_far:  # what was typed into the new field is later, so it stays
             continue
         guess = OpenGuess(ask.questions, ask.unit, ask.among)
-        with suppress(ValueError):  # the dots are still there, or what makes no sense
+        # `say` refuses what is no answer to the question, such as dots that were left or nonsense.
+        # Then the record stays as it is, and the field is empty.
+        with suppress(ValueError):
             guess.say(question, typed)
             record.note_said(folder, chapter, question, guess.said[question])
 

@@ -44,7 +44,7 @@ def restored(course: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
     course_cells = _by_id(course)
     own_cells = _by_id(own)
     stay = [id_ for id_ in course_cells if id_ in own_cells or id_ in ids]
-    order = woven(list(own_cells), stay)
+    order = woven(list(own_cells), stay)  # the reader's order, with deleted cells put back
     cells = [course_cells[id_] if id_ in ids else own_cells[id_] for id_ in order]
     return {**own, "cells": cells}
 
@@ -110,7 +110,7 @@ def _with_both_changes(base: str, course: str, own: str) -> str | None:
     course_lines = course.split("\n")
     own_lines = own.split("\n")
     # After an earlier merge that was interrupted, the reader's copy contains the change already.
-    if _has_change(Counter(own_lines), Counter(base_lines), Counter(course_lines)):
+    if _has_change(own=own_lines, base=base_lines, course=course_lines):
         return own
     changes = _changes(base_lines, course_lines) + _changes(base_lines, own_lines)
     # Changes at the same point stay in this order, because Python's sort is stable.
@@ -146,17 +146,20 @@ def _changes(base: list[str], changed: list[str]) -> list[_Change]:
     return changes
 
 
-def _has_change(own: Counter[str], base: Counter[str], course: Counter[str]) -> bool:
+def _has_change(*, own: list[str], base: list[str], course: list[str]) -> bool:
     """Whether the reader's copy, too, has all lines that the course added, and none it removed.
 
-    The arguments have the number of times that each line occurs. If the course only moved lines,
-    nothing can be seen in them.
+    Only how often each line occurs is compared, because the reader's own changes may have moved the
+    lines. If the course only moved lines, no number has changed, and the result is False.
     """
-    if course == base:
+    in_own = Counter(own)  # the number of times that each line occurs
+    in_base = Counter(base)
+    in_course = Counter(course)
+    if in_course == in_base:
         return False
-    added = course - base
-    removed = base - course
-    return added <= own - base and removed <= base - own
+    added = in_course - in_base
+    removed = in_base - in_course
+    return added <= in_own - in_base and removed <= in_base - in_own
 
 
 def _text(cell: Cell | None) -> tuple[str, str] | None:
@@ -170,6 +173,7 @@ def _order(base: dict[str, Cell], course: dict[str, Cell], own: dict[str, Cell])
     """Return the ids of all cells in the reader's order; in the course's, if that has changed."""
     order_before = [id_ for id_ in base if id_ in course]
     order_now = [id_ for id_ in course if id_ in base]
+    # The first argument of `woven` keeps its order; the second one only adds what the first lacks.
     if order_before == order_now:
         return woven(list(own), list(course))
     return woven(list(course), list(own))

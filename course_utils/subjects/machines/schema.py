@@ -115,7 +115,8 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
 def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
     """Return the data, rows [B, D, K, value], as a dictionary by size with values of that kind."""
     row_kind = tuple[*get_args(MatmulSize), kind]  # tuple[int, int, int, kind]
-    rows = _list((row_kind, ...), data, path)
+    kinds = (row_kind, ...)  # any number of rows of that kind, as in tuple[row_kind, ...]
+    rows = _list(kinds, data, path)
     found = {(b, d, k): value for b, d, k, value in rows}
     _check(len(found) == len(rows), "a list of rows whose sizes all differ", data, path)
     return found

@@ -138,5 +138,8 @@ def outcome_of(asked: Asked, found: Found) -> Outcome:
 
 
 def is_best(outcome: Outcome) -> bool:
-    """Whether no plan takes noticeably fewer days: a ten-thousandth of them, or more."""
+    """Whether no plan takes noticeably fewer days: a ten-thousandth of them, or more.
+
+    The score is the best plan's days over this plan's.
+    """
     return outcome.score > 0.9999

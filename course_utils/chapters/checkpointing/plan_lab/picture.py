@@ -119,8 +119,9 @@ def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
     class_ = "" if kind.count else "faint"
     yield text(0, top + 14, kind.name, class_=class_)
     if kind.count:
-        compute_share = min(1, kind.count * kind.compute_s / full_s)
-        sent_share = min(1, kind.count * kind.sent_s / full_s)
+        # At most 1, because a pass is a part of the step, and the step fits into `full_s`.
+        compute_share = kind.count * kind.compute_s / full_s
+        sent_share = kind.count * kind.sent_s / full_s
         yield rect(LEFT, top, LENGTH * compute_share, HALF, class_="predicted")
         yield rect(LEFT, top + HALF + 2, LENGTH * sent_share, HALF, class_="limit")
     yield fitted(RIGHT, top + 14, words.a_pass(kind), WIDTH, class_)

@@ -40,7 +40,8 @@ class Split:
     def arrives(self) -> Sequence[int]:
         """The head to which the pattern sends each column.
 
-        The pattern's last name is the inner loop, so it changes from each column to the next.
+        The pattern's last name is the inner loop, so it changes from each column to the next. With
+        four heads, "(head place)" gives 0, 0, 0, 1, 1, 1, …, and "(place head)" 0, 1, 2, 3, 0, 1, …
         """
         heads = range(self.heads)
         places = range(self.places)
@@ -55,7 +56,10 @@ class Split:
 
 
 def guesses(asked: Split, found: object = None) -> list[Guess]:
-    """Return a guess for each mark that is set, with the head to which its column really goes."""
+    """Return a guess for each mark that is set, with the head to which its column really goes.
+
+    `found` is what the method `guesses` of every lab is given; this lab needs nothing of it.
+    """
     guesses = []
     for mark, guessed_head, head in zip(MARKS, asked.guess, asked.arrives, strict=True):
         if guessed_head is not None:

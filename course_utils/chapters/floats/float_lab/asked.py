@@ -127,7 +127,7 @@ class Stored:
             return "exact"
         if floats.overflows(self.x, self.fmt):
             return "too large"
-        return "rounded" if self.value else "too small"
+        return "rounded" if self.value else "too small"  # a number that is not 0 has become 0
 
 
 def typed_number(words: str) -> Exact:
@@ -138,7 +138,7 @@ def typed_number(words: str) -> Exact:
     >>> typed_number("0.1"), typed_number("-3 * 2^-24"), typed_number("fp16 0x7c00")
     (Fraction(1, 10), Fraction(-3, 16777216), inf)
     """
-    typed_text = words.strip().lower().replace("−", "-")
+    typed_text = words.strip().lower().replace("−", "-")  # a minus sign, as in copied text
     if len(typed_text) > 60:
         raise ValueError(
             f"That is {len(typed_text)} characters long; 60 are enough for any number here."
@@ -176,7 +176,7 @@ def flipped(key: str, cast: Cast) -> Mapping[str, object]:
     gets the format's new number: in decimal if that is exact, otherwise as a bit pattern.
     """
     fmt, place = key.split(":")
-    bits = cast.stored[fmt].bits ^ 1 << int(place)
+    bits = cast.stored[fmt].bits ^ (1 << int(place))  # ^ flips the bit that is 1 in the brackets
     value = floats.decode(bits, fmt)
     number = repr(value)
     if typed_number(number) != value:  # the decimal is rounded, or it is NaN, which equals nothing

@@ -27,7 +27,10 @@ EVENT_X = 755  # where the words on what storing changed begin
 
 
 def view(cast: Cast, found: object) -> View:
-    """Draw the number in each of the chosen formats."""
+    """Draw the number in each of the chosen formats.
+
+    `found` is what every lab's view is given; this lab needs nothing beyond the answers.
+    """
     drawn = [key([(field, field) for field in FIELDS], LEFT, 14)]
     for row, fmt in enumerate(cast.format_names):
         y = TOP + ROW * row

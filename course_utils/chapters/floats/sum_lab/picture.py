@@ -16,6 +16,7 @@ HEIGHT = 356
 
 
 def _as_power(n: int) -> str:
+    """Return a power of two as the axes have it: 256, which has nine bits, is "2^8"."""
     return f"2^{n.bit_length() - 1}"
 
 
@@ -39,8 +40,8 @@ TICK = 9
 TICK_TOP = RULER - TICK
 TICK_BOTTOM = RULER + TICK
 ONE = 115  # from one whole number to the next
-EIGHTHS = range(-24, 41)  # from three below the sum to five above it
-SUM_X = LEFT - ONE * EIGHTHS[0] / 8
+EIGHTHS = range(-24, 41)  # of a one, away from the sum: from three below it to five above it
+SUM_X = LEFT - ONE * EIGHTHS[0] / 8  # where the sum is, three ones to the right of LEFT
 
 
 def view(asked: Ones, found: object) -> View:

@@ -202,6 +202,7 @@ def _roofline(
     bandwidth = machine.bytes_per_sec
     ridge = predict.ridge(machine, product.dtype)
     intensities = [product.intensity, *(run.product.intensity for run in runs)]
+    # The axes are wide enough for usual products, and wider only if a run lies beyond them.
     low = min(0.1, *intensities)
     high = max(10_000, *intensities)
     lowest_rate = min((run.rate for run in runs), default=peak)
@@ -237,6 +238,7 @@ def _along(
     sharing = [run for run in runs if run.product.others(name) == others]
     run_s = [run.seconds for run in sharing]
     x_axis = Axis(1, POWERS[-1], f"size of {name}", number_text)
+    # Some space around the prediction, and more only if a run needs it.
     shortest = min([predicted_s[0] / 10, *run_s])
     longest = max([predicted_s[-1] * 2, *run_s])
     y_axis = Axis(shortest, longest, "time", seconds_text, rescales=True)

@@ -54,17 +54,23 @@ def _squares(asked: Roofed) -> Iterator[str]:
 
 
 def _all_products(asked: Roofed) -> Iterator[str]:
-    """Draw the time over the roof's time: by the forecast and, after *Show*, of every product."""
+    """Draw the forecast's time by the roof and, after *Show*, a dot for each product.
+
+    A product's roof, to the right, is the least time that the machine's peaks allow. Upwards is the
+    time that it took.
+    """
     roofs = {}
     for b, d, k in asked.seconds_by_size:
         roofs[b, d, k] = predict.matmul_seconds(b, d, k, asked.machine, asked.dtype)
+    # The factors leave space around the points. Upwards there is more, because no product is faster
+    # than its roof, and many are slower.
     low = min(roofs.values()) / 2
     high = max(roofs.values()) * 4
     x_axis = Axis(low, high, "time by the roof", seconds_text, rescales=True)
     y_axis = Axis(low, 4 * high, "time", seconds_text, rescales=True)
     plot = Plot(*ALL, x_axis, y_axis)
 
-    c, e = asked.c_and_e
+    c, e = asked.c_and_e  # of the forecast c + roof / e, in seconds and as a share
     along = [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")
     forecast = [(roof, c + roof / e) for roof in along]

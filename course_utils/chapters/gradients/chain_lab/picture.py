@@ -93,12 +93,16 @@ def _look(asked: Chain, name: str) -> str:
             return product.kind if number < asked.done else f"{product.kind} later"
     if name == "x.grad":
         return "missing"
+    # No product makes these two: the loss follows when the last layer has its result.
     comes_of_result = name in (LOSS, f"{asked.result}.grad")
     return "unseen" if comes_of_result and asked.done < asked.layers else "given"
 
 
 def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
-    """Draw what each product reads, and the way over the loss."""
+    """Draw an arrow from each matrix to the products that read it, and the way over the loss.
+
+    What the backward pass reads of the forward pass's matrices has a line of another look.
+    """
     for product in asked.products:
         for read in product.reads:
             class_ = "track" if _reads_again(product, read) else "leader"
@@ -158,7 +162,8 @@ def _bar(asked: Chain) -> Iterator[str]:
     """Draw the FLOPs of each product as a part of a bar, one after the other."""
     yield svg.text(0, BAR_TOP + 17, "FLOPs", class_="strong")
     forward = sum(product.flops for product in asked.products if product.kind == FORWARD)
-    unit = (WIDTH - BAR_LEFT) / (3 * forward)  # the bar of a step in which nothing is left out
+    # The width of a FLOP. If no product is left out, all three times `forward` fill the bar.
+    unit = (WIDTH - BAR_LEFT) / (3 * forward)
     x: Number = BAR_LEFT
     for number, product in enumerate(asked.products):
         width = unit * product.flops

@@ -8,9 +8,9 @@ from course_utils.core.say import Number, listed
 
 
 def share_text(share: Number) -> str:
-    """Return a share in percent.
+    """Return a share in percent, with two decimals unless it is 0 % or 100 %.
 
-    With two decimals, one gradient of a few thousand differs from none, and all but one from all.
+    So 1 gradient of 5,000 is not shown as 0 %, and 4,999 of them are not shown as 100 %.
 
     >>> [share_text(share) for share in (0, 0.4706, 0.0002, 0.9997, 1)]
     ['0 %', '47.06 %', '0.02 %', '99.97 %', '100 %']

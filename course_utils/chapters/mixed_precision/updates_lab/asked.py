@@ -46,4 +46,4 @@ class UpdateHistogram:
 class Found:
     """The updates of each step of the training; empty until they are computed."""
 
-    steps: Sequence[UpdateHistogram] = ()
+    steps: Sequence[UpdateHistogram] = ()  # steps count from 1, so step n is at the place n - 1

@@ -79,7 +79,8 @@ def _taken(asked: Asked, tracks: Sequence[marks.Track]) -> list[Box]:
     for track, level in zip(tracks, asked.guess, strict=True):
         if level is not None:
             x, y = track.at(level / 100)
-            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))  # the words are at the right
+            # Left, top, right, bottom: the mark and, at its right, the words.
+            boxes.append(Box(x - 10, y - 10, x + 90, y + 10))
     return boxes
 
 
@@ -96,7 +97,7 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
     plot = Plot(*UPDATES, sizes, Axis(0, MOST, linear=True, most_marks=4))
     which = f"step {asked.step}" if asked.shown else "one step"
     yield plot.frame(f"The updates of {which}")
-    yield plot.line([(0, 0), (0, MOST)], "fate-edge")
+    yield plot.line([(0, 0), (0, MOST)], "fate-edge")  # at 2^0 half gaps, below which one is lost
     if asked.shown:
         for begin, count in found.steps[asked.step - 1].bins:
             if LOWEST <= begin < HIGHEST:

@@ -110,7 +110,7 @@ def _title_of_paths(race: Race) -> str:
     """Return the title of the paths: which steps are drawn, and the learning rate."""
     if race.run == SHORT:
         return f"{race.step} steps at lr = {race.lr:g}"
-    before = race.steps - STEPS
+    before = race.steps - STEPS  # of a long run, only the last STEPS are drawn
     rate = f"lr = {race.lr:g}"
     if race.is_falling:
         rate = f"an lr that began at {race.lr:g}"
@@ -151,7 +151,7 @@ def _curve(race: Race, name: str) -> list[Point]:
         # The curve ends just beyond the limit, where the loss shoots up.
         limit = race.limit(name)
         below = [lr for lr in rates if lr < limit]
-        rates = sorted([*below, 0.99 * limit, 1.05 * limit])
+        rates = sorted([*below, 0.99 * limit, 1.05 * limit])  # on both sides of it
     return [(lr, race.end_loss(name, lr)) for lr in rates]
 
 
@@ -300,7 +300,11 @@ def why_it_diverges(race: Race, name: str) -> str:
 
 
 def _leading(race: Race) -> str:
-    """Return a sentence on who is lowest at the present step or, at the last one, in the curves."""
+    """Return a sentence on the optimizers that have the lowest loss.
+
+    As long as the slider `step` is not at its end, it is the loss after that step, of the paths at
+    the left. At the end it is the largest loss of the last steps, of the curves at the right.
+    """
     if race.step == STEPS:
         return _ending_lowest(race)
     return _lowest_at_step(race)
@@ -335,7 +339,7 @@ def _lowest_at_step(race: Race) -> str:
     best = [name for name, loss in losses.items() if loss == least]
     has = "has" if len(best) == 1 else "have"
     what = "the lowest loss" if len(race.racing) > 1 else "this loss"
-    before = race.steps - STEPS  # of a long run, only the last STEPS are drawn
+    before = race.steps - STEPS  # steps before those that are drawn: 0 in a run of STEPS steps
     step = before + race.step
     return (
         f"At lr = {race.lr:g}, after {step:,} steps, {listed(best)} {has} {what}: "

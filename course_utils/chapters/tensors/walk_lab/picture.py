@@ -103,17 +103,19 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
 
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
-    """Return where element number `first` begins, and how wide a run of elements from there is.
+    """Return where element number `first` begins, and how wide `elements` elements from there are.
 
-    `elements` is the length of the run.
+    All elements together are as wide as the strip above them, which has OWNED places.
     """
-    row = asked.sizes[-1]
-    rows = len(asked.places) // row
-    width = (CELL * OWNED - ROW_GAP * (rows - 1)) / len(asked.places)
+    row_length = asked.sizes[-1]
+    rows = len(asked.places) // row_length
+    strip_width = CELL * OWNED
+    gaps = ROW_GAP * (rows - 1)
+    width = (strip_width - gaps) / len(asked.places)  # of one element
     last = first + elements - 1
-    begin = width * first + ROW_GAP * (first // row)
-    end = width * last + ROW_GAP * (last // row)
-    return LEFT + begin, end + width - begin
+    begin = width * first + ROW_GAP * (first // row_length)
+    begin_of_last = width * last + ROW_GAP * (last // row_length)
+    return LEFT + begin, begin_of_last + width - begin
 
 
 def _steps(asked: Walked, dimension: int, steps: Steps, y: Number) -> Iterator[str]:

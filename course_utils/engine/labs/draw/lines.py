@@ -26,7 +26,10 @@ def pieces_inside(
 
 
 def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Point, Point] | None:
-    """The part of a segment that lies in the square; None if none of it does."""
+    """The part of a segment that lies in the square; None if none of it does.
+
+    It is found as Liang and Barsky's algorithm does it.
+    """
     # Where the segment enters and leaves the square, as shares of the way from start to end.
     enters = 0.0
     leaves = 1.0

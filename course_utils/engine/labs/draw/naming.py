@@ -65,7 +65,7 @@ def _boxes_along(plot: Plot, line: Sequence[Point], width: Number) -> Iterator[B
     for place in range(_PLACES + 1):
         left = plot.left + (plot.width - width) * place / _PLACES
         heights = _heights(line, left, left + width)
-        if not heights:
+        if not heights:  # the line does not run between the name's edges
             continue
         for top in (min(heights) - _GAP - _HEIGHT, max(heights) + _GAP):
             if plot.top <= top and top + _HEIGHT <= plot.bottom:

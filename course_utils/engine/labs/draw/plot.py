@@ -29,7 +29,7 @@ class Axis:
     linear: bool = False
     marks: Sequence[Number] = ()
     most_marks: int = 6
-    rescales: bool = False  # whether its ends follow what is asked, and are therefore said
+    rescales: bool = False  # whether its ends change with the controls, and so stand in its title
 
     def share(self, value: Number) -> Number:
         """How far along the axis a value lies, from 0 to 1. Beyond an end, it is 0 or 1 as well."""
@@ -44,7 +44,7 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """The axis's name; of an axis that rescales, with its ends."""
+        """The axis's name; of an axis that rescales, with its ends: "time: 1 ms to 2 s"."""
         if not self.rescales:
             return self.name
         return f"{self.name}: {self.words(self.low)} to {self.words(self.high)}"
@@ -59,7 +59,7 @@ class Axis:
         return self._powers_of_ten()
 
     def _round_numbers(self) -> list[int]:
-        """Multiples of 1, 2, 5, 10, 20, … : of the first that makes no more than about the most."""
+        """Multiples of the first of 1, 2, 5, 10, 20, … that makes about `most_marks` or fewer."""
         length = self.high - self.low
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
         first = gap * math.ceil(self.low / gap)
@@ -129,13 +129,18 @@ class Plot:
         return "".join(parts)
 
     def _axis_title(self, axis: Axis, x: Number, y: Number, side: str = "") -> str:
-        """The axis's name, from x on or up to x. One that rescales can be told apart by name."""
+        """Return the axis's title, which begins at x; with "end" for `side`, it ends there.
+
+        screen.js marks the title of an axis that rescales for a while when its ends have changed,
+        as it marks the words of `lettering.scale_words`, which look alike. It finds both by their
+        `data-scale`, which is the name without the ends, so that it stays the same.
+        """
         if axis.rescales:
-            said = {"class_": f"small strong faint {side}".rstrip(), "data_scale": axis.name}
-            return text(x, y, axis.title, **said)
+            class_ = f"small strong faint {side}".rstrip()
+            return text(x, y, axis.title, class_=class_, data_scale=axis.name)
         if side:
-            return text(x, y, axis.name, class_=f"faint {side}")
-        return fitted(x, y, axis.name, self.right, "faint")
+            return text(x, y, axis.title, class_=f"faint {side}")
+        return fitted(x, y, axis.title, self.right, "faint")
 
     def _verticals(self) -> Iterator[str]:
         """The vertical lines of the grid. A number that would touch the one before is left out."""
