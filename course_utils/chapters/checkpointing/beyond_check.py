@@ -47,6 +47,8 @@ def days_with_failures(
     yield _days(shared, alone), "Any of the GPUs can stop the run: divide failure_days by gpus."
     yield shared * (1 + lost), "The share is of the whole time, lost time included: / (1 - lost)."
     yield _days(shared, at_best), "Each failure also costs a restart: one in M seconds."
+    for wrong_share, advice in _shares_of_saves(save_s, failure_s):
+        yield _days(shared, wrong_share + restarts), advice
     yield shared / (1 - lost), "A lost share of 1 or more leaves no time for work: return math.inf."
     yield _days(gpu_days, lost), "The GPUs share the work: gpu_days / gpus."
     in_days = _lost_at_best(save_s, failure_s / DAY_S) + DAY_S * restarts
@@ -57,6 +59,24 @@ def days_with_failures(
     yield _days(shared, exactly), "That is the exact share. Here the sum of the three is wanted."
     yield shared, "That is the time without a save and without a failure."
     yield lost, "That is the lost share. Return the days."
+
+
+def _shares_of_saves(save_s: Number, failure_s: Number) -> Answers:
+    """Yield wrong shares of the time that saves and lost work take."""
+    best_s = predict.young_seconds(save_s, failure_s)
+    without_2_s = best_s / math.sqrt(2)
+    yield (
+        save_s / without_2_s + without_2_s / (2 * failure_s),
+        "The best interval is √(2CM), with the 2.",
+    )
+    yield (
+        save_s / best_s + best_s / failure_s,
+        "A failure costs half an interval of work on average: τ / 2M, and not τ / M.",
+    )
+    yield (
+        save_s / best_s,
+        "Saves take C / τ and lost work τ / 2M. At the best interval they are equal: count both.",
+    )
 
 
 def _lost_at_best(save_s: Number, failure_s: Number) -> Number:
@@ -256,6 +276,11 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     smaller_files = _parts(rows, saved_by, rows // saved_by)
     rounded_down = _reads(smaller_files, _parts(rows, loaded_by, rows // loaded_by)[rank])
     yield rounded_down, "Round rows / GPUs up, and not down: otherwise the last rows are lost."
+    in_a_file = math.ceil(rows / saved_by)
+    to_load = math.ceil(rows / loaded_by)
+    uncut = [range(n * in_a_file, (n + 1) * in_a_file) for n in range(saved_by)]
+    beyond = _reads(uncut, range(rank * to_load, (rank + 1) * to_load))
+    yield beyond, "The last file ends where the rows end: cut what you need at `rows`, too."
     of_each_file = {}
     for n, file in enumerate(files):
         before = sum(row < mine.start for row in file)
