@@ -259,13 +259,13 @@ Reads = dict[int, tuple[int, int]]  # by the number of a file: where the rows be
 )
 def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers:
     """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank)."""
-    files = _parts(rows, saved_by, math.ceil(rows / saved_by))
-    mine = _parts(rows, loaded_by, math.ceil(rows / loaded_by))[rank]
+    in_a_file = math.ceil(rows / saved_by)
+    to_load = math.ceil(rows / loaded_by)
+    files = _parts(rows, saved_by, in_a_file)
+    mine = _parts(rows, loaded_by, to_load)[rank]
     right = _reads(files, mine)
     yield right, "Seven ways to load, on more GPUs than saved and on fewer; some GPUs get nothing."
-    in_the_matrix = {
-        n: (files[n][begin], files[n][end - 1] + 1) for n, (begin, end) in right.items()
-    }
+    in_the_matrix = {n: (n * in_a_file + b, n * in_a_file + e) for n, (b, e) in right.items()}
     yield in_the_matrix, "Those are rows of the whole matrix. Count from the file's own first row."
     inclusive = {n: (begin, end - 1) for n, (begin, end) in right.items()}
     yield inclusive, "The end is the first row that is not needed, as in a slice."
@@ -276,16 +276,12 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     smaller_files = _parts(rows, saved_by, rows // saved_by)
     rounded_down = _reads(smaller_files, _parts(rows, loaded_by, rows // loaded_by)[rank])
     yield rounded_down, "Round rows / GPUs up, and not down: otherwise the last rows are lost."
-    in_a_file = math.ceil(rows / saved_by)
-    to_load = math.ceil(rows / loaded_by)
-    uncut = [range(n * in_a_file, (n + 1) * in_a_file) for n in range(saved_by)]
-    beyond = _reads(uncut, range(rank * to_load, (rank + 1) * to_load))
-    yield beyond, "The last file ends where the rows end: cut what you need at `rows`, too."
+    many = 9 * rows  # so that no part is cut
+    uncut = _reads(_parts(many, saved_by, in_a_file), _parts(many, loaded_by, to_load)[rank])
+    yield uncut, "The last file ends where the rows end: cut what you need at `rows`, too."
     of_each_file = {}
     for n, file in enumerate(files):
-        before = sum(row < mine.start for row in file)
-        until = sum(row < mine.stop for row in file)
-        of_each_file[n] = (before, until)
+        of_each_file[n] = tuple(sum(row < end for row in file) for end in (mine.start, mine.stop))
     yield of_each_file, "Leave out the files of which it needs nothing."
 
 
