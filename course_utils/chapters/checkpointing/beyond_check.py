@@ -47,6 +47,8 @@ def days_with_failures(
     yield _days(shared, alone), "Any of the GPUs can stop the run: divide failure_days by gpus."
     yield shared * (1 + lost), "The share is of the whole time, lost time included: / (1 - lost)."
     yield _days(shared, at_best), "Each failure also costs a restart: one in M seconds."
+    for wrong_share, advice in _shares_of_saves(save_s, failure_s):
+        yield _days(shared, wrong_share + restarts), advice
     yield shared / (1 - lost), "A lost share of 1 or more leaves no time for work: return math.inf."
     yield _days(gpu_days, lost), "The GPUs share the work: gpu_days / gpus."
     # With M in days, and all else in seconds.
@@ -58,6 +60,24 @@ def days_with_failures(
     yield _days(shared, exactly), "That is the exact share. Here the sum of the three is wanted."
     yield shared, "That is the time without a save and without a failure."
     yield lost, "That is the lost share. Return the days."
+
+
+def _shares_of_saves(save_s: Number, failure_s: Number) -> Answers:
+    """Yield wrong shares of the time that saves and lost work take."""
+    best_s = predict.young_seconds(save_s, failure_s)
+    without_2_s = best_s / math.sqrt(2)
+    yield (
+        save_s / without_2_s + without_2_s / (2 * failure_s),
+        "The best interval is √(2CM), with the 2.",
+    )
+    yield (
+        save_s / best_s + best_s / failure_s,
+        "A failure costs half an interval of work on average: τ / 2M, and not τ / M.",
+    )
+    yield (
+        save_s / best_s,
+        "Saves take C / τ and lost work τ / 2M. At the best interval they are equal: count both.",
+    )
 
 
 def _lost_at_best(save_s: Number, failure_s: Number) -> Number:
@@ -246,13 +266,13 @@ Reads = dict[int, tuple[int, int]]  # by the number of a file: where the rows be
 )
 def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers:
     """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank)."""
-    files = _parts(rows, saved_by, math.ceil(rows / saved_by))
-    mine = _parts(rows, loaded_by, math.ceil(rows / loaded_by))[rank]
+    in_a_file = math.ceil(rows / saved_by)
+    to_load = math.ceil(rows / loaded_by)
+    files = _parts(rows, saved_by, in_a_file)
+    mine = _parts(rows, loaded_by, to_load)[rank]
     right = _reads(files, mine)
     yield right, "Seven ways to load, on more GPUs than saved and on fewer; some GPUs get nothing."
-    in_the_matrix = {
-        n: (files[n][begin], files[n][end - 1] + 1) for n, (begin, end) in right.items()
-    }
+    in_the_matrix = {n: (n * in_a_file + b, n * in_a_file + e) for n, (b, e) in right.items()}
     yield in_the_matrix, "Those are rows of the whole matrix. Count from the file's own first row."
     inclusive = {n: (begin, end - 1) for n, (begin, end) in right.items()}
     yield inclusive, "The end is the first row that is not needed, as in a slice."
@@ -263,11 +283,12 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     smaller_files = _parts(rows, saved_by, rows // saved_by)
     rounded_down = _reads(smaller_files, _parts(rows, loaded_by, rows // loaded_by)[rank])
     yield rounded_down, "Round rows / GPUs up, and not down: otherwise the last rows are lost."
+    many = 9 * rows  # so that no part is cut
+    uncut = _reads(_parts(many, saved_by, in_a_file), _parts(many, loaded_by, to_load)[rank])
+    yield uncut, "The last file ends where the rows end: cut what you need at `rows`, too."
     of_each_file = {}
     for n, file in enumerate(files):
-        before = sum(row < mine.start for row in file)
-        until = sum(row < mine.stop for row in file)
-        of_each_file[n] = (before, until)
+        of_each_file[n] = tuple(sum(row < end for row in file) for end in (mine.start, mine.stop))
     yield of_each_file, "Leave out the files of which it needs nothing."
 
 

@@ -16,15 +16,8 @@ from course_utils.engine.judging.sentences import name_of, stopped
 OLD = b"the old contents"
 PIECES = [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
-# The old contents, or None without a file; and the piece at which the disk is full, or None.
-CASES = [
-    (OLD, None),
-    (None, None),
-    (OLD, 2),
-    (OLD, 0),
-    (OLD, len(PIECES)),
-    (None, 1),
-]
+FLUSH = "flush"
+RENAME = "rename"
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
 ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
 NOT_RAISED = (
@@ -36,7 +29,7 @@ IN_PLACE = (
 )
 NOT_FLUSHED = (
     "the new file takes the old one's place before all of it is on the disk. "
-    "After the last piece, call file.flush() and then os.fsync(file.fileno()), with `os.` in front."
+    "After the last piece, call file.flush() and then os.fsync(file.fileno())."
 )
 Answer = Callable[[Path, Iterator[bytes]], object]
 
@@ -57,17 +50,31 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 @objection(
-    "With and without old contents, with errors at the beginning, in the middle and at the end.",
+    "With and without old contents, and with errors at a piece, at the flush and at the rename.",
     ours=ours,
 )
 def write_whole(answer: Answer) -> None:
     """The check of a reader's write_whole(path, pieces): the file is old or new, never torn."""
-    for old, fails_at in CASES:
+    for old, fails_at, error in _cases():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "run.bin"
-            complaint = next(_complaints(answer, path, old, fails_at), "")
+            complaint = next(_complaints(answer, _Save(path, old, fails_at, error)), "")
         if complaint:
             raise NotYetError(f"{name_of(answer)}: {complaint}")
+
+
+def _cases() -> Iterator[tuple[bytes | None, int | str | None, Exception | None]]:
+    """Yield the old contents, or None without a file, and where an error is raised, and which.
+
+    It is raised at the piece of that number, at the flush or at the rename; None is no error.
+    """
+    yield OLD, None, None
+    yield None, None, None
+    for old, fails_at in ((OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):
+        yield old, fails_at, OSError(errno.ENOSPC, "No space left on device")
+    yield OLD, FLUSH, OSError(errno.EIO, "Input/output error")
+    yield OLD, RENAME, PermissionError(errno.EACCES, "Permission denied")
+    yield OLD, 1, MemoryError("no memory for the next piece")
 
 
 @dataclass
@@ -79,15 +86,11 @@ class _Save:
 
     path: Path
     old: bytes | None  # contents of the file before the save; None without a file
-    fails_at: int | None  # number of the piece at which the disk is full
-    disk_full: OSError | None = None  # the error that is raised then
+    fails_at: int | str | None  # where the error is raised: a piece's number, FLUSH or RENAME
+    raised: Exception | None  # the error that is raised there
     complaints: list[str] = field(default_factory=list)
     # The size of the new file at each flush, as long as the old contents stand.
     flushed_bytes: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.fails_at is not None:
-            self.disk_full = OSError(errno.ENOSPC, "No space left on device")
 
     @property
     def contents(self) -> bytes | None:
@@ -95,13 +98,17 @@ class _Save:
         return self.path.read_bytes() if self.path.exists() else None
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the pieces, and look at the file before each; raise where the disk is full."""
-        after_the_last = b""  # so that the disk may be full after the last piece, too
+        """Yield the pieces, and look at the file before each; raise the error if it is one's."""
+        after_the_last = b""  # so that the error may come after the last piece, too
         for number, piece in enumerate([*PIECES, after_the_last]):
             self.look()
-            if number == self.fails_at:
-                raise self.disk_full
+            self.fail_at(number)
             yield piece
+
+    def fail_at(self, place: int | str) -> None:
+        """Raise the error if this is its place."""
+        if place == self.fails_at:
+            raise self.raised
 
     def look(self) -> None:
         """Complain unless the file holds its old contents: it is called until it is replaced."""
@@ -113,6 +120,7 @@ class _Save:
         self.look()
         if Path(source).resolve().parent != self.path.parent.resolve():
             self.complaints.append(ELSEWHERE)
+        self.fail_at(RENAME)
         replace(source, *arguments, **options)
 
     def flush(self, handle: object) -> None:
@@ -120,36 +128,34 @@ class _Save:
         if self.contents == self.old:
             descriptor = handle if isinstance(handle, int) else handle.fileno()
             self.flushed_bytes.append(os.stat(descriptor).st_size)
+        self.fail_at(FLUSH)
         fsync(handle)
 
 
-def _complaints(
-    answer: Answer, path: Path, old: bytes | None, fails_at: int | None
-) -> Iterator[str]:
+def _complaints(answer: Answer, save: _Save) -> Iterator[str]:
     """Yield what is wrong, by what the folder holds before, while and after the function writes."""
     inode = None
-    if old is not None:
-        path.write_bytes(old)
-        inode = path.stat().st_ino
-    save = _Save(path, old, fails_at)
-    with _watched(save):
-        _, error = call(lambda: answer(path, save.pieces()))
-    if error and not save.disk_full:
+    if save.old is not None:
+        save.path.write_bytes(save.old)
+        inode = save.path.stat().st_ino
+    with _watched(save, answer):
+        _, error = call(lambda: answer(save.path, save.pieces()))
+    if error and not save.raised:
         yield f"it {stopped(answer, error)}"
     yield from save.complaints
-    if save.disk_full:
+    if save.raised:
         yield from _after_an_error(save, error)
-        yield from _left_beside(path, "after an error ")
+        yield from _left_beside(save.path, f"after an error ({type(save.raised).__name__}) ")
     else:
         yield from _after_a_save(save, inode)
-        yield from _left_beside(path, "")
+        yield from _left_beside(save.path, "")
 
 
 def _after_an_error(save: _Save, error: BaseException | None) -> Iterator[str]:
-    """Yield what is wrong after the disk was full; `error` is what the function raised."""
+    """Yield what is wrong after an error; `error` is what the function raised."""
     if save.contents != save.old:
         yield f"after an error the file holds {save.contents!r}, and should hold {save.old!r}."
-    if error is not save.disk_full:
+    if error is not save.raised:
         yield NOT_RAISED
 
 
@@ -171,11 +177,11 @@ def _left_beside(path: Path, when: str) -> Iterator[str]:
 
 
 @contextmanager
-def _watched(save: _Save) -> Iterator[None]:
+def _watched(save: _Save, answer: Answer) -> Iterator[None]:
     """Let `save` see each rename and each flush inside the `with` block.
 
-    For this, `os` is patched. An audit hook would be plainer, but Python has no event for os.fsync,
-    and a hook cannot be taken off again.
+    For this, `os` is patched, and what the answer's module has imported from it. An audit hook
+    would be plainer, but Python has no event for os.fsync, and a hook cannot be taken off again.
     """
     watched = {
         "fsync": save.flush,
@@ -183,5 +189,17 @@ def _watched(save: _Save) -> Iterator[None]:
         "replace": save.rename,
         "rename": save.rename,
     }
-    with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync
-        yield
+    names = getattr(answer, "__globals__", {})
+    if names is globals():  # the functions here stay the real ones
+        names = {}
+    imported = {}  # by the name that it has there: the function of `os`, and what stands in for it
+    for name, function in list(names.items()):
+        for of_os, stand_in in watched.items():
+            if function is getattr(os, of_os, watched):
+                imported[name] = function, stand_in
+    names.update({name: stand_in for name, (_, stand_in) in imported.items()})
+    try:
+        with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync
+            yield
+    finally:
+        names.update({name: function for name, (function, _) in imported.items()})

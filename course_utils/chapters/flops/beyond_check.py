@@ -55,11 +55,19 @@ def utilisation(
     yield right, "Three runs: 6P + 12 · L · H · S FLOPs for each token, over the dense peak."
     for wrong_attention, advice in _attention_flops(attention, layers, sequence):
         yield (without_attention + wrong_attention) / seconds / peak, advice
+    yield (
+        right * 4 / 3,
+        "That counts the forward pass twice, as if it were recomputed. MFU counts it once.",
+    )
     yield right / 3, "That is the forward pass alone. Training takes three times as much."
     yield right * 2 / 3, "That is the backward pass alone. The forward pass counts, too."
     yield right * peak, "Those are FLOP/s. The MFU is their share of the peak: divide by it."
     yield 100 * right, "That is in percent. Return the share, such as 0.5 for a half."
     yield 1 / right, "That is turned round: divide the FLOP/s of the model by the peak."
+    yield (
+        right / tokens_per_sec,
+        "Those are the FLOPs of one token, over the peak: multiply by the tokens per second, too.",
+    )
     yield (
         right / tokens_per_sec**2,  # divided by the tokens per second, not multiplied
         "FLOPs per token times tokens per second are FLOP/s: multiply.",
@@ -132,12 +140,14 @@ def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
     yield right**2 / 2, "x ** 1 / 2 is (x ** 1) / 2. Write x ** 0.5, or math.sqrt(x)."
 
 
-# The sides of a result and of a tile, and a GPU's cores: an A100's, and an H100's.
+# The sides of a result and of a tile, and a GPU's cores. In the first, each mistake is another
+# number: 22 waves are right. The others have an A100's cores, and an H100's.
 IN_TILES = [
+    (400, 1000, 128, 64, 3),
     (1793, 1793, 256, 128, 108),
     (1024, 1024, 256, 128, 132),
     (4096, 2176, 256, 128, 132),
-    (300, 1000, 128, 64, 16),
+    (300, 1000, 128, 64, 10),
 ]
 
 
@@ -165,11 +175,13 @@ def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores
     needed = rows * columns
     of_a_tile = tile_rows * tile_columns
     right = needed / (waves * cores * of_a_tile)
-    yield right, "Four results: rows · columns, over waves · cores · the numbers of a tile."
-    in_tiles = needed / of_a_tile  # as if tiles could be cut at the edges
+    yield right, "Five results: rows · columns, over waves · cores · the numbers of a tile."
+    for wrong_tiles, advice in _tiles(rows, columns, tile_rows, tile_columns):
+        yield needed / (math.ceil(wrong_tiles / cores) * cores * of_a_tile), advice
+    whole_waves = max(tiles // cores, 1)
     yield (
-        in_tiles / cores / math.ceil(in_tiles / cores),
-        "A tile at the edge takes as long as a whole one: round up on each side.",
+        needed / (whole_waves * cores * of_a_tile),
+        "The last wave counts, even if it is not full: round tiles / cores up, and not down.",
     )
     yield (
         needed / (tiles * of_a_tile),
@@ -186,6 +198,21 @@ def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores
     yield (
         right * of_a_tile,
         "A core computes a whole tile in a wave: divide by the numbers of a tile, too.",
+    )
+
+
+def _tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> Answers:
+    """Yield wrong counts of the tiles that cover a result."""
+    yield (
+        rows * columns / (tile_rows * tile_columns),
+        "A tile at the edge takes as long as a whole one: round up on each side.",
+    )
+    of_the_edge = "What is left at the edge takes tiles, too: always round up on each side."
+    yield max(1, rows // tile_rows) * max(1, columns // tile_columns), of_the_edge
+    yield max(1, round(rows / tile_rows)) * max(1, round(columns / tile_columns)), of_the_edge
+    yield (
+        math.ceil(rows / tile_columns) * math.ceil(columns / tile_rows),
+        "The sides of the tile are swapped: rows go with tile_rows.",
     )
 
 
@@ -309,4 +336,8 @@ def smallest_batch(
     yield right - 1, "At that B the layer is still memory-bound: round up."
     exact = ridge * weight_bytes * d * k / (2 * (d * k - ridge * (d + k)))
     yield exact, "A batch is a whole number: round up."
+    other_sign = ridge * weight_bytes * d * k / (2 * (d * k + ridge * (d + k)))
+    of_the_sign = "The bytes of x and y change sides, and so their sign: D · K - ridge · (D + K)."
+    yield math.ceil(other_sign), of_the_sign
+    yield other_sign, of_the_sign
     yield least(weight_bytes, 2, 2, flops=1), "A multiply-add is 2 FLOPs."

@@ -106,6 +106,7 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     )
     yield 2 * square, "That is the product and the transposition. Take the transposition off."
     yield square, "That is what the table says: half of a product and a transposition."
+    yield right / 2, "Nothing is doubled yet: the table's times are halves, so return twice that."
     yield square - transposition, "A time of the table is half of the two. Double it first."
     only_of_wide = 2 * (wide - narrow)  # T, if the narrow factor were not transposed
     yield (

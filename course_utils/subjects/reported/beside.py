@@ -32,8 +32,9 @@ def mfu(run: PublishedRun) -> Comparison:
 def memory(run: PublishedRun) -> Comparison:
     """Compare the predicted GiB on each GPU with the reported ones, by part if these are by part.
 
-    If "reserved" memory was reported, the prediction is a lower bound: torch reserves whole
-    segments, and keeps those that are free again. So it never allocates more than it has reserved.
+    If "reserved" memory was reported, it should be more than the prediction, which is of what torch
+    allocates: torch reserves whole segments, and keeps those that are free again. Where it is less,
+    the prediction counts too much.
     """
     reported = _reported(run, "memory_gib")
     if run.timeline is None:

@@ -4,6 +4,7 @@ import math
 import os
 import uuid
 from functools import partial
+from os import fsync, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,32 @@ def in_memory_first(path, pieces):
     overwrite(path, [b"".join(pieces)])
 
 
-def with_path_methods(path, pieces):
+def joined_before_the_try(path, pieces):
+    """Right as long as only a piece fails: what comes after it has no `try` at all."""
+    joined = b"".join(pieces)
+    beside = path.with_name("beside")
+    with open(beside, "wb") as file:
+        file.write(joined)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def by_imported_functions(path, pieces):
+    """Another right way: the functions of `os` are imported by their names."""
+    beside = path.with_name("beside")
+    try:
+        with open(beside, "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            fsync(file.fileno())
+        replace(beside, path)
+    except Exception:
+        beside.unlink()
+        raise
+
+
+def with_path_methods(path, pieces, errors=Exception):
     """Another right way: a file with a name of its own, renamed by the path's own method."""
     beside = path.parent / "0.part"
     try:
@@ -82,7 +108,7 @@ def with_path_methods(path, pieces):
             file.flush()
             os.fsync(file)
         beside.replace(path)
-    except OSError:
+    except errors:
         beside.unlink()
         raise
 
@@ -331,14 +357,24 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.write_whole: Tried(
-        right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),
+        right=(
+            with_path_methods,
+            by_imported_functions,
+            partial(write, sync="fdatasync"),
+            file_check.ours,
+        ),
         wrong=(
             (overwrite, "neither all of the old"),
             (partial(write, rename=gone_before_it_is_there), "neither all of the old"),
             (partial(write, beside=f"../{uuid.uuid4()}"), "write in the same folder"),
             (partial(write, flush=False), "call file.flush() and then os.fsync"),
             (in_memory_first, "it writes into the file itself"),
-            (partial(write, sync=None), "os.fsync(file.fileno()), with `os.` in front"),
+            (partial(write, sync=None), "os.fsync(file.fileno())."),
+            (joined_before_the_try, "after an error (OSError) beside is left beside"),
+            (
+                partial(with_path_methods, errors=OSError),
+                "after an error (MemoryError) 0.part is left beside",
+            ),
             (partial(write, clear=False), "is left beside"),
             (partial(write, swallow=True), "raise the error again"),
             (joined_first, "use unlink(missing_ok=True)"),

@@ -235,6 +235,15 @@ def busy_rounded(rows, columns, tile_rows, tile_columns, cores):
     return rows * columns / (math.ceil(tiles / cores) * cores * tile_rows * tile_columns)
 
 
+def busy_in_turned_tiles(rows, columns, tile_rows, tile_columns, cores):
+    return busy_by_numbers(rows, columns, tile_columns, tile_rows, cores)
+
+
+def busy_in_whole_waves(rows, columns, tile_rows, tile_columns, cores):
+    tiles = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns)
+    return rows * columns / (tiles // cores * cores * tile_rows * tile_columns)
+
+
 def busy_in_one_wave(rows, columns, tile_rows, tile_columns, cores):
     tiles = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns)
     return tiles / cores
@@ -394,7 +403,9 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (busy_rounded_down, "round up on each side"),
             (busy_rounded, "round up on each side"),
-            (busy_in_one_wave, "expected 0.454"),
+            (busy_in_one_wave, "gave 21.3333; expected 0.73982"),
+            (busy_in_turned_tiles, "rows go with tile_rows"),
+            (busy_in_whole_waves, "round tiles / cores up, and not down"),
             (busy_of_tiles, "count the result's numbers"),
         ),
     ),
