@@ -49,9 +49,8 @@ class Line:
 
 def _embedding_and_row(storage_bytes: Callable) -> int:
     """Count the bytes behind the embedding and one of its rows. The row is a view."""
-    embedding = torch.empty(
-        MODEL.vocabulary, MODEL.width, dtype=torch.bfloat16, device="meta"
-    )  # without memory
+    # On the device "meta", tensors have no memory.
+    embedding = torch.empty(MODEL.vocabulary, MODEL.width, dtype=torch.bfloat16, device="meta")
     return storage_bytes([embedding, embedding[0]])
 
 

@@ -31,7 +31,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
                 words = part["words"]
                 if words:
                     axes.text(x + 0.4, middle, words, va="center")
-                    x += 1 + 0.5 * len(words)
+                    x += 1 + 0.5 * len(words)  # a letter is about half a number wide
                     continue
                 width = sizes[part["columns"]]
                 height = sizes[part["rows"]]

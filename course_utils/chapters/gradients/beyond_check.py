@@ -197,6 +197,7 @@ def even_length(m: Model) -> Answers:
     others = _numbers_beside_scores(m)
     right = others / m.heads
     yield right, "There each token has as many scores as all its other numbers."
+    # The right equation is m.heads * sequence = others. Each wrong answer solves another one.
     yield others, "Each token has its scores in every head: divide by m.heads."
     yield (
         right / 2,
@@ -227,6 +228,7 @@ def even_length(m: Model) -> Answers:
         (others + row_sums) / m.heads,
         "The row sums belong to fused attention. Explicit attention keeps the scores instead.",
     )
+    # Of a gated feed-forward autograd keeps four tensors of this width, of a plain one two.
     inside = (4 if m.gated else 2) * m.inner
     yield (others - inside) / m.heads, "What the feed-forward keeps belongs to the layer, too."
 

@@ -117,7 +117,7 @@ class Shape(Model):
     def tensors(self) -> int:
         """How many tensors hold the parameters; most optimizers count steps for each tensor."""
         layer = len(accountant.matrices(self)) + len(self.biases)
-        layer += 2 * self.norm_vectors
+        layer += 2 * self.norm_vectors  # a layer has two norms, each of 1 or 2 vectors
         if self.head_norms:
             layer += 2  # one for the queries, one for the keys
         around = 1 + self.norm_vectors  # the embedding, and the last normalisation

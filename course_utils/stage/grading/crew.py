@@ -116,5 +116,5 @@ def _run_judge(make_judge: MakeJudge, pipe: Connection, parents_ends: Sequence[C
             command = pipe.recv_bytes()
             if command == EXIT:
                 break
-            verdicts = judge(int(command))
+            verdicts = judge(int(command))  # the number of a job, such as b"12"
             pipe.send_bytes(json.dumps(verdicts).encode())
