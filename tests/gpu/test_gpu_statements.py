@@ -143,7 +143,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-119",
-        "Divide by the dense peak of the dtype in use",
+        "divide by the dense peak of the dtype in use",
         shares_of_peaks,
         low=0,
         high=1,
