@@ -207,30 +207,38 @@ class RemoteFunction:
         """
         old = path.read_bytes() if path.exists() else None
         inode = path.stat().st_ino if path.exists() else None
-        full: OSError | None = None  # the error of a full disk, if fetching a piece raised it
+        raised: Exception | None = None  # the check's error, if it raised one
         event = self._ask({"do": "write", "old": old})
         for _ in range(MOST_EVENTS):
-            kind = event["event"]
-            if kind == "end":
-                return _ended(path, event, full, inode)
-            if kind == "piece":
-                hold(path, event["contents"])
-                try:
-                    piece = next(pieces, None)
-                except OSError as error:
-                    full = error
-                    piece = "full"  # at which the answer's process raises the same error
-                event = self._ask(piece)
-                continue
-            if kind == "rename":
-                hold(path, event["before"])
-                contents = event["contents"]
-                rename(path, contents, from_same_folder=entry(event, "same_folder", bool))
-            else:  # "flush"
-                hold(path, event["contents"])
-                flush(entry(event, "nbytes", int))
-            event = self._receive()
+            if event["event"] == "end":
+                return _ended(path, event, raised, inode)
+            try:
+                reply = _replayed(path, event, pieces)
+            except AnswerProcessError:
+                raise
+            except Exception as error:  # the check's, so the answer's process raises one like it
+                raised = error
+                reply = {"raise": type(error).__name__, "arguments": list(error.args)}
+            event = self._ask(reply)
         raise AnswerProcessError("It does too much.")
+
+
+def _replayed(path: Path, event: dict[str, object], pieces: Iterator[bytes]) -> bytes | None:
+    """Do to the judge's file what the answer does to its own, and return what it is sent.
+
+    That is the next piece if it asks for one; None at the end, and for other events. The check's
+    errors are raised.
+    """
+    if event["event"] == "piece":
+        hold(path, event["contents"])
+        return next(pieces, None)
+    if event["event"] == "rename":
+        hold(path, event["before"])
+        rename(path, event["contents"], from_same_folder=entry(event, "same_folder", bool))
+        return None
+    hold(path, event["contents"])
+    flush(entry(event, "nbytes", int))
+    return None
 
 
 def value_of(message: object, channel: Channel) -> object:
@@ -326,12 +334,14 @@ def _is_number_of_rows(n: object) -> bool:
     return type(n) is int and 0 < abs(n) <= MOST_ROWS
 
 
-def _ended(path: Path, end: dict[str, object], full: OSError | None, inode: int | None) -> object:
+def _ended(
+    path: Path, end: dict[str, object], raised: Exception | None, inode: int | None
+) -> object:
     """Leave in the judge's folder what the answer left in its own; then return or raise like it.
 
-    `end` is the event that ends the answer's call. If its file has another inode than before, but
-    the judge's has not, then the answer replaced the file in a way that no event showed: so the
-    judge's file is replaced, too.
+    `end` is the event that ends the answer's call, and `raised` is the check's error, if there was
+    one. If the answer's file has another inode than before, but the judge's has not, then the
+    answer replaced its file in a way that no event showed: so the judge's file is replaced, too.
     """
     is_still_there = path.exists() and path.stat().st_ino == inode
     if is_still_there and not entry(end, "same_inode", bool) and end["contents"] is not None:
@@ -342,8 +352,8 @@ def _ended(path: Path, end: dict[str, object], full: OSError | None, inode: int 
     hold(path, end["contents"])
     for name in entry(end, "other_files", list)[:1]:  # one file too many is enough for the check
         path.with_name(_harmless(str(name))).write_bytes(NOTHING_IN_IT)
-    if entry(end, "raised_full", bool) and full is not None:
-        raise full
+    if entry(end, "raised_judges", bool) and raised is not None:
+        raise raised
     if end["error"] is not None:
         raise error_of(end["error"])
     # A check takes dots for an answer that is still the stub.

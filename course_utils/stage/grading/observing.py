@@ -5,12 +5,13 @@ trained, a training loop, a file. For these the process sends what happened, in 
 it happened. The judge does the same to its own model or file, and judges that.
 """
 
-import errno
+import builtins
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -147,28 +148,27 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
     """Call the answer, which writes pieces to a file, and send the judge what is seen of it.
 
     The file's contents are sent whenever the answer fetches a piece, renames or flushes, and at the
-    end. The judge sends the pieces: bytes, "full" to raise a full disk's error, None for the end.
+    end. Each time the judge replies, and its reply may be an error, which is raised in the answer.
+    To a fetched piece it replies with bytes, or with None at the end.
     """
+    raised: list[BaseException] = []  # the judge's errors
+    tell = partial(_told, channel, raised)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
         if question["old"] is not None:
             path.write_bytes(question["old"])
         inode = _inode(path)
-        full = OSError(errno.ENOSPC, "No space left on device")
 
         def pieces() -> Iterator[bytes]:
             """Send the file's contents so far, and yield the piece that the judge sends back."""
             while True:
-                channel.send({"event": "piece", "contents": _contents(path)})
-                piece = channel.receive()
-                if piece == "full":
-                    raise full
+                piece = tell({"event": "piece", "contents": _contents(path)})
                 if piece is None:
                     return
                 yield piece
 
-        with _sending_events(channel, path):
-            outcome = _call_write(answer, path, pieces(), full)
+        with _sending_events(tell, path, getattr(answer, "__globals__", {})):
+            outcome = _call_write(answer, path, pieces(), raised)
         others = [other.name for other in path.parent.iterdir() if other != path]
         end = {
             "event": "end",
@@ -179,54 +179,88 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
         channel.send(end | outcome)
 
 
+def _told(channel: Channel, raised: list[BaseException], event: Message) -> object:
+    """Send the event, and return the judge's reply. If that is an error, raise and note it."""
+    channel.send(event)
+    reply = channel.receive()
+    if isinstance(reply, dict):
+        # One of Python's errors: {"raise": "OSError", "arguments": [28, "No space left"]}.
+        error = getattr(builtins, reply["raise"])(*reply["arguments"])
+        raised.append(error)
+        raise error
+    return reply
+
+
 def _call_write(
-    answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
+    answer: Callable[..., object],
+    path: Path,
+    pieces: Iterator[bytes],
+    raised: Sequence[BaseException],
 ) -> Message:
     """Call the answer, and return how the call ended.
 
-    The answer may have returned the stub's dots, raised the error of a full disk, or raised
-    another error.
+    The answer may have returned the stub's dots, raised the judge's error, which is in `raised`, or
+    raised another error.
     """
     try:
         with Clock():
             result = answer(path, pieces)
     except ERRORS as error:
+        is_judges = any(error is known for known in raised)
         described = described_error(answer, error)
-        return {"returned_dots": False, "raised_full": error is full, "error": described}
-    return {"returned_dots": result is ..., "raised_full": False, "error": None}
+        return {"returned_dots": False, "raised_judges": is_judges, "error": described}
+    return {"returned_dots": result is ..., "raised_judges": False, "error": None}
 
 
-def _sending_events(channel: Channel, path: Path) -> AbstractContextManager:
-    """Return a context in which the functions of `os` that rename or flush also send an event.
+def _sending_events(
+    tell: Callable[[Message], object], path: Path, names: dict[str, object]
+) -> ExitStack:
+    """Return a context in which the functions of `os` that rename or flush first `tell` an event.
 
-    The event of a rename has the contents before and after it.
+    The event of a rename has the contents of `path` before it, and those that it leads to. `names`
+    are the globals of the answer, which may have imported these functions from `os`.
     """
     replace = os.replace
     fsync = os.fsync
 
-    def renamed(source: Path, *arguments: object, **options: object) -> None:
-        """Rename as os.replace does, and send what the file held before and holds after it."""
-        is_same_folder = Path(source).resolve().parent == path.parent
-        before = _contents(path)
-        replace(source, *arguments, **options)
-        event = {"event": "rename", "same_folder": is_same_folder, "before": before}
-        channel.send({**event, "contents": _contents(path)})
+    def renamed(source: Path, destination: Path, **options: object) -> None:
+        """Tell what the file holds before and after the rename, and rename as os.replace does."""
+        source = Path(source)
+        if source.is_file():  # else the rename fails by itself
+            before = _contents(path)
+            after = _contents(source) if Path(destination).resolve() == path else before
+            is_same_folder = source.resolve().parent == path.parent
+            event = {"event": "rename", "same_folder": is_same_folder, "before": before}
+            tell({**event, "contents": after})
+        replace(source, destination, **options)
 
     def flushed(file: object) -> None:
-        """Flush as os.fsync does, and send what the file at `path` holds until then.
+        """Tell what the file at `path` holds until then, and flush as os.fsync does.
 
         The answer may flush a temporary file, which it renames to `path` later. Its size shows the
         judge whether all pieces had been written to it before.
         """
         number = file if isinstance(file, int) else file.fileno()  # os.fsync takes either
-        contents = _contents(path)
         nbytes = os.stat(number).st_size
-        channel.send({"event": "flush", "contents": contents, "nbytes": nbytes})
+        tell({"event": "flush", "contents": _contents(path), "nbytes": nbytes})
         fsync(file)
 
     replacements = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
-    # macOS has no fdatasync, so `create` lets it be added.
-    return mock.patch.multiple(os, create=True, **replacements)
+    return _patched(replacements, names)
+
+
+def _patched(replacements: dict[str, Callable], names: dict[str, object]) -> ExitStack:
+    """Return a context in which `os` has these functions, and so has `names` if it had `os`'s."""
+    imported = {}
+    for name, value in names.items():
+        for of_os, replacement in replacements.items():
+            if value is getattr(os, of_os, replacements):  # macOS has no fdatasync
+                imported[name] = replacement
+    patched = ExitStack()
+    patched.enter_context(mock.patch.dict(names, imported))
+    # `create` lets fdatasync be added on macOS.
+    patched.enter_context(mock.patch.multiple(os, create=True, **replacements))
+    return patched
 
 
 def _contents(path: Path) -> bytes | None:

@@ -27,7 +27,10 @@ def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
         folder = path.parent if from_same_folder else Path(elsewhere)
         beside = folder / "beside"
         beside.write_bytes(contents if type(contents) is bytes else b"")
-        os.replace(beside, path)  # which the check watches
+        try:
+            os.replace(beside, path)  # which the check watches, and may let fail
+        finally:
+            beside.unlink(missing_ok=True)
     hold(path, contents)  # removes the file if the contents are None
 
 

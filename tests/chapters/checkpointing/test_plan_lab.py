@@ -26,6 +26,7 @@ from course_utils.chapters.checkpointing.plans import (
 from course_utils.core import predict
 from course_utils.core.accountant_file import TERMS
 from course_utils.core.datasheets import MACHINES
+from course_utils.core.say import listed
 from course_utils.subjects import reported
 from tests import NOTEBOOKS
 from tests.engine.test_labs_contract import states
@@ -242,7 +243,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     seconds = f"sends for {backward.sent_s:.2f} s and computes for {backward.compute_s:.2f} s"
     assert seconds in said
     days = [f"{cost(batch).days:.0f}" for batch in (1, 2, 4)]
-    assert f"{', '.join(days)} days" in said
+    assert f"{listed(days)} days" in said
 
     assert "From 8 sequences on, which fit only if layers are recomputed," in said
     for batch in BATCHES:
