@@ -108,8 +108,9 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     """Return the most bytes that a training step holds beside parameters and gradients.
 
     The gradients are there from the start, because the step adds to those of an earlier batch. The
-    loss is computed in fp32.
+    loss is computed in fp32. The first `recomputed` layers are recomputed.
     """
+    # Attention is one kernel, and so is each normalisation.
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(
         lambda: models.Transformer(m, **options),

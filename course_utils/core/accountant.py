@@ -155,7 +155,7 @@ def layer_bytes(m, batch, sequence, dtype):
 
 
 def state_bytes(numbers, recipe, gpus, stage):
-    """Bytes of each part of the state on each GPU, with that many numbers of parameters.
+    """Bytes of each part of the state on each GPU, for `numbers` parameters.
 
     `recipe` has the dtypes of each part, as the function `recipe` returns them. What ZeRO's stage
     shards is split evenly.
@@ -499,7 +499,10 @@ def refuse_unless_positive(name, value):
 
 
 def refuse_other_peak(parts, peak):
-    """Raise a ValueError if the peak is the default, of 16 bits, and the recipe's dtype is not."""
+    """Raise a ValueError if the recipe's parameters do not have 16 bits, but the peak is PEAK.
+
+    PEAK, the default of --peak, is a peak of 16 bits.
+    """
     (dtype,) = parts["parameters"]
     if peak == PEAK and BYTES[dtype] != 2:
         raise ValueError(

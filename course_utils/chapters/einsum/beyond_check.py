@@ -164,7 +164,11 @@ def pattern_flops(pattern: str, shapes: Sequence[Shape]) -> Answers:
 
 
 def _queries_and_keys() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield queries and keys, from a head of keys for each head of queries to one for all."""
+    """Yield random queries and keys, (batch, heads, sequence, d), in four ways to share keys.
+
+    First each head of queries has a head of keys of its own; then two heads of queries share one,
+    then three; at last all heads of queries share one head of keys.
+    """
     draw = torch.Generator().manual_seed(3)
     for batch, heads, kv_heads, queries, keys, d in (
         (2, 4, 4, 3, 5, 6),

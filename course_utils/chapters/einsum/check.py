@@ -37,7 +37,11 @@ def _heads() -> Iterator[tuple[torch.Tensor, int, int]]:
 
 
 def _not_sliced(way: str) -> str:
-    """Return the verdict on the right columns if they were found in `way`, not by slicing."""
+    """Return the verdict on a function that returns the right columns by `way` and not by a slice.
+
+    `way` is such as "a view". Later in the notebook the reader's slices judge a split by a view or
+    a pattern, so the slices may not be made by one.
+    """
     return (
         f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
         "the same route can make the same mistake. Slice the width: x[..., begin:end]."

@@ -21,7 +21,10 @@ RUNS = [
 def _run_in_words(
     tokens_per_sec: Number, parameters: int, layers: int, width: int, sequence: int, peak: Number
 ) -> str:
-    """Return a case in the course's letters, since its six names would fill a verdict."""
+    """Return the beginning of a verdict, which names the case that the reader's function got wrong.
+
+    The sizes have one letter each, since the six parameters' full names would fill the verdict.
+    """
     model = f"P = {parameters:,}, L = {layers}, H = {width:,}, S = {sequence:,}"
     return f"For {tokens_per_sec:,.6g} tokens/s, {model} and a peak of {rate_text(peak)}"
 

@@ -1,6 +1,6 @@
 """The exercises of notebook 05 in which some layers are frozen."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 import torch
@@ -139,40 +139,41 @@ def frozen_bytes(
 def _mistaken_bytes(
     batch: int, widths: Sequence[int], frozen: Collection[int], nonlinearity: str
 ) -> Answers:
-    """Yield what autograd would keep if one of its reasons to keep something were another."""
-    row_bytes = BYTES["fp32"] * batch  # of one number in each row
+    """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
-    def kept(*layers: int) -> int:
-        """Return the bytes of the inputs of these layers."""
-        return row_bytes * sum(widths[number] for number in layers)
+    def kept(layers: Iterable[int], after: Iterable[int], kind: str = nonlinearity) -> int:
+        """Return the bytes of `layers`' inputs, and of what nonlinearities before `after` keep."""
+        counted = [*layers, *after]  # GELU keeps its own input, a tensor beside the next layer's
+        if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
+            counted = set(counted)
+        return BYTES["fp32"] * batch * sum(widths[number] for number in counted)
 
     first, *others = range(len(widths) - 1)
     trained = [number for number in (first, *others) if number not in frozen]
     # The layers to which a nonlinearity leads that has a trained layer before it.
     after_trained = [number for number in others if number > min(trained, default=len(widths))]
-    is_gelu = nonlinearity == "gelu"
     yield (
-        kept(first, *others) + (kept(*others) if is_gelu else 0),
+        kept([first, *others], others),
         "That is what is kept if all layers are trained. "
         "A frozen layer has no weight gradient, which would multiply by its input.",
     )
     yield (
-        kept(*trained),
+        kept(trained, []),
         "After a trained layer, a nonlinearity keeps something, too: "
         "the gradient has to come back through it.",
     )
-    yield kept(*{*trained, *after_trained}), "GELU keeps its own input, not the next layer's."
+    yield kept(trained, after_trained, "relu"), "GELU keeps its own input, not the next layer's."
     yield (
-        kept(*trained) + kept(*after_trained),
+        kept(trained, after_trained, "gelu"),
         "ReLU's result is the next layer's input: count it once.",
     )
     yield (
-        kept(*trained) + kept(*others) if is_gelu else kept(*{*trained, *others}),
+        kept(trained, others),
         "A nonlinearity keeps nothing if no layer before it is trained: no gradient comes so far.",
     )
     # As if every layer after the first trained one kept its input, whether it is trained or not.
     yield (
-        kept(*trained[:1], *after_trained) + (kept(*after_trained) if is_gelu else 0),
+        kept([*trained[:1], *after_trained], after_trained),
         "To pass a gradient on, a frozen layer multiplies by its weights, and not by its input.",
     )
 

@@ -185,8 +185,12 @@ NUMBERS_AND_DRAWS = [
 ]
 
 
-def _in_bf16(result: object, *_: object) -> object:
-    """Return a tensor in bf16 if it is in a wider format, but has only numbers of bf16."""
+def _in_bf16(result: object, *_case: object) -> object:
+    """Return a tensor of bf16's numbers in bf16, and any other result as it is.
+
+    So an answer also counts as right if its numbers are rounded to bf16's, but lie in a wider
+    format. Each `read` gets the result and the arguments of its case; this one needs no arguments.
+    """
     if isinstance(result, torch.Tensor) and is_dense(result) and result.is_floating_point():
         narrow = result.bfloat16()
         if torch.equal(narrow.to(result.dtype), result):

@@ -72,10 +72,16 @@ class _FlopCounter(internals.Mode):
 
 
 def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple) -> None:
-    """Raise a ValueError if the operation multiplies and adds, but would be counted as 0."""
+    """Raise a ValueError if the operation multiplies and adds, but would be counted as 0.
+
+    A product with a sparse matrix is refused, too, since it would count as one without zeros.
+    """
     has_formula = func.overloadpacket in _FORMULAS
     is_product = _PRODUCT.search(name) and not _NO_PRODUCT.search(name)
+    # The formula of mm takes shapes alone, so it would count the zeros that are not multiplied.
     is_sparse_product = "mm" in name and any(map(_is_sparse, args))
+    # No quantized operation has a formula. `_PRODUCT` was made for torch.ops.aten's names, and may
+    # miss a product among other names, so all are refused.
     is_quantized = func.namespace == "quantized"
     if (is_product and not has_formula) or is_sparse_product or is_quantized:
         raise ValueError(

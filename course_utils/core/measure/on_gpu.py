@@ -70,11 +70,11 @@ def _halves_agree(samples: list[Number]) -> bool:
 
 
 def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) -> list[Number]:
-    """The seconds of each call; a nanosecond for a call that was too short for the clock."""
+    """Return the seconds of each call; a nanosecond for a call that was too short for the clock."""
     befores = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
     afters = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
     for before, after in zip(befores, afters, strict=True):
-        sweeper.zero_()
+        sweeper.zero_()  # so that the second-level cache has nothing of the call before
         before.record()
         fn()
         after.record()

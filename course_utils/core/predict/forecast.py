@@ -42,12 +42,12 @@ def product_seconds(
 def forecast_errors(
     timed: Timed, machine: Machine, dtype: str, c: Number, e: Number
 ) -> tuple[Number, Number]:
-    """Return the median of |measured / forecast - 1|, and the worst factor.
+    """Return the median of |measured / forecast - 1|, and the largest factor between the two.
 
-    `timed` has what was measured, and `product_seconds` forecasts it from the price c and share e.
-    A factor is how many times longer the measurement is than the forecast, or the other way round.
+    `timed` has the measured seconds of products. `product_seconds` forecasts the seconds of each
+    from c and e. The factor is measured / forecast or forecast / measured, whichever is above 1.
     """
-    _check_number(timed, 1)
+    _check_number(timed, 1)  # a median needs at least one value
     ratios = []
     for (b, d, k), seconds in timed.items():
         ratios.append(seconds / product_seconds(b, d, k, machine, dtype, c, e))
@@ -93,7 +93,7 @@ def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
 
 
 def _check_number(timed: Timed, fewest: int) -> None:
-    """Raise a ValueError if fewer products were timed than `fewest`."""
+    """Raise a ValueError if `timed` has fewer than `fewest` products."""
     if len(timed) < fewest:
         raise ValueError(
             f"It takes at least {fewest} products that were timed; there are {len(timed)}. "

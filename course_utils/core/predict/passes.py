@@ -172,7 +172,10 @@ class ForwardPass(LayerOperations):
         return self.cross_entropy(self.in_fp32(logits))
 
     def logits(self, x: Tensor) -> Tensor:
-        """x times the output matrix."""
+        """Return x times the output matrix, and let the operations that follow be cross-entropy's.
+
+        All callers go on with the loss.
+        """
         self.tape.where = "output"
         made = self.product(x, self.shape.width, self.shape.vocabulary, self.output)
         made.storage.keep_as(LOGITS)

@@ -79,8 +79,9 @@ class Parameter:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.uses = 0  # how many uses have not added a gradient yet
-        self.gradients: list[Storage | None] = [None]  # one, in a list as the tape's nodes have
+        self.uses = 0  # how many uses of the parameter have still to add their gradient
+        # A list of one gradient: the tape sets it by place, as it sets a node's for each result.
+        self.gradients: list[Storage | None] = [None]
 
 
 class Tensor(NamedTuple):

@@ -30,7 +30,10 @@ class Stretch(NamedTuple):
     layers: int
 
     def shift(self, turn: int) -> Held:
-        """The bytes that repetition number `turn` holds beyond what `rows` say."""
+        """Return the bytes to add to those held in `rows` for repetition number `turn`, from 0.
+
+        `rows` are of one repetition that was run on the tape. Each further repetition adds `grows`.
+        """
         shifted = []
         for begin, more in zip(self.start, self.grows, strict=True):
             shifted.append(begin + turn * more)

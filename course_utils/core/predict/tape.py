@@ -100,7 +100,11 @@ class Frame:
         return result
 
     def saved_by(self, number: int) -> tuple:
-        """What the node of that number would have saved; from now on, only the caller holds it."""
+        """Return the storages that the frame's node number `number` would have saved.
+
+        The first call runs the part a second time. The frame gives the storages up, so that they
+        are freed as soon as the caller lets go of them.
+        """
         if self.saved is None:
             self._run_again()
         saved = self.saved[number]

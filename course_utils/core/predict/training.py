@@ -108,7 +108,9 @@ def days_by_part(
     shortest = {part: days_a_second * seconds for part, seconds in least_s.items()}
     longest = {part: days_a_second * seconds for part, seconds in most_s.items()}
 
-    in_steps = longest["FLOPs at the peak"] / step_mfu  # days of all steps, without pauses
+    # Days of all steps, without pauses: an MFU is the time of the FLOPs at the peak / the steps'
+    # time. The FLOPs at the peak take as long in `shortest` as in `longest`.
+    in_steps = longest["FLOPs at the peak"] / step_mfu
     shortest["the rest of a step"] = in_steps - sum(shortest.values())
     shortest["pauses"] = 0
     longest["the rest of a step"] = in_steps - sum(longest.values())

@@ -224,9 +224,10 @@ class Shape(Model):
         }
 
     def _kept_by_loss(self, tokens: int) -> int:
-        """The bytes that the loss keeps: for each token, and the number of tokens once."""
-        logarithms = FP32_BYTES * self.vocabulary
+        """Return the bytes that a mean cross-entropy of `tokens` tokens keeps."""
+        logarithms = FP32_BYTES * self.vocabulary  # of one token's probabilities
         target = INT64_BYTES
+        # Torch keeps the divisor of the mean, too: the number of tokens, as one number in fp32.
         return tokens * (logarithms + target) + FP32_BYTES
 
     def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:

@@ -49,9 +49,10 @@ class Guess:
 
     @property
     def off(self) -> float:
-        """The factor by which the guess is too large or too small, which is never below 1.
+        """The larger of guess and measured value, divided by the smaller; so at least 1.
 
-        It is 1 if the guess is right, and infinite if no factor makes the guess right.
+        It is 1 if the guess is right, and infinite if no factor makes the guess right, as for a
+        wrong word or a guess of 0.
 
         >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off
         (2.0, 1.0)

@@ -74,6 +74,8 @@ def read(text: str, unit: str = "") -> int | float:
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
     (2.4, 2147483648, 0.12)
     """
+    # Cut, because `_in_ascii` refuses a text longer than LONGEST only below. So a number in another
+    # base that is even longer is read as its first LONGEST characters.
     in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
     if in_other_base:
         return int(in_other_base[1], base=0)

@@ -52,7 +52,7 @@ class KeptMarks:
         self._session.set(kept)
         if self._session.error is not None:
             self._session.set(former_values)
-        self._kept = self._guess()
+        self._kept = self._guess()  # is in the file already, so `keep` waits for another guess
 
     def keep(self) -> None:
         """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""

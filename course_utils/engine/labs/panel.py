@@ -173,7 +173,9 @@ class Panel(widgets.VBox):
 
     def start(self, label: str) -> None:
         """Start a job, if none is running, and return at once if it can run in a thread."""
-        with self._lock:  # nothing of the job is shown before the lock is free
+        # A job's thread shows nothing before this lock is free. A job without a thread runs within
+        # the lock, and can take it again to show its steps: an RLock is free to its own thread.
+        with self._lock:
             if self.session.running:
                 return
             self._do(self.session.start, label)
@@ -182,7 +184,7 @@ class Panel(widgets.VBox):
             # The page shows what a thread sends only if the thread has the context of the click.
             context = contextvars.copy_context()
             self._thread = None
-            if not _shows_from_threads():
+            if not _shows_from_threads():  # so the job runs here, to its end
                 context.run(self._run_job)
                 return
             self._thread = threading.Thread(target=context.run, args=(self._run_job,), daemon=True)

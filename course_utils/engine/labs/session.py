@@ -248,7 +248,10 @@ class Session:
         self.draw()
 
     def _move_with_ends(self) -> None:
-        """Keep every slider within its end; a slider that is at its end stays there if it moves."""
+        """Move every slider that is beyond its new end, or was at its former one, to the new end.
+
+        A slider's end may depend on other controls.
+        """
         for name, field in self._sliders.items():
             former_end = self._ends[name]
             end = field.end(self.values)

@@ -97,6 +97,8 @@ def main(confined: bool, folder: str) -> None:
     channel = Channel(control, bounds.LONGEST_START_S)
     _prepare(channel.receive())
     channel.send("ready")
+    # The channel had made the socket non-blocking, to bound its waits. Now the judge's next command
+    # may come at any time, so `recv_fds` has to wait for it without a bound.
     control.setblocking(True)
     child_ended = _pipe_of_ended_children()
     while True:

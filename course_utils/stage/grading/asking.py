@@ -337,19 +337,13 @@ def _is_number_of_rows(n: object) -> bool:
 def _ended(
     path: Path, end: dict[str, object], raised: Exception | None, inode: int | None
 ) -> object:
-    """Leave in the judge's folder what the answer left in its own; then return or raise like it.
+    """Make the judge's folder like the answer's at the end; then return or raise as the answer did.
 
-    `end` is the event that ends the answer's call, and `raised` is the check's error, if there was
-    one. If the answer's file has another inode than before, but the judge's has not, then the
-    answer replaced its file in a way that no event showed: so the judge's file is replaced, too.
+    `end` is the event that ends the answer's call, and `raised` the error that the check raised
+    meanwhile, or None. `inode` is of the judge's file before the call, None if it had none.
     """
-    is_still_there = path.exists() and path.stat().st_ino == inode
-    if is_still_there and not entry(end, "same_inode", bool) and end["contents"] is not None:
-        is_bytes = type(end["contents"]) is bytes
-        anew = path.with_name("anew")
-        anew.write_bytes(end["contents"] if is_bytes else NOTHING_IN_IT)
-        RENAME(anew, path)
-    hold(path, end["contents"])
+    _replace_unseen(path, end, inode)
+    hold(path, end["contents"])  # also removes the file, or refuses contents that are no bytes
     for name in entry(end, "other_files", list)[:1]:  # one file too many is enough for the check
         path.with_name(_harmless(str(name))).write_bytes(NOTHING_IN_IT)
     if entry(end, "raised_judges", bool) and raised is not None:
@@ -358,6 +352,19 @@ def _ended(
         raise error_of(end["error"])
     # A check takes dots for an answer that is still the stub.
     return ... if entry(end, "returned_dots", bool) else None
+
+
+def _replace_unseen(path: Path, end: dict[str, object], inode: int | None) -> None:
+    """Replace the judge's file if the answer replaced its own in a way that no event showed.
+
+    The answer's file then has a new inode, while the judge's file still has its former `inode`.
+    """
+    is_the_former_file = path.exists() and path.stat().st_ino == inode
+    if is_the_former_file and not entry(end, "same_inode", bool) and end["contents"] is not None:
+        is_bytes = type(end["contents"]) is bytes
+        anew = path.with_name("anew")
+        anew.write_bytes(end["contents"] if is_bytes else NOTHING_IN_IT)
+        RENAME(anew, path)  # os.replace would show the check a call that the answer never made
 
 
 def _harmless(name: str) -> str:

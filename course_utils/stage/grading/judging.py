@@ -216,6 +216,7 @@ def _verdict_on_stopped(described: dict[str, object]) -> Verdict:
     if not asking.entry(described, "attempted", bool):
         return NOT_ATTEMPTED
     words = f"The cell of the answer stopped with {error}: {message.rstrip('.')}."
+    # The teacher's table shows `looks_like`: no listed mistake fits, so it has the same sentence.
     return Verdict("not yet", words, looks_like=words)
 
 

@@ -103,7 +103,10 @@ def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list
 
 
 def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
-    """Return the points of a student whose answers are all right."""
+    """Return the most points that a student can get: all counted exercises' points, added up.
+
+    The notebooks are those that `count` names, or else all that are among `files`.
+    """
     points = 0.0
     for name in _counted(files, course, count):
         for exercise in turns(course[name]):

@@ -160,7 +160,9 @@ def _place(file: str) -> str:
     For Ada_123/04.ipynb it is Ada_123/feedback.html, and for ada_04.ipynb it is ada_04.html.
     """
     first, _, rest = file.partition("/")
-    name = re.sub(r"[\x00-\x1f\x7f]", "_", first.encode("utf-8", "replace").decode())
+    # A name whose bytes are not UTF-8 comes with halves of surrogate pairs, which become "?".
+    encodable = first.encode("utf-8", "replace").decode()
+    name = re.sub(r"[\x00-\x1f\x7f]", "_", encodable)  # control characters, such as a line's end
     if rest:
         return f"{name}/feedback.html"
     return f"{name.removesuffix('.ipynb')}.html"

@@ -56,7 +56,7 @@ class Statement:
 
     def answers(self, check: str) -> list[ast.expr]:
         """Return the first argument of each call of that check in this statement."""
-        if isinstance(self.code, str):
+        if isinstance(self.code, str):  # the text of a cell that is no Python: it has no calls
             return []
         answers = []
         for node in ast.walk(self.code):

@@ -34,7 +34,7 @@ def _gradients(values: Values) -> object:
 
 
 def _updates(values: Values) -> object:
-    """Return the updates lab's results for a learning rate."""
+    """Return what the updates lab computes with torch at the learning rate in `values`."""
     (rate,) = values
     return UpdatesLab().known(updates.Asked(rate=rate), updates.Found())
 

@@ -250,6 +250,7 @@ class Room:
             # Also phones that have guessed and are locked now.
             "phones": len(self._here() | last.keys()),
             "crowd": of_crowd,
+            # Who has guessed in this round, but from an address that is left out: see `_counted`.
             "left_out": len(question.guessed) - len(last),
             "rounds": [_counts(guessed) for guessed in shown],
             **question.answer,

@@ -170,8 +170,12 @@ def _answers_of_check(name: str, text: str, names: Mapping[str, object]) -> List
 
 
 def _by_check(question: Json, listed: Listed) -> Json:
-    """Return the question with the check's right answer and its tempting ones."""
-    (right, _), *tempting = listed
+    """Return the question with the check's right answer and its tempting wrong ones.
+
+    `listed` has pairs of an answer and the advice on it, the right answer first.
+    """
+    (right, _advice), *tempting = listed
+    # The wall calls it "answer", and not "measured": a check knows it without a measurement.
     answer = _answer(right, question["unit"], how="answer")
     return {**question, **answer, "tempting": tempting}
 
@@ -191,9 +195,12 @@ def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Jso
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
-    """Return the measured value in the table's row `item`, as the wall shows an answer."""
-    # Without a prediction, `bands` takes the measured value for exact. One that is shown in a few
-    # digits is not, so it comes with what the formula predicts.
+    """Return the measured value in the table's row `item`, in the fields that `_answer` makes.
+
+    The wall shows the value in as many digits as the table.
+    """
+    # `bands` takes a measured value for exact if it gets no prediction with it. A value that the
+    # table rounds (`shown.digits` is set) is not exact, so `bands` gets the prediction, too.
     predicted = shown.predicted[item] if shown.digits else None
     measured = shown.measured[item]
     _, how = shown.heads  # the head of the second column, such as "measured" or "reported"

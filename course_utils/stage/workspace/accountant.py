@@ -66,7 +66,8 @@ def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str
     """Return the reader's statement, below the course's new comments and those of the reader.
 
     A head is what stands above a statement: blank lines and comments. `known_lines` are all lines
-    of the course, so that other comments are the reader's.
+    of the course's new file and of the version that the reader's file was made from: a comment
+    such as "# checked on paper" that is in neither is the reader's.
     """
     head, _ = _parted(course)
     own_head, term = _parted(own)

@@ -53,16 +53,16 @@ def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     lock = (mine / HIDDEN / LOCK).open("w+")
     settings["course_lock"] = lock  # so that the file stays open, and the lock with it
-    in_use = not _is_alone(lock)
-    yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=in_use, contents=address)
+    is_alone = _try_to_hold_alone(lock)
+    yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=not is_alone, contents=address)
     with suppress(OSError):  # of a file system without locks
         # From now on several servers may hold the lock. This waits only while another server, which
         # has just started, holds it alone to bring the copies up to date.
         fcntl.flock(lock, fcntl.LOCK_SH)
 
 
-def _is_alone(lock: TextIO) -> bool:
-    """Whether no other server uses the copies. If so, this server now holds the lock alone.
+def _try_to_hold_alone(lock: TextIO) -> bool:
+    """Take the lock for this server alone; return False if another server uses the copies.
 
     A file with a server's process id would not do in place of the lock: in a container that starts
     anew, the id of a killed server soon belongs to another process.
@@ -71,6 +71,6 @@ def _is_alone(lock: TextIO) -> bool:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
+    except OSError:  # a file system without locks: nobody else can be seen, so nobody is assumed
         return True
     return True

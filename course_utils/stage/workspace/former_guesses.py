@@ -82,9 +82,10 @@ def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
 
 
 def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
-    """Yield (question, answer) for what the code `text` assigns to the name of the guess.
+    """Yield each question with the answer that an earlier version's cell, `text`, gives to it.
 
-    The answer is the text that the reader would type into the question's field.
+    In that cell, the reader assigned the answer to a variable, whose name is still `ask.name`. The
+    answer is yielded as the text that the reader would type into the question's field today.
     """
     for node in statements(text):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):

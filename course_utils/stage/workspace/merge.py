@@ -33,6 +33,7 @@ def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, l
             cells[id_] = result.cell
         if result.is_conflict:
             conflicts.append(id_)
+            # A conflict needs changes of the course's, so the course still has the cell.
             note = _note(course_cells[id_])
             # The note of an earlier merge stays, since the reader may have written into it.
             cells[note["id"]] = own_cells.get(note["id"], note)

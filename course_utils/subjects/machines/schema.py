@@ -143,10 +143,10 @@ def _without_none(kind: object) -> object:
     return reduce(or_, others)  # int | float, for example
 
 
-def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
+def _judged(kind: object, data: object, name: str) -> tuple[bool, str]:
     """Return whether the data are right for a field of that kind and name, and what is allowed.
 
-    The first result may be any value that is true or false, and the second is in words.
+    What is allowed is in words, such as "true or false".
     """
     if kind is bool:
         return isinstance(data, bool), "true or false"
@@ -157,7 +157,8 @@ def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
         allowed = f"a text of one line and at most {longest} characters"
         if not isinstance(data, str):
             return False, allowed
-        return data.isprintable() and data.strip() and len(data) <= longest, allowed
+        is_empty = not data.strip()
+        return data.isprintable() and not is_empty and len(data) <= longest, allowed
     if name in MAY_BE_0:
         least = 0
         bounds = "from 0 up"

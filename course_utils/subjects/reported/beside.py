@@ -12,13 +12,16 @@ def mfu(run: PublishedRun) -> Comparison:
     """Compare the MFU that follows from the reported tokens a second with the reported MFU.
 
     Both are in % of the peak. The MFU that follows is given by three conventions of counting FLOPs,
-    and by the convention of the run itself.
+    and by the convention of the run itself, which may be one of the three. If neither the
+    tokens a second nor a rate that gives them was reported, only the run's own convention is left.
     """
     reported = _reported(run, "mfu_percent")
     predicted = {}
     if run.tokens_per_sec:
         for convention in CONVENTIONS:
             predicted[convention] = 100 * run.mfu_by_convention[convention]
+    # `share_of_peak` needs no tokens a second where FLOP/s were reported. If `run.counts` is one of
+    # CONVENTIONS, its row above gets the same number again.
     predicted[run.counts] = 100 * run.share_of_peak
     return Comparison(
         predicted,

@@ -54,9 +54,10 @@ class PlanLab(Lab):
         return replace(found, outcomes={asked: outcome})
 
     def noted(self, asked: Asked, found: Found) -> Callable[[Found], Found] | None:
-        """Return a function that marks the level as solved, or None.
+        """Return a function that marks the level as solved; None if it is not solved now.
 
-        The level is solved if the reader finds its best plan without having been shown it.
+        The level is solved if the reader finds its best plan without having been shown it. A
+        function is returned because the session applies it to what is known: see `Lab.noted`.
         """
         if asked.level in found.shown or asked.level in found.solved:
             return None

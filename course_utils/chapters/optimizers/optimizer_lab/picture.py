@@ -235,10 +235,16 @@ def _question(race: Race) -> Iterator[str]:
 
 
 def _meaning(race: Race) -> str:
-    """Return the text below the picture: who diverges and who leads, or the guess's answer."""
+    """Return the text below the picture: who diverges, and who leads.
+
+    Once *Show* has answered a guess, the text begins instead with what was found for the guessed
+    optimizer and how far off the guess was, and nobody is said to lead.
+    """
     diverging = [why_it_diverges(race, name) for name in race.racing if name != race.hidden]
-    if race.shown and race.guessed != NOBODY:
-        sentences = [_found(race, race.guessed), marks.farthest(race.guesses), *diverging]
+    makes_a_guess = race.guessed != NOBODY  # NOBODY: no optimizer is chosen in "guess for"
+    if race.shown and makes_a_guess:
+        how_far_off = marks.farthest(race.guesses)  # empty if no mark was set
+        sentences = [_found(race, race.guessed), how_far_off, *diverging]
     else:
         sentences = [*diverging, _leading(race)]
     return " ".join(sentence for sentence in sentences if sentence)
