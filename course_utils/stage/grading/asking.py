@@ -9,7 +9,6 @@ answer lies in another process.
 
 import builtins
 import inspect
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -23,7 +22,7 @@ from course_utils.engine.judging.limits import TooLongError
 from course_utils.engine.judging.sentences import InPlaceError
 from course_utils.stage.grading import wire
 from course_utils.stage.grading.channel import AnswerProcessError, Channel, ChannelError
-from course_utils.stage.grading.replaying import flush, hold, rename
+from course_utils.stage.grading.replaying import flush, hold, rename, replace_unseen
 
 LONGEST_WORDS = 400  # characters of a message
 MOST_ROWS = 1000  # of one batch, and of lists that the answer's process sends
@@ -31,7 +30,6 @@ MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
 NOTHING_IN_IT = b""
 # The most bytes that autograd kept in the answer's process, in the training that it ran last.
 KEPT_BYTES: list[int] = []
-RENAME = os.replace  # the real one: a check replaces os.replace by a function that watches it
 KINDS = (  # of parameters, by the number that stands for each in a message
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -361,10 +359,7 @@ def _replace_unseen(path: Path, end: dict[str, object], inode: int | None) -> No
     """
     is_the_former_file = path.exists() and path.stat().st_ino == inode
     if is_the_former_file and not entry(end, "same_inode", bool) and end["contents"] is not None:
-        is_bytes = type(end["contents"]) is bytes
-        anew = path.with_name("anew")
-        anew.write_bytes(end["contents"] if is_bytes else NOTHING_IN_IT)
-        RENAME(anew, path)  # os.replace would show the check a call that the answer never made
+        replace_unseen(path, end["contents"])
 
 
 def _harmless(name: str) -> str:
