@@ -60,6 +60,12 @@ def test_its_numbers_are_those_of_other_routes():
     assert lines["days"] == in_words(days, "days")
 
 
+@pytest.mark.parametrize("number", [-1, 0, 9])
+def test_another_number_is_refused_with_what_is_allowed(number):
+    with pytest.raises(ValueError, match="it is a number from 1 to 8"):
+        accountant.so_far(notebook=number)
+
+
 def test_a_term_that_the_reader_has_written_is_theirs_and_counts(tmp_path, monkeypatch):
     (tmp_path / HIDDEN).mkdir()
     monkeypatch.chdir(tmp_path)

@@ -154,8 +154,11 @@ class SoFar(Table):
 def said_until(notebook: int) -> SoFar:
     """Run the accountant on Llama 3 8B, with the terms of the notebooks up to this one.
 
-    A term is the reader's own if they have written it and it is right, else the course's.
+    A term is the reader's own if they have written it and it is right, else the course's. Raise a
+    ValueError if there is no notebook of that number.
     """
+    if notebook not in range(1, len(NOTEBOOKS) + 1):
+        raise ValueError(f"There is no notebook {notebook!r}: it is a number from 1 to 8.")
     rows = [["", NAME, "term", "whose"]]
     for line in LINES:
         if line.notebook > notebook:
