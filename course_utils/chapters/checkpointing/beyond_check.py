@@ -1,4 +1,4 @@
-"""The exercises of notebook 08 that are beyond its main path."""
+"""Exercises in *Beyond* of notebook 08; `check` imports them by name, and has the others."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The exercises of *Beyond* in notebook 03."""
+"""Exercises in *Beyond* of notebook 03; `check` imports them by name, and has the others."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

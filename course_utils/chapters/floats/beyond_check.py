@@ -1,4 +1,4 @@
-"""More exercises of notebook 01, from its *Beyond*: `check` imports them."""
+"""Exercises in *Beyond* of notebook 01; `check` imports them by name, and has the others."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""The exercises of notebook 04's *Beyond* that need more than a line; `check` has all by name."""
+"""Exercises in *Beyond* of notebook 04; `check` imports them by name, and has the others."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""The exercises in *Beyond* of notebook 05."""
+"""Exercises in *Beyond* of notebook 05; `check` imports them by name, and has the others."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The exercises of notebook 07 in *Beyond*, except the repairs."""
+"""Exercises in *Beyond* of notebook 07; `check` imports them by name, and has the others."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The exercises of notebook 06 on what belongs around an optimizer, all of them in *Beyond*."""
+"""Exercises in *Beyond* of notebook 06; `check` imports them by name, and has the others."""
 
 import math
 

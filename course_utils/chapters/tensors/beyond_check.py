@@ -1,4 +1,4 @@
-"""The exercises of notebook 02, in *Beyond*."""
+"""Exercises in *Beyond* of notebook 02; `check` imports them by name, and has the others."""
 
 import math
 
