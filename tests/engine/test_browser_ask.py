@@ -50,6 +50,10 @@ RUN = """async (at) => {
   content.activate();
   await window.jupyterapp.commands.execute("notebook:run-cell");
 }"""
+KEEP_BUSY = """() => {
+  const { sessionContext } = window.jupyterapp.shell.currentWidget;
+  sessionContext.session.kernel.requestExecute({ code: "import time; time.sleep(2)" });
+}"""
 FOLD = "() => window.jupyterapp.commands.execute('application:toggle-left-area')"
 THEME = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
 COUNT_SAVES = """() => {
@@ -238,6 +242,7 @@ def test_an_option_is_chosen_by_the_keyboard(page: Page, mine: Path):
     other.first.check()
     field = asked(page, "my_format")
     options = field.get_by_role("radio")
+    page.evaluate(KEEP_BUSY)  # Python reads the answers later than they are made
     options.first.focus()
     page.keyboard.press("ArrowRight")
     expect(options.nth(1)).to_be_checked()

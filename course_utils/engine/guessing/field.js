@@ -30,7 +30,15 @@ function render({ model, el }) {
     field.failure.textContent = model.get("failure");
     field.show.classList.toggle("due", isGuessed);
     if (model.get("has_gone_on")) lift();
-    if (entered >= 0 && !states[entered].fault) goOnFrom(entered, states);
+    goOn(states);
+  }
+
+  // After Enter, waits until Python has read what was typed: the kernel may be busy for a while. If
+  // the reader has gone elsewhere by then, the focus stays there.
+  function goOn(states) {
+    if (entered < 0 || lines[entered].isPending()) return;
+    const isHere = lines[entered].contains(document.activeElement);
+    if (isHere && !states[entered].fault) goOnFrom(entered, states);
     entered = -1;
   }
 
@@ -99,8 +107,8 @@ function buildField(el, name, number) {
 
 // Adds a line for one question. Returns functions: `draw` shows its state; `send` sends what was
 // typed, if that is new, and returns whether it was; `write` puts a number there, and `say` also
-// sends it; `focus` moves the focus to it; `contains` returns whether an element is part of it.
-// `node` is the line itself.
+// sends it; `focus` moves the focus to it; `contains` returns whether an element is part of it;
+// `isPending` returns whether Python still has to read what was sent. `node` is the line itself.
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
@@ -113,7 +121,8 @@ function addLine(field, { name, options }, model) {
   note.setAttribute("role", "status");
   note.id = `${field.name}-${field.lines.childElementCount}-note`;
   input.node.setAttribute("aria-describedby", note.id);
-  let sent = ""; // the text that Python has
+  let has = ""; // the text that Python has
+  let sent = ""; // the text that was sent last, or that Python has
 
   function send() {
     const typed = input.value();
@@ -124,7 +133,7 @@ function addLine(field, { name, options }, model) {
 
   function say(typed) {
     write(typed);
-    sent = typed;
+    sent = typed; // before the message: on a page, the answer comes at once
     model.send({ say: { name, typed } });
   }
 
@@ -132,7 +141,15 @@ function addLine(field, { name, options }, model) {
     input.node.value = typed;
   }
 
+  function isPending() {
+    return has !== sent;
+  }
+
   function draw({ said, typed, fault }, isClosed) {
+    // Two quick answers bring two states. The first must not undo the second on the screen.
+    const isOutdated = isPending() && typed !== sent && !isClosed;
+    has = typed;
+    if (isOutdated) return;
     // How it was read, where that is not to be seen in the field.
     const isTyped = said === typed || said === `${typed} ${unit}`;
     note.textContent = fault || (said && !isTyped ? `= ${said}` : "");
@@ -143,7 +160,7 @@ function addLine(field, { name, options }, model) {
 
   input.node.addEventListener("change", send);
   const contains = (node) => line.contains(node);
-  return { draw, send, say, write, focus: input.focus, contains, node: line };
+  return { draw, send, say, write, focus: input.focus, contains, isPending, node: line };
 }
 
 // Adds a text field. Its visible name is `label`; for screen readers, `name` follows, if it is not
