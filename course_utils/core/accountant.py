@@ -362,20 +362,21 @@ def refuse_narrow(m):
 def gathered_bytes(m, dtype, gpus, stage, moment):
     """Bytes of the weights and gradients that a GPU holds whole at this moment, under ZeRO 3.
 
-    They are gathered layer by layer, as FSDP does it. Around the layers (the embeddings, the last
-    normalisation), weights are whole during the whole step, and a gradient is whole from when it
-    is made; while it is made, `moments` counts it. Inside the layers, the weights of one layer
-    are whole, those of the next, which are fetched ahead, and one layer's gradients.
+    They are gathered layer by layer, as FSDP does it. Outside the layers (the embeddings, the last
+    normalisation, the output), the weights are whole during the whole step, and each gradient is
+    whole once it is complete; until then, `moments` counts it. Of the layers, these are whole: the
+    weights of the layer at work, those of the next one, which are fetched ahead, and the gradients
+    of one layer.
     """
     if gpus == 1 or stage < SHARDED_FROM["parameters"]:
         return 0
-    # What one more layer adds is one layer.
+    # The parameters of one layer: those that a second layer adds to a model of one.
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
     around_the_layers = parameters(m) - m.layers * layer
     whole = around_the_layers
     if moment not in (AT_LOSS, AT_OUTPUT):
-        # Two gradients are there by now: the last normalisation's, and the output's, which
-        # `moments` counts where the matrix is the embedding, too.
+        # The gradients of the last normalisation and of the output matrix are complete by now.
+        # If the output is tied to the embedding, `moments` counts that gradient, so it is left out.
         whole += m.norm_vectors * m.width
         if not m.tied:
             whole += m.vocabulary * m.width

@@ -54,7 +54,7 @@ def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
     >>> shares_storage(x, x.t()), shares_storage(x, x.clone())
     (True, False)
     """
-    return a.untyped_storage() is b.untyped_storage()  # one object for each storage
+    return a.untyped_storage() is b.untyped_storage()  # torch returns one object for each storage
 
 
 # When a new shape is a view.

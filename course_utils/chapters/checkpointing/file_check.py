@@ -124,7 +124,7 @@ class _Save:
         replace(source, *arguments, **options)
 
     def flush(self, handle: object) -> None:
-        """Flush as os.fsync does, and note the size of the flushed file."""
+        """Flush as os.fsync does; while the old contents stand, note the flushed file's size."""
         if self.contents == self.old:
             descriptor = handle if isinstance(handle, int) else handle.fileno()
             self.flushed_bytes.append(os.stat(descriptor).st_size)
@@ -190,12 +190,13 @@ def _watched(save: _Save, answer: Answer) -> Iterator[None]:
         "rename": save.rename,
     }
     names = getattr(answer, "__globals__", {})
-    if names is globals():  # the functions here stay the real ones
+    if names is globals():  # our own right answer: this module's fsync and replace stay the real
         names = {}
     imported = {}  # by the name that it has there: the function of `os`, and what stands in for it
     for name, function in list(names.items()):
         for of_os, stand_in in watched.items():
-            if function is getattr(os, of_os, watched):
+            real = getattr(os, of_os, None)  # macOS has no fdatasync
+            if real is not None and function is real:
                 imported[name] = function, stand_in
     names.update({name: stand_in for name, (_, stand_in) in imported.items()})
     try:

@@ -319,9 +319,10 @@ def _held(
 
 
 def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return the bytes in `held` if each part is counted as one number: Adam's m, but not its v.
+    """Return the bytes in `held` as a reader has them who counts one number for each part.
 
-    All dtypes of a part have the same size, so dividing by their count leaves one of them.
+    That reader counts Adam's m, for example, but not its v. All dtypes of a part have the same
+    size, so dividing by their count leaves one of them.
     """
     counted = {}
     for part, nbytes in held.items():

@@ -271,6 +271,7 @@ def late_points(
     points = _FAST_WALKS[rule.step](rule, ground, rates)
     late_steps = steps // LATE
     late = list(islice(points, steps - late_steps, None))
+    # A walk ends early where the rule is lost.
     was_lost = len(late) < late_steps
     return [] if was_lost else late
 

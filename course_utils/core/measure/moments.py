@@ -31,7 +31,7 @@ class Watch(internals.Mode):
     """Writes down each operation on a CPU that makes or changes a tensor, but no views.
 
     Tensors from before the context count only if `there` names them. Scratch memory inside a kernel
-    is not seen, nor the tensor that torch makes of a list between square brackets.
+    is not seen, nor the tensor of positions that torch makes of a list, as in x[[0, 2]].
 
     >>> x = torch.ones(32, 32)
     >>> with Watch([x]) as watch:
@@ -105,7 +105,7 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     On a GPU, torch's caching allocator counts them: in multiples of 512 bytes; above 1 MiB, a block
     may be up to 1 MiB larger than the tensor; and the first product also takes its library's
     workspace. On a CPU, the tensors that operations make are counted: scratch memory inside a
-    kernel is not seen, nor the tensor that torch makes of a list between square brackets.
+    kernel is not seen, nor the tensor of positions that torch makes of a list, as in x[[0, 2]].
 
     >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
     8192

@@ -96,7 +96,7 @@ class ForwardPass(LayerOperations):
         return tape.op("add", (x, used), nbytes, back=(PASS, "sum"))
 
     def rotation(self) -> Tensor:
-        """Cosine and sine of each position's and pair's angle, at last in the model's dtype."""
+        """Cosine and sine of the angle of each pair at each position, in the model's dtype."""
         tape = self.tape
         tape.where = "rotary angles"
         pairs = self.shape.head_width // 2
@@ -222,6 +222,7 @@ class ForwardPass(LayerOperations):
         for begin in range(0, self.tokens, most_tokens):
             tokens = min(most_tokens, self.tokens - begin)
             sizes.append(row * tokens)
+        # Split into pieces, whose gradients the backward pass joins by "cat".
         parts = tape.views(x, "cat", *sizes)
         x.storage.keep_as(ACTIVATIONS)
 

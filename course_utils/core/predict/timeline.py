@@ -152,6 +152,7 @@ class Timeline:
 
         `held` is what the operation's stretch has for it, with whole gradients.
         """
+        # What the optimizer holds is one machine's share already.
         if self.machines == 1 or operation.phase == "optimizer":
             return held
         *parts, _ = held  # the last part is what is gathered, 0 so far

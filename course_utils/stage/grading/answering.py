@@ -151,13 +151,14 @@ def _exit_status(child: int, control: socket.socket, child_ended: int) -> int:
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            # The judge may have sent one before it could know of the end.
+            # The judge sends KILL or AWAIT_EXIT in any case, since it may not know of the end.
+            # Left unread, that command would be taken for the start of the next answer.
             _receive_last_command(control, command)
             return os.waitstatus_to_exitcode(status)
         if command == KILL:
             break
         readable = _wait(control, child_ended, command)
-        if not readable:
+        if not readable:  # after AWAIT_EXIT, the child did not exit in time
             break
         if child_ended in readable:
             os.read(child_ended, 100)  # empty the pipe, or it stays readable; `waitpid` tells who

@@ -83,7 +83,7 @@ def encoded(value: object) -> bytes:
 def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> object:
     """Return the value that the bytes encode; WireError if they encode none.
 
-    `kinds` has the only classes of which objects are made, by name: each is called with the
+    `kinds` maps names to classes. Objects are made of these classes only, by calling one with the
     object's fields.
     """
     try:

@@ -33,10 +33,11 @@ def renewed(course: str, original: str, own: str) -> str:
 
 
 def _with_changed_terms_as_theirs(own: dict[str, str], original: str) -> dict[str, str]:
-    """Return the reader's statements, without the mark on terms of the course that they changed.
+    """Return the reader's statements; a term of the course that the reader changed loses its mark.
 
-    Before there were stubs, a file had the course's terms, each with the mark, and a reader could
-    edit a term and leave its mark. Comments do not count as a change, so syntax trees are compared.
+    The mark is a comment which says that a term is the course's. Files made by older versions of
+    the course hold its terms with the mark, and a reader could edit a term and leave the mark.
+    Comments do not count as a change, so syntax trees are compared.
     """
     originals = _statements_of(original)
     result = dict(own)
@@ -65,9 +66,10 @@ def _statements_of(original: str) -> dict[str, str]:
 def _below_the_courses_head(own: str, course: str, known_lines: set[str]) -> str:
     """Return the reader's statement, below the course's new comments and those of the reader.
 
-    A head is what stands above a statement: blank lines and comments. `known_lines` are all lines
-    of the course's new file and of the version that the reader's file was made from: a comment
-    such as "# checked on paper" that is in neither is the reader's.
+    `own` is the statement in the reader's file, `course` the same one in the course's new file. A
+    head is what stands above a statement: blank lines and comments. `known_lines` are all lines of
+    the course's new file and of the version that the reader's file was made from: a comment such
+    as "# checked on paper" that is in neither is the reader's.
     """
     head, _ = _parted(course)
     own_head, term = _parted(own)

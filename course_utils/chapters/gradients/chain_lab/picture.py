@@ -99,9 +99,10 @@ def _look(asked: Chain, name: str) -> str:
 
 
 def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
-    """Draw an arrow from each matrix to the products that read it, and the way over the loss.
+    """Draw an arrow from each matrix to the products that read it.
 
-    What the backward pass reads of the forward pass's matrices has a line of another look.
+    From the result, arrows lead by way of the loss to the result's gradient. Where the backward
+    pass reads a matrix of the forward pass again, the arrow is drawn in another style.
     """
     for product in asked.products:
         for read in product.reads:
