@@ -168,7 +168,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-057",
-        "From which n on is it compute-bound on an H100?",
+        "At what n does it become compute-bound on an H100?",
         lambda recording: [of_peak(recording, 4096), 1 - of_peak(recording, 256)],
         low=0.5,
         high=1,
@@ -224,7 +224,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-gpu-15",
-        "On the H100 both agree within 2 %",
+        "On the H100, the two agree to within 2 %",
         best_beside_searched,
         low=0.98,
         high=1.02,
