@@ -210,7 +210,8 @@ def lost_share(interval_s, save_s, failure_s, restart_s):
 def step_bytes(m, batch, sequence, dtype, recomputed):
     """Bytes that a step adds to the state while it computes the loss.
 
-    `moments` has these bytes beside those of other moments, one of which may have more.
+    This need not be the step's peak: `moments` has the other moments, too. `recomputed` is how many
+    of the layers are recomputed.
     """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)  # between two layers
     whole_layers = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype)
@@ -327,9 +328,9 @@ def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
 
 def position_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
     """Bytes that a step adds while learned positions get their gradient."""
-    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)  # the gradient from the first layer
     used = tensor_bytes((sequence, m.width), dtype)  # gradient of the used rows, over the batch
-    matrix = (m.context, m.width)
+    matrix = (m.context, m.width)  # the gradient of all rows: `used`, and zeros below
     made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)
     return hidden + used + made
 

@@ -166,8 +166,8 @@ def pattern_flops(pattern: str, shapes: Sequence[Shape]) -> Answers:
 def _queries_and_keys() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield random queries and keys, (batch, heads, sequence, d), in four ways to share keys.
 
-    First each head of queries has a head of keys of its own; then two heads of queries share one,
-    then three; at last all heads of queries share one head of keys.
+    First each query head has a key head of its own; then two query heads share one, then three;
+    at last all query heads share one key head.
     """
     draw = torch.Generator().manual_seed(3)
     for batch, heads, kv_heads, queries, keys, d in (
@@ -186,10 +186,10 @@ def _queries_and_keys() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     _queries_and_keys,
     tolerance=1e-5,
     hints=(
-        "One head of keys serves heads // kv_heads neighbouring heads of queries.",
+        "One key head serves heads // kv_heads neighbouring query heads.",
         "Split the heads of q into kv heads and groups, by (kv group). Then q has one name more "
         "than k, and einsum lets each group meet the same keys.",
-        "The result has a row for each head of queries again: merge by (kv group), as you split.",
+        "The result has a row for each query head again: merge by (kv group), as you split.",
     ),
 )
 def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:

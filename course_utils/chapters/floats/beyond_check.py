@@ -13,12 +13,16 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _without_spaces(answer: object) -> str:
-    """Return the reader's bits without spaces, underscores and 0b; NotYetError if they are none."""
+    """Return the reader's bits without spaces, underscores and 0b.
+
+    NotYetError if the answer is no string, or has bits, but not 16 of them.
+    """
     if not isinstance(answer, str):
         raise NotYetError(
             f'Write the 16 bits as a string, in quotes: "0 01111 ...", not {shown(answer)}.'
         )
     bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
+    # An answer with other characters is simply wrong, and the verdict says what is wanted.
     if len(bits) != 16 and set(bits) <= {"0", "1"}:
         raise NotYetError(f"16 bits are wanted, 1 + 5 + 10; yours are {len(bits)}.")
     return bits
@@ -68,14 +72,23 @@ def spelled() -> Answers:
 
 @functools.cache
 def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
-    """Add the number again and again, and round each sum, until it no longer changes."""
+    """Add the number again and again, and round each sum, until it no longer changes.
+
+    Between two powers of two, where all gaps are equal, each addition adds as much as the one
+    before it. Such additions are skipped, because a clock in fp32 has 31 million of them.
+    """
     total = 0.0
     after = number
     while after != total:
+        added = after - total
         total = after
         # frexp's exponent is one more than that of the power of two at or below the sum.
-        gap = 2.0 ** (math.frexp(total + number)[1] - 1 - fraction_bits)
+        next_power = 2.0 ** math.frexp(total + number)[1]
+        gap = next_power / 2 ** (fraction_bits + 1)
         after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
+        if 0 < after - total == added:
+            additions_below_next_power = max(0, math.ceil((next_power - after) / added) - 1)
+            after += additions_below_next_power * added
     return total
 
 

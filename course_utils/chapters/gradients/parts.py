@@ -46,11 +46,12 @@ def of_layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> dict[str,
     # Of a gated feed-forward four tensors of the inner width are kept, of another one two.
     inside = (4 if m.gated else 2) * m.inner * of_a_number
     return {
-        "normalisations": 4 * m.width * of_a_number,
+        "normalisations": 4 * m.width * of_a_number,  # of two, the input and the result
         "queries": queries,
         "keys and values": 2 * keys,
         "attention's result": queries,
         "head norms' inputs": queries + keys if m.head_norms else 0,
         "feed-forward": inside,
+        # Fused attention keeps a sum for each row of scores.
         "row sums": tokens * m.heads * BYTES["fp32"],
     }

@@ -204,7 +204,7 @@ class LayerOperations:
 
         In place of the scores, the kernel saves one number for each row of scores.
         """
-        number_bytes = max(self.dtype_bytes, FP32_BYTES)
+        number_bytes = max(self.dtype_bytes, FP32_BYTES)  # in fp32, also in a model in 16 bits
         row_sums = number_bytes * self.tokens * self.shape.heads
         return self.tape.op(
             "scaled_dot_product_attention",
@@ -222,8 +222,9 @@ class LayerOperations:
         """softmax(q kᵀ / √d) v, in single operations.
 
         A batched product takes the heads of all sequences in one dimension. If there are several
-        sequences, tokens and heads, an operand has to be copied for that. Queries that share a key
-        are copied when they are put into one group.
+        sequences, tokens and heads, an operand has to be copied for that. The queries that share a
+        key, of several heads and of all tokens, become the rows of one matrix: with several tokens
+        that needs a copy, with one token it is a view.
         """
         tape = self.tape
         in_groups = self.shape.kv_heads < self.shape.heads and self.sequence > 1
@@ -250,19 +251,20 @@ class LayerOperations:
             (masked,),
             scores_bytes,
             back="_softmax_backward_data",
-            keeps=slice(1),  # the weights
+            keeps=slice(1),  # its only result, the weights
         )
         del masked
         values = self.copied(v) if by_head else v
         mixed = self._batched(weights, values, q.nbytes)
         del values, later  # the model, too, holds its mask until here
+        # After such copies, the gradient of `mixed` arrives in another memory order.
         return self.copied_back(mixed) if in_groups or by_head else mixed
 
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
         """A product of a and b for each head, all in one kernel. Its result has `nbytes`."""
         return self.tape.op(
             "bmm",
-            (b, a),
+            (b, a),  # in this order torch makes their gradients
             nbytes,
             back=("bmm", "bmm"),
             saves=(a, b),

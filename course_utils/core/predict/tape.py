@@ -67,7 +67,7 @@ class Frame:
     def __init__(
         self, tape: "Tape", run: Callable[[], Tensor], *, keeps_products: bool = False
     ) -> None:
-        """Take the part as `run`. Nothing runs yet: see `forward`."""
+        """Note the part, which is the function `run`. Nothing runs yet: see `forward`."""
         self.tape = tape
         self.run = run
         self.keeps_products = keeps_products
@@ -325,7 +325,7 @@ class Tape:
         """
         earlier = to.gradients[place]
         gradient = gradients.pop()
-        if isinstance(to, Parameter):
+        if isinstance(to, Parameter):  # the output's gradient is not cast before: see _gradients
             gradient = self._cast(gradient, to)
         if earlier is not None:
             gradient = self.one("add", gradient.nbytes, reads=2 * gradient.nbytes)

@@ -131,7 +131,7 @@ def _seconds_by_part(
     products = needed - attention
     in_kernel = (attention + scores_again) / 2  # without the pairs that look ahead
     # Once forward, and twice backward.
-    passed_bytes = 3 * _passed_numbers(shape) * _layers_bytes(shape)
+    passed_bytes = 3 * _passed_numbers(shape) * _bytes_per_number(shape)
     # Each part is what it takes beyond the parts before.
     return {
         "FLOPs at the peak": needed / peak,
@@ -144,13 +144,13 @@ def _seconds_by_part(
 def _sending_seconds(shape: Shape) -> Number:
     """The seconds of sending for one sequence, added up over the GPUs that share its products."""
     sums = 4  # in a layer: two forward, two backward
-    # In a ring of N GPUs, a sum of one number is sent 2 (N - 1) times.
+    # For one token in one layer. In a ring of N GPUs, a sum of one number is sent 2 (N - 1) times.
     sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
-    return sent_numbers * _layers_bytes(shape) / LINK_BYTES_PER_SEC
+    return sent_numbers * _bytes_per_number(shape) / LINK_BYTES_PER_SEC
 
 
-def _layers_bytes(shape: Shape) -> int:
-    """The bytes of one number for each pair of a token of a sequence and a layer."""
+def _bytes_per_number(shape: Shape) -> int:
+    """The bytes that one number takes if every token of a sequence has it in every layer."""
     return shape.context * shape.layers * dtype_bytes("bf16")
 
 

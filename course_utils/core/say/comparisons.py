@@ -134,7 +134,7 @@ class Comparison(InRows):
         """Return the reader's guesses by item, without those that are not made yet."""
         if isinstance(self.guess, Mapping):
             by_item = self.guess
-        else:
+        else:  # a guess at the only item, or none yet: __post_init__ has seen to that
             by_item = dict.fromkeys(self.predicted, self.guess)
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 

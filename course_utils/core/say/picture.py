@@ -244,7 +244,7 @@ def _in_colour(word: str, size: int) -> str:
 
 
 def _key(shown: Shown) -> str:
-    """Return the key to the signs of several lines."""
+    """Return the legend of several axes, which says what each sign stands for."""
     words = []
     for (sign, colour), name in zip(SIGNS.values(), ("your guess", *shown.heads), strict=True):
         words.append(f'<span style="color:{colour}">{sign}</span> {html.escape(name)}')

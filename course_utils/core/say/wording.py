@@ -187,10 +187,10 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
 
 
 def _for_people(n: Number, digits: int | None = None) -> str:
-    """Return a whole number below 10^9 in full, and any other with at most three digits.
+    """Return a whole number below 10^9 in full, and any other with three digits.
 
-    With `digits`, it has at most so many, if these are fewer. Below 10^-4 and from 10^9 on, the
-    number is a multiple of a power of ten, such as 1.5 × 10^12.
+    It has `digits` if these are fewer than three. Below 10^-4 and from 10^9 on, the number is a
+    multiple of a power of ten, such as 1.5 × 10^12.
     """
     if isinstance(n, float) and not math.isfinite(n):
         return _NOT_FINITE[str(n)]
@@ -198,7 +198,10 @@ def _for_people(n: Number, digits: int | None = None) -> str:
         return f"{int(n):,}"
     at_most = min(digits or 3, 3)
     if 1e-4 <= abs(n) < 1e9:
-        return three_digits(float(f"{n:.{at_most}g}") if at_most < 3 else n)
+        if at_most < 3:
+            n = float(f"{n:.{at_most}g}")
+        return three_digits(n)
+    # By way of Decimal, because a whole number can be too large for a float.
     mantissa, _, power = f"{Decimal(n):.{at_most - 1}e}".partition("e")
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")

@@ -222,10 +222,10 @@ class RemoteFunction:
 
 
 def _replayed(path: Path, event: dict[str, object], pieces: Iterator[bytes]) -> bytes | None:
-    """Do to the judge's file what the answer does to its own, and return what it is sent.
+    """Do to the judge's file what the answer has done to its own; return the next piece, or None.
 
-    That is the next piece if it asks for one; None at the end, and for other events. The check's
-    errors are raised.
+    Only the event "piece" asks for one, and None is also their end. First, the judge's file gets
+    what the answer's holds, so that the check sees it. Errors of the check are raised.
     """
     if event["event"] == "piece":
         hold(path, event["contents"])

@@ -88,9 +88,9 @@ def unknown(name: str) -> About:
 
 
 def with_course_entry(own: Notebook, course: Notebook) -> Notebook:
-    """Return the reader's notebook with the course's entry of `course`.
+    """Return the reader's notebook with the metadata entry KEY of the course's notebook.
 
-    The other metadata stays.
+    The reader's other metadata stays.
     """
     entry = course_entry(course)
     if not entry:

@@ -109,7 +109,10 @@ def _gaps(fmt: str, x: Number) -> Iterator[str]:
 
 
 def _sum(asked: Ones) -> Iterator[str]:
-    """Draw the sum by the number of ones, and name the two rows of numbers below the columns."""
+    """Draw the sum as a curve over the number of ones.
+
+    The two rows of numbers below the columns get their names.
+    """
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
     yield PLOT.line(points, "line measured")

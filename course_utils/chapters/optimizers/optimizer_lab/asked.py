@@ -195,7 +195,7 @@ class Race:
     def measured_limit(self, name: str) -> Number:
         """Return the largest lr with which the optimizer comes down, found by walking.
 
-        Larger ones than the last of RATES are cut to it, because the picture's axis ends there.
+        A limit above the last of RATES is given as that one, because the picture's axis ends there.
         """
         return min(_measured_limit(self.rule(name), self.ground, self.run), RATES[-1])
 

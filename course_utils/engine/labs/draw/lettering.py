@@ -54,8 +54,8 @@ def fitted(
 def scale_words(x: Number, y: Number, words: str, right: Number, name: str) -> str:
     """Return the words on a scale that changes with the controls, such as "scale: 0 to 3 GB".
 
-    screen.js marks them for a while when they have changed, so that no scale moves unnoticed. The
-    name is that of the scale among those of the picture.
+    They end at `right` at the latest. screen.js marks them for a while when they have changed, so
+    that no scale moves unnoticed. `name` tells the scale from the picture's others.
     """
     return fitted(x, y, words, right, "small strong faint", data_scale=name)
 
