@@ -221,10 +221,9 @@ class LayerOperations:
     def _attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """softmax(q kᵀ / √d) v, in single operations.
 
-        A batched product takes the heads of all sequences in one dimension. If there are several
+        A batched product takes the heads of all sequences in one dimension. With several
         sequences, tokens and heads, an operand has to be copied for that. The queries that share a
-        key, of several heads and of all tokens, become the rows of one matrix: with several tokens
-        that needs a copy, with one token it is a view.
+        key become the rows of one matrix, which needs a copy if there are several tokens.
         """
         tape = self.tape
         in_groups = self.shape.kv_heads < self.shape.heads and self.sequence > 1
@@ -257,8 +256,8 @@ class LayerOperations:
         values = self.copied(v) if by_head else v
         mixed = self._batched(weights, values, q.nbytes)
         del values, later  # the model, too, holds its mask until here
-        # After such copies, the gradient of `mixed` arrives in another memory order.
-        return self.copied_back(mixed) if in_groups or by_head else mixed
+        was_copied = in_groups or by_head  # then its gradient arrives in another memory order
+        return self.copied_back(mixed) if was_copied else mixed
 
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
         """A product of a and b for each head, all in one kernel. Its result has `nbytes`."""
