@@ -17,6 +17,7 @@ from tests.helpers.phones import Phone, Running, running_room, send, together
 from tests.helpers.phones import all_guess as all_send
 from tests.helpers.thorough import few
 from tests.helpers.waiting import wait_until
+from tests.stage.test_browser_access import faults
 from tests.stage.test_present import presented
 
 skip_without_browser()
@@ -283,13 +284,16 @@ def test_a_room_that_is_wrong_is_called_wrong_on_the_wall_and_on_the_page_that_i
         together(all_send(six, ["1"] * 5 + ["1.2"]))
         press(page, "Show")
         expect(page.locator("#picture svg")).to_be_visible()
+        assert faults(page, "body") == []
         answer = {"measured": 2, "shown": "2 times", "how": "counted", "bands": right}
         reveal = wall_of(browser, running.wall, asks | {"run": 2} | answer)
         expect(reveal.locator("#said")).to_have_text("Exactly 2: 0 % of the room")
         expect(reveal.locator("#picture svg").get_by_text("counted: 2 times")).to_be_visible()
+        assert faults(reveal, "body") == []
         reveal.goto(f"{running.wall}kept.html")
         expect(reveal.locator("th", has_text="exactly 2")).to_be_visible()
         expect(reveal.locator("tr", has_text="first round")).to_contain_text("0 %")
+        assert faults(reveal, "body") == []
         with reveal.expect_download() as downloaded:
             reveal.get_by_role("link", name="as a table (CSV)").click()
         assert "1.2,1,no,2,counted" in downloaded.value.path().read_text(encoding="utf-8")
@@ -363,6 +367,9 @@ def test_a_phone_says_after_a_refusal_that_its_former_guess_counts(tmp_path, bro
         type_and_send(phone, "many")
         expect(said).to_contain_text("Your former guess, 14 days, still counts.")
         assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
+        for scheme in ("light", "dark"):
+            phone.emulate_media(color_scheme=scheme)
+            assert faults(phone, "body") == [], scheme
 
 
 FILLS_WINDOW = """(height) => {

@@ -28,6 +28,7 @@ from tests.helpers.browser import (
 )
 from tests.helpers.waiting import wait_until
 from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, guess, try_it
+from tests.stage.test_browser_access import faults
 
 skip_without_browser()
 
@@ -73,6 +74,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert faults(page, "body") == [], scheme
         assert colours == ["rgb(255, 255, 255)", "rgb(20, 24, 28)"]
 
         # For somebody who only wants to read: results, and no kernel is needed for them.

@@ -77,9 +77,13 @@ def _table(rows: Iterable[str]) -> str:
 
 
 def _row(values: Sequence[object], tag: str = "td") -> str:
-    """Return a row of an HTML table. `tag` is that of its cells; heads have "th"."""
+    """Return a row of an HTML table. `tag` is that of its cells; heads have "th".
+
+    An empty cell is no heading: a screen reader would announce a column without a name.
+    """
     cells = []
     for value in values:
         text = value if isinstance(value, str) else in_plain_numbers(repr(value))
-        cells.append(f"<{tag}>{escape(text)}</{tag}>")
+        cell_tag = tag if text else "td"
+        cells.append(f"<{cell_tag}>{escape(text)}</{cell_tag}>")
     return f"<tr>{''.join(cells)}</tr>"

@@ -781,13 +781,15 @@ function element(name, text = "", className = "") {
   return made;
 }
 
-// A table of HTML from rows of texts or of elements; the first row is the head.
+// A table of HTML from rows of texts or of elements; the first row is the head. An empty cell there
+// is no heading, or a screen reader would announce a column without a name.
 function table(rows) {
   const made = document.createElement("table");
   rows.forEach((row, n) => {
     const line = made.insertRow();
     for (const cell of row) {
-      line.append(cell instanceof Node ? cell : element(n ? "td" : "th", cell));
+      const tag = n === 0 && cell !== "" ? "th" : "td";
+      line.append(cell instanceof Node ? cell : element(tag, cell));
     }
   });
   return made;
