@@ -197,8 +197,7 @@ class Tape:
         pass reads the result's gradient and all that was saved; it has as many FLOPs as the forward
         one, unless `flops_back` is given.
         """
-        if "reads" not in options:
-            options["reads"] = sum(edge.nbytes for edge in edges)
+        options.setdefault("reads", sum(edge.nbytes for edge in edges))
         if flops_back is None:
             flops_back = options.get("flops", 0)
         kept_sizes = makes[keeps]
@@ -209,8 +208,7 @@ class Tape:
             "part": options.get("part", PASSING),
         }
         backs = _backs(back, edges, saves, over, **way_back)
-        # A parameter is saved without a storage, because it is held in any case.
-        saved = tuple(tensor.storage for tensor in saves if tensor.storage)
+        saved = tuple(tensor.storage for tensor in saves if tensor.storage)  # a parameter has none
         if kept_sizes:
             made = self._made(name, makes, options)
             node = self.node(edges, backs, (*saved, *made[keeps]))

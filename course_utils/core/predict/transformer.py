@@ -198,11 +198,10 @@ class Shape(Model):
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
         recomputed_layers = self.layers - kept_layers
-        # A cosine and a sine for each pair of a head's numbers. Without layers nothing keeps them.
         turned_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,
-            "rotation": number_bytes * sequence * turned_width,
+            "rotation": number_bytes * sequence * turned_width,  # cosine and sine of each pair
             "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
         }
         for part, of_a_token in self._kept_in_layer(sequence, number_bytes, fused).items():
@@ -295,8 +294,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
 ) -> Shape:
     """Return a transformer's shape. The defaults are GPT-2's, with a feed-forward of 4 × width.
 
-    For a Llama, `gated`, `rms_norm` and `rotary` are True, and `biases`, `learned_positions` and
-    `tied_output` are False.
+    A Llama has `gated`, `rms_norm`, `rotary`, and no `biases`, `learned_positions`, `tied_output`.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters

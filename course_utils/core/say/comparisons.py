@@ -158,8 +158,11 @@ class Comparison(InRows):
         Of a single guess, the picture has only the word, such as "close", so a sentence says how
         far off it is. Of several guesses, the picture has both.
         """
-        words = [_sentence(guess.words) for guess in self.guesses] if len(self.guesses) == 1 else []
-        return " ".join([*words, *self._not_counted()])
+        sentences = []
+        if len(self.guesses) == 1:
+            (guess,) = self.guesses
+            sentences.append(_sentence(guess.words))
+        return " ".join([*sentences, *self._not_counted()])
 
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""
