@@ -128,7 +128,7 @@ class LayerOperations:
     # Attention.
 
     def attention(self, x: Tensor, rotation: Tensor | None) -> Tensor:
-        """Return the attention of all heads to x, with the products of its four matrices.
+        """Return the result of a layer's attention, the products of its four matrices included.
 
         `rotation` has the cosines and sines of rotary positions; it is None without them.
         """
