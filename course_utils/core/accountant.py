@@ -70,7 +70,7 @@ def tensor_bytes(shape, dtype):
 
 def storage_bytes(tensors):
     """Bytes of the storages behind tensors. A storage that several tensors share counts once."""
-    sizes = {}
+    sizes = {}  # bytes, by an address that is a storage's own
     for tensor in tensors:
         storage = tensor.untyped_storage()
         sizes[storage._cdata] = storage.nbytes()  # _cdata is the same for all views of a storage
@@ -79,8 +79,8 @@ def storage_bytes(tensors):
 
 def matrices(m):
     """The shape of each matrix of one layer, by its name: (inputs, outputs)."""
-    queries = m.heads * m.head_width
-    keys = m.kv_heads * m.head_width
+    queries = m.heads * m.head_width  # numbers of one token, in all heads together
+    keys = m.kv_heads * m.head_width  # as many as its values have
     shapes = {
         "query": (m.width, queries),
         "key": (m.width, keys),
@@ -102,7 +102,7 @@ def parameters(m):
     for inputs, outputs in shapes.values():
         layer += inputs * outputs
     for name in m.biases:
-        _, outputs = shapes[name]
+        _, outputs = shapes[name]  # a bias has a number for each output
         layer += outputs
     if m.head_norms:
         layer += 2 * m.head_width  # one vector for the queries, one for the keys
@@ -112,7 +112,7 @@ def parameters(m):
         rows += m.vocabulary  # the output has a matrix of its own
     if m.learned_positions:
         rows += m.context
-    return m.layers * layer + rows * m.width + norm
+    return m.layers * layer + rows * m.width + norm  # `norm` is the last one, after all layers
 
 
 def forward_flops(m, batch, sequence):
@@ -351,6 +351,7 @@ def cast_bytes(shape, dtype, gradient_dtype):
 
 def refuse_narrow(m):
     """Raise a ValueError if the fullest moment may be one that `moments` leaves out."""
+    # With a narrower feed-forward, a step can be fullest while attention makes its gradients.
     queries = m.heads * m.head_width
     if m.inner < m.width or 3 * m.inner < 4 * queries:
         raise ValueError(
@@ -425,6 +426,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     parts = known_recipe(recipe_name)
     refuse_other_peak(parts, peak)
 
+    # The names stand in this order in the account that --exact prints.
     lines = {"parameters": parameters(m), "tokens of a sequence": sequence}
     lines |= memory_lines(m, gpus, parts, stage, batch, sequence, recomputed)
     lines["fits"] = "yes" if lines["bytes together"] <= memory else "no"
@@ -433,8 +435,11 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
 
 
 def memory_lines(m, gpus, parts, stage, batch, sequence, recomputed):
-    """The account's lines on what one GPU holds at the fullest moment of a step."""
-    (dtype,) = parts["parameters"]  # a recipe has one number for each of these
+    """The account's lines on what one GPU holds at the fullest moment of a step.
+
+    `parts` has the dtypes of each part of the state, as `recipe` returns them.
+    """
+    (dtype,) = parts["parameters"]  # a recipe keeps one number for each of these two
     (gradient_dtype,) = parts["gradients"]
     state = state_bytes(parameters(m), parts, gpus, stage)
     added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
@@ -455,7 +460,7 @@ def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
     """The account's lines on the whole run: its FLOPs, its days, and what failures take of them."""
     flops_of_a_sequence = step_flops(m, 1, sequence, recomputed)
     flops = flops_of_a_sequence * tokens / sequence
-    failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus
+    failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus  # of all GPUs together
     save_every_s = interval(SAVE_S, failure_s)
     lost = lost_share(save_every_s, SAVE_S, failure_s, RESTART_S)
     return {
@@ -559,7 +564,7 @@ NOT_COUNTED = (  # a field with such a word in its name changes the account
     "lora",
     "quantization",
     "cross_attention",
-    "mlp_bias",
+    "mlp_bias",  # biases in the feed-forward
     "qk_norm",
     "nextn",  # as in num_nextn_predict_layers
     "pruned",
@@ -571,7 +576,7 @@ def model_from(config):
     kind = kind_of(config)
     fields = dict(DEFAULTS[kind])
     for name, value in config.items():
-        fields[GPT2_NAMES.get(name, name)] = value
+        fields[GPT2_NAMES.get(name, name)] = value  # a name that is not GPT-2's own stays
     refuse_unknown(kind, fields)
 
     is_gpt2 = kind == "gpt2"
@@ -679,6 +684,7 @@ def refuse_unknown(kind, fields):
 
 def parser():
     """The parser of the command line, with all options."""
+    # The help shows a default such as "15e12" as it stands, and argparse makes a float of it.
     options = argparse.ArgumentParser(
         description="What training a transformer takes: bytes, FLOPs and days.",
         epilog=f"A save takes {SAVE_S} s, and a restart {RESTART_S} s: assumed.",
@@ -758,7 +764,7 @@ def config_in(path):
 def main():
     """Print the account; exit with a sentence if an input is impossible."""
     command_line = parser()
-    asked = command_line.parse_args()
+    asked = command_line.parse_args()  # exits, with a sentence, if an option is unknown
     try:
         printed = answer(asked)
     except ValueError as error:
@@ -802,7 +808,7 @@ def answer(asked):
 
 
 def model_report(m, lines):
-    """The model's size."""
+    """The lines of the report on the model's size."""
     wide = f"{m.layers} layers, {m.width:,} wide"
     return [
         row(f"The model: {wide}", "", "counted by"),
@@ -811,7 +817,7 @@ def model_report(m, lines):
 
 
 def memory_report(lines, asked):
-    """The bytes on each GPU, and whether they fit."""
+    """The lines of the report on the bytes of each GPU, and whether they fit."""
     fullest = lines["fullest moment of a step"]
     rows = [f"On each GPU, at the fullest moment of a step, {fullest}"]
     for part in ("parameters", "gradients", "optimizer", "master"):
@@ -831,7 +837,7 @@ def memory_report(lines, asked):
 
 
 def time_report(lines):
-    """The FLOPs and the time of the whole run."""
+    """The lines of the report on the FLOPs and the time of the whole run."""
     run_s = lines["days without saves and failures"] * SECONDS_PER_DAY
     lost = lines["share that is lost, at most"]
     return [
@@ -852,7 +858,7 @@ SHARDED = (  # by ZeRO's stage
 
 
 def assumptions(m, lines, asked):
-    """What was asked or assumed, and on the right what changes it."""
+    """The lines of the report on what was asked or assumed; on the right is what changes it."""
     sequence = lines["tokens of a sequence"]
     batch = plural(asked.batch, "sequence")
     peak = f"a GPU does {three_digits(asked.peak / 1e12)} TFLOP/s at most, dense"
@@ -894,6 +900,7 @@ def choice(said, option):
 
 
 def plural(number, name):
+    """A whole number with its noun, which gets an s unless the number is 1."""
     return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
 
 
@@ -916,7 +923,7 @@ def written(value):
 
 def three_digits(number):
     """The number with three digits; from 100 on, all of its whole part."""
-    if number >= 99.95:
+    if number >= 99.95:  # with three digits, this is 100
         return f"{number:,.0f}"
     return f"{number:.3g}"
 

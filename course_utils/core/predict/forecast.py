@@ -19,7 +19,9 @@ FEWEST = 8  # products that are needed to fit one half and try the other
 def product_seconds(
     b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number
 ) -> Number:
-    """c + roof / e, where the roof is `matmul_seconds`; with c = 0 and e = 1, the roof itself.
+    """Return c + roof / e, where the roof is `matmul_seconds`.
+
+    With c = 0 and e = 1, the result is the roof itself.
 
     c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of
     the roof's speed that large products get.

@@ -13,7 +13,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def known(name: str) -> Model:
-    """A published model, by the name of its file. ValueError, with all names, if there is none.
+    """Return a published model, by its file's name. ValueError, with all names, if there is none.
 
     >>> known("llama-3-8b").layers
     32

@@ -28,7 +28,7 @@ class LayerOperations:
         )
 
     def weight(self, numbers: int) -> Parameter:
-        """A parameter of that many numbers, in the model's dtype."""
+        """Return a new parameter of `numbers` numbers, in the model's dtype."""
         return Parameter(self.dtype_bytes * numbers)
 
     # Products, and what comes between them.
@@ -36,27 +36,27 @@ class LayerOperations:
     def product(
         self, x: Tensor, inputs: int, outputs: int, weight: Parameter | None = None
     ) -> Tensor:
-        """x W, with a new W unless a weight is given.
+        """Return x W, with a new W unless a weight is given. W has `inputs` × `outputs` numbers.
 
         In the backward pass, the gradient of W is made first, then the gradient of x.
         """
         if weight is None:
             weight = self.weight(inputs * outputs)
-        rows = x.nbytes // (self.dtype_bytes * inputs)
+        rows = x.nbytes // (self.dtype_bytes * inputs)  # of x, each of `inputs` numbers
         return self.tape.op(
             "mm",
             (weight, x),
             self.dtype_bytes * rows * outputs,
-            back=("mm", "mm"),
+            back=("mm", "mm"),  # one product for the gradient of W, one for that of x
             saves=(weight, x),
             flops=2 * rows * inputs * outputs,
         )
 
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
-        """x times the matrix of that name, plus its bias if the model has one.
+        """Return x times the matrix `name`, plus the matrix's bias if the model has one.
 
         The gradient of the result arrives in another memory order, and has to be copied, if heads
-        are split after the bias (`splits`) or rows are folded before it (`folds`).
+        are split after the bias is added (`splits`) or rows are folded before that (`folds`).
         """
         self.tape.where = name
         inputs, outputs = self.matrices[name]
@@ -65,45 +65,48 @@ class LayerOperations:
             made = self.copied_back(made)
         if name in self.shape.biases:
             edges = (self.weight(outputs), made)
+            # The bias is added to each row, so its gradient is the sum of the rows' gradients.
             made = self.tape.op("add", edges, made.nbytes, back=("sum", PASS))
         if splits:
             made = self.copied_back(made)
         return made
 
     def copied_back(self, x: Tensor) -> Tensor:
-        """A view of x. In the backward pass, the view's gradient has to be copied for x."""
+        """Return a view of x whose gradient, in the backward pass, is copied for x."""
         (view,) = self.tape.views(x, "clone", x.nbytes)
         return view
 
     def copied(self, x: Tensor) -> Tensor:
-        """A copy of x, with its numbers in another order."""
+        """Return a copy of x, with its numbers in another order."""
+        # The copy has the node of x: its gradient is the gradient of x, and nothing computes it.
         return x._replace(storage=self.tape.one("clone", x.nbytes, reads=x.nbytes))
 
     def pointwise(self, name: str, x: Tensor) -> Tensor:
-        """GELU or SiLU of each number; `name` is torch's name for the operation."""
+        """Return GELU or SiLU of each number; `name` is torch's name for the operation."""
         return self.tape.op(name, (x,), x.nbytes, back=f"{name}_backward", saves=(x,))
 
     def plus(self, a: Tensor, b: Tensor) -> Tensor:
-        """a + b. Both get the same gradient, which is not copied."""
+        """Return a + b. Both a and b get the result's gradient itself, without a copy."""
         return self.tape.op("add", (a, b), a.nbytes, back=(PASS, PASS))
 
     def times(self, a: Tensor, b: Tensor) -> Tensor:
-        """a × b, number by number."""
+        """Return a × b, number by number."""
+        # The gradient of a is the result's gradient × b, and that of b the same × a.
         return self.tape.op("mul", (a, b), a.nbytes, back=("mul", "mul"), saves=(a, b))
 
     def norm(self, x: Tensor, where: str) -> Tensor:
-        """RMSNorm or LayerNorm of each row, which is as wide as the model."""
+        """Return RMSNorm or LayerNorm of each row, which is as wide as the model."""
         return self._norm(x, self.shape.width, where, self.shape.norm_vectors)
 
     def head_norm(self, x: Tensor, where: str) -> Tensor:
-        """RMSNorm or LayerNorm of each head's numbers, with a weight and without a bias."""
+        """Return RMSNorm or LayerNorm of each head's numbers, with a weight, without a bias."""
         return self._norm(x, self.shape.head_width, where, 1)
 
     def _norm(self, x: Tensor, width: int, where: str, vectors: int) -> Tensor:
-        """A normalisation of rows of `width` numbers: one kernel that saves its input.
+        """Return x normalised in rows of `width` numbers, by one kernel that saves x.
 
-        LayerNorm saves two numbers of each row as well. With 1 of `vectors` there is a weight, with
-        2 also a bias.
+        LayerNorm saves two numbers of each row as well. If `vectors` is 1 there is a weight, and if
+        it is 2 also a bias.
         """
         self.tape.where = where
         weights = [self.weight(width) for _ in range(vectors)]
@@ -124,10 +127,10 @@ class LayerOperations:
 
     # Attention.
 
-    def attention(self, x: Tensor, turn: Tensor | None) -> Tensor:
-        """Attention of all heads, from x to the matrix "out".
+    def attention(self, x: Tensor, rotation: Tensor | None) -> Tensor:
+        """Return the result of a layer's attention, the products of its four matrices included.
 
-        `turn` has the rotary angles; it is None if the model has none.
+        `rotation` has the cosines and sines of rotary positions; it is None without them.
         """
         # Attention in single operations hands gradients back head by head, and the matrices want
         # them token by token. Where these orders differ, `linear` counts a copy of the gradient.
@@ -140,38 +143,38 @@ class LayerOperations:
             k = self.linear(x, "key")
         else:
             # A rotation's gradient is in the matrix's order already.
-            q = self.linear(x, "query", splits=splits and not turn)
+            q = self.linear(x, "query", splits=splits and not rotation)
             k = self.linear(x, "key", folds=keys_fold)
         v = self.linear(x, "value", splits=values_split)
         if self.shape.head_norms:
             q, k = self.both_normed(q, k)
-        if turn:
-            q, k = self.both_rotated(q, k, turn)
+        if rotation:
+            q, k = self.both_rotated(q, k, rotation)
         self.tape.where = "attention"
         if self.config.fused:
             mixed = self._fused_attention(q, k, v)
         else:
             mixed = self._attention(q, k, v)
-        if splits:
+        if splits:  # the copy puts the results of each token's heads side by side
             mixed = self.copied(mixed)
         return self.linear(mixed, "out")
 
     # Queries and keys are held until both have a new value, as they are in the model.
 
     def both_normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys after their normalisations."""
+        """Return the queries and the keys, each normalised head by head."""
         new_q = self.head_norm(q, "query norm")
         new_k = self.head_norm(k, "key norm")
         return new_q, new_k
 
-    def both_rotated(self, q: Tensor, k: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys with rotary positions."""
-        new_q = self.rotated(q, turn, "query")
-        new_k = self.rotated(k, turn, "key")
+    def both_rotated(self, q: Tensor, k: Tensor, rotation: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the queries and the keys, each rotated by the positions."""
+        new_q = self.rotated(q, rotation, "query")
+        new_k = self.rotated(k, rotation, "key")
         return new_q, new_k
 
-    def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
-        """x with rotary positions: each half of the result is made of both halves of x.
+    def rotated(self, x: Tensor, rotation: Tensor, where: str) -> Tensor:
+        """Return x rotated by the positions: each half of the result has both halves of x in it.
 
         The names a and b are deleted where the model's expression frees these tensors.
         """
@@ -179,20 +182,20 @@ class LayerOperations:
         tape.where = f"{where}, rotated"
         half = x.nbytes // 2
         first, second = tape.views(x, "cat", half, half)
-        a = self._turned(first, turn)
-        b = self._turned(second, turn)
+        a = self._scaled(first, rotation)  # first half × cosine
+        b = self._scaled(second, rotation)  # second half × sine
         turned_first = tape.op("sub", (a, b), half, back=(PASS, "neg"))
         del a, b
-        a = self._turned(second, turn)
-        b = self._turned(first, turn)
+        a = self._scaled(second, rotation)  # second half × cosine
+        b = self._scaled(first, rotation)  # first half × sine
         turned_second = self.plus(a, b)
         del a, b
         return tape.op("cat", (turned_first, turned_second), x.nbytes, back=(PASS, PASS))
 
-    def _turned(self, x: Tensor, turn: Tensor) -> Tensor:
-        """x times the cosines or the sines in `turn`, which need no gradient."""
-        reads = x.nbytes + turn.nbytes
-        return self.tape.op("mul", (x,), x.nbytes, back="mul", saves=(turn,), reads=reads)
+    def _scaled(self, x: Tensor, rotation: Tensor) -> Tensor:
+        """Return x times the cosines or the sines in `rotation`, which need no gradient."""
+        reads = x.nbytes + rotation.nbytes
+        return self.tape.op("mul", (x,), x.nbytes, back="mul", saves=(rotation,), reads=reads)
 
     @property
     def _product_flops(self) -> int:
@@ -200,9 +203,10 @@ class LayerOperations:
         return 2 * self.tokens * self.sequence * self.shape.query_width
 
     def _fused_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """One kernel with two products; the backward pass's kernel has five.
+        """Return attention made by one kernel, which has two products.
 
-        In place of the scores, the kernel saves one number for each row of scores.
+        In place of the scores, the kernel saves one number for each row of scores. So the backward
+        pass's kernel has five products: the scores again, and two gradients for each of the two.
         """
         number_bytes = max(self.dtype_bytes, FP32_BYTES)  # in fp32, also in a model in 16 bits
         row_sums = number_bytes * self.tokens * self.shape.heads
@@ -219,7 +223,7 @@ class LayerOperations:
         )
 
     def _attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """softmax(q kᵀ / √d) v, in single operations.
+        """Return softmax(q kᵀ / √d) v, made by single operations.
 
         A batched product takes the heads of all sequences in one dimension. With several
         sequences, tokens and heads, an operand has to be copied for that. The queries that share a
@@ -227,23 +231,20 @@ class LayerOperations:
         """
         tape = self.tape
         in_groups = self.shape.kv_heads < self.shape.heads and self.sequence > 1
-        by_head = min(self.config.batch, self.sequence, self.shape.kv_heads) > 1
+        by_head = min(self.config.batch, self.sequence, self.shape.kv_heads) > 1  # several of each
         mask_bytes = self.dtype_bytes * self.sequence * self.sequence
         scores_bytes = self.dtype_bytes * self.tokens * self.shape.heads * self.sequence
 
         queries = self.copied(q) if in_groups else q
-        queries_by_head = queries
-        if by_head and not in_groups:  # the copy in groups is by head already
-            queries_by_head = self.copied(queries)
-        keys = self.copied(k) if by_head else k
-        scores = self._batched(queries_by_head, keys, scores_bytes)
-        del queries_by_head, keys
-        scores = tape.op("mul", (scores,), scores_bytes, back="mul")
+        # The copy in groups is by head already.
+        scores = self._scores(
+            queries, k, scores_bytes, copies_q=by_head and not in_groups, copies_k=by_head
+        )
         full = tape.one("full", mask_bytes)
         later = tape.one("triu", mask_bytes, reads=mask_bytes)  # masks the tokens that come later
         del full
         sums = tape.one("add", scores_bytes, reads=scores_bytes + mask_bytes)
-        masked = scores._replace(storage=sums)  # a mask has no gradient
+        masked = scores._replace(storage=sums)  # with the node of `scores`: a mask has no gradient
         del sums
         weights = tape.op(
             "_softmax",
@@ -259,8 +260,20 @@ class LayerOperations:
         was_copied = in_groups or by_head  # then its gradient arrives in another memory order
         return self.copied_back(mixed) if was_copied else mixed
 
+    def _scores(
+        self, q: Tensor, k: Tensor, nbytes: int, *, copies_q: bool, copies_k: bool
+    ) -> Tensor:
+        """Return q kᵀ / √d for each head, from copies of q and k where these are needed."""
+        if copies_q:
+            q = self.copied(q)
+        if copies_k:
+            k = self.copied(k)
+        scores = self._batched(q, k, nbytes)
+        del q, k  # the copies are freed before the division by √d
+        return self.tape.op("mul", (scores,), nbytes, back="mul")
+
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
-        """A product of a and b for each head, all in one kernel. Its result has `nbytes`."""
+        """Return a product of a and b for each head, all made by one kernel, of `nbytes` bytes."""
         return self.tape.op(
             "bmm",
             (b, a),  # in this order torch makes their gradients

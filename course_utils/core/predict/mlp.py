@@ -8,11 +8,11 @@ from course_utils.core.say import Ledger
 
 
 def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) -> Ledger:
-    """The FLOPs of a forward and a backward pass, with a batch of B.
+    """Return the FLOPs of a forward and a backward pass, with a batch of B.
 
-    Each weight takes 2B forward, 2B for its own gradient, and 2B for the gradient of its layer's
-    input. The data needs no gradient, so the first layer omits that last product unless
-    `input_grad` is set.
+    `widths` are those of the input and of each layer's result. Each weight takes 2B forward, 2B for
+    its own gradient, and 2B for the gradient of its layer's input. The data needs no gradient, so
+    the first layer omits that last product unless `input_grad` is set.
 
     >>> mlp_flops(1024, [256, 256, 64])
                     FLOPs

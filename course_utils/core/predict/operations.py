@@ -18,7 +18,7 @@ DTYPE_BYTES: Mapping[str, Number] = accountant.BYTES | {
 
 
 def dtype_bytes(dtype: str) -> Number:
-    """The bytes of one number in that dtype. ValueError, with all dtypes, if it is unknown."""
+    """Return the bytes of one number. ValueError, with all dtypes, if `dtype` is unknown."""
     if dtype not in DTYPE_BYTES:
         raise ValueError(f"There is no dtype {dtype!r} here. There are: {', '.join(DTYPE_BYTES)}.")
     return DTYPE_BYTES[dtype]
@@ -32,7 +32,7 @@ def check_sizes(**sizes: object) -> None:
 
 
 def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
-    """The product of the sizes times the bytes of one number.
+    """Return the product of the sizes times the bytes of one number.
 
     >>> tensor_bytes((4, 8), "bf16")
     64
@@ -48,7 +48,7 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
 
 
 def matmul_flops(b: int, d: int, k: int) -> int:
-    """2BDK: each of the BDK multiplications is followed by an addition.
+    """Return 2BDK: each of the BDK multiplications is followed by an addition.
 
     >>> matmul_flops(1024, 256, 64)
     33554432
@@ -58,9 +58,9 @@ def matmul_flops(b: int, d: int, k: int) -> int:
 
 
 def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
-    """(BD + DK + BK) × bytes of a number: each operand read once, the result written once.
+    """Return (BD + DK + BK) × bytes of a number: operands are read, and the result is written.
 
-    What is multiplied in fp8 is written in bf16, as torch and XLA do.
+    The result of a product in fp8 is written in bf16, as torch and XLA do.
 
     >>> matmul_bytes(1024, 256, 64, "bf16")
     688128
@@ -73,7 +73,7 @@ def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
 
 
 def intensity(flops: Number, nbytes: Number) -> Number:
-    """FLOPs per byte moved; NaN if no byte is moved.
+    """Return FLOPs per byte moved; NaN if no byte is moved.
 
     The intensity decides which of its two limits, arithmetic or memory, a machine meets first.
     """
@@ -83,7 +83,7 @@ def intensity(flops: Number, nbytes: Number) -> Number:
 
 
 def ridge(machine: Machine, dtype: str) -> Number:
-    """The machine's peak FLOP/s over its bytes/s.
+    """Return the machine's peak FLOP/s divided by its bytes/s.
 
     From this intensity on, arithmetic is the limit and not memory.
     """
@@ -91,7 +91,7 @@ def ridge(machine: Machine, dtype: str) -> Number:
 
 
 def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Number:
-    """The roofline's time, max(FLOPs / peak, bytes / bandwidth): no product takes less."""
+    """Return the roofline's time, max(FLOPs / peak, bytes / bandwidth): no product takes less."""
     compute_s = matmul_flops(b, d, k) / machine.peak(dtype)
     memory_s = matmul_bytes(b, d, k, dtype) / machine.bytes_per_sec
     return max(compute_s, memory_s)
@@ -101,7 +101,7 @@ def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Numb
 
 
 def einsum_flops(pattern: str, /, **sizes: int) -> int:
-    """The FLOPs of an einsum, whose pattern is written as in einops.
+    """Return the FLOPs of an einsum, whose pattern is written as in einops.
 
     A multiply-add of a product of two operands counts 2; where nothing is summed, a multiplication
     counts 1. Three operands or more are multiplied in the cheapest order, two at a time. A

@@ -6,7 +6,7 @@ from course_utils.core.say import Number
 
 
 def largest_lr(curvature: Number, momentum: Number = 0.0) -> Number:
-    """2(1 + μ) / curvature: with a larger learning rate, the error grows.
+    """Return 2(1 + μ) / curvature: with a larger learning rate, the error grows.
 
     Where the curvature is not above 0, there is no such limit.
 
@@ -19,12 +19,13 @@ def largest_lr(curvature: Number, momentum: Number = 0.0) -> Number:
 
 
 def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
-    """RMSProp's loss in a ravine, once it no longer comes down.
+    """Return RMSProp's loss in a ravine, once it no longer comes down.
 
-    If the ravine is not turned, the loss is (1 + steepness)·lr²/8: a gradient over its own size is
-    1 or -1, so each parameter goes to and fro over the minimum, by lr/2 on either side. If the
-    ravine is turned by `degrees`, the steep direction gives both parameters' steps their signs, and
-    the parameters move together.
+    `steepness` is the curvature across the ravine; the curvature along the ravine is 1. If the
+    ravine is not turned, the loss is (1 + steepness)·lr²/8: a gradient over its own size is 1 or
+    -1, so each parameter goes to and fro over the minimum, by lr/2 on either side. If the ravine is
+    turned by `degrees`, the steep direction gives both parameters' steps their signs, and the
+    parameters move together.
 
     >>> [round(settled_loss(0.1, 100, degrees), 5) for degrees in (0, 45)]
     [0.12625, 0.25]
@@ -38,7 +39,7 @@ def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
 
 
 def largest_settled_lr(loss: Number, steepness: Number, degrees: Number = 0) -> Number:
-    """The learning rate at which RMSProp's loss in the long run is `loss`.
+    """Return the learning rate at which RMSProp's loss in the long run is `loss`.
 
     A run that began with this loss gains nothing at that learning rate.
 

@@ -15,10 +15,11 @@ from course_utils.core.predict.transformer import FP32_BYTES, INT64_BYTES
 
 
 def operations(config: StepConfig, layers: int) -> list[Operation]:
-    """The operations of forward, loss and backward, for that many of the model's layers."""
+    """Return the operations of forward, loss and backward, for a model with `layers` layers."""
     step = ForwardPass(config, layers)
     loss = step.loss()
     step.tape.phase = "backward"
+    # The gradient of the loss with respect to itself, which is 1: the backward pass begins with it.
     gradient = step.tape.one("ones_like", FP32_BYTES, reads=loss.nbytes, part=LOGITS)
     step.tape.backward(gradient)
     del loss, gradient  # a training step holds both until here
@@ -26,7 +27,7 @@ def operations(config: StepConfig, layers: int) -> list[Operation]:
 
 
 class ForwardPass(LayerOperations):
-    """One forward pass and its loss, for a model with that many layers."""
+    """One forward pass and its loss, for the model of `config` with `layers` layers."""
 
     def __init__(self, config: StepConfig, layers: int) -> None:
         super().__init__(config)
@@ -38,7 +39,7 @@ class ForwardPass(LayerOperations):
     # A layer.
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """The feed-forward part of a layer: gated, or with GELU."""
+        """Return the result of a layer's feed-forward part, which is gated, or has GELU."""
         if self.shape.gated:
             inner = self._gated(x)
         else:
@@ -47,18 +48,21 @@ class ForwardPass(LayerOperations):
         return self.linear(inner, "down")
 
     def _gated(self, x: Tensor) -> Tensor:
-        """silu(x Wg) × (x W1)."""
+        """Return silu(x Wg) × (x W1)."""
         gate = self.linear(x, "gate")
         gate = self.pointwise("silu", gate)
         up = self.linear(x, "up")
         self.tape.where = "gate × up"
         return self.times(gate, up)
 
-    def block(self, x: Tensor, turn: Tensor | None, number: int) -> Tensor:
-        """x + attention(norm(x)), then x + feed_forward(norm(x))."""
+    def block(self, x: Tensor, rotation: Tensor | None, number: int) -> Tensor:
+        """Return the result of layer `number`.
+
+        The layer adds two parts: y = x + attention(norm(x)), then y + feed_forward(norm(y)).
+        """
         tape = self.tape
         tape.layer = number
-        mixed = self.attention(self.norm(x, "norm1"), turn)
+        mixed = self.attention(self.norm(x, "norm1"), rotation)
         tape.where = "x + attention"
         x = self.plus(x, mixed)
         del mixed
@@ -66,16 +70,16 @@ class ForwardPass(LayerOperations):
         tape.where = "x + feed-forward"
         return self.plus(x, made)
 
-    def blocks(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
-        """The layers of these numbers, one after the other."""
+    def blocks(self, x: Tensor, rotation: Tensor | None, numbers: range) -> Tensor:
+        """Return the result of the layers of these numbers, one after the other."""
         for number in numbers:
-            x = self.block(x, turn, number)
+            x = self.block(x, rotation, number)
         return x
 
     # Before and behind the layers.
 
     def embedded(self) -> Tensor:
-        """The tokens' vectors. If positions are learned, their vectors are added."""
+        """Return the tokens' vectors. If positions are learned, their vectors are added."""
         tape = self.tape
         shape = self.shape
         tape.where = "token embedding"
@@ -86,17 +90,18 @@ class ForwardPass(LayerOperations):
             (self.embedding,),
             nbytes,
             back="embedding_dense_backward",
-            reads=nbytes + INT64_BYTES * self.tokens,
+            reads=nbytes + INT64_BYTES * self.tokens,  # a row for each token, and the tokens
         )
         if not shape.learned_positions:
             return x
         tape.where = "positions"
         positions = self.weight(shape.context * shape.width)
         (used,) = tape.views(positions, "slice_backward", row * self.sequence)
+        # All sequences of the batch use the same rows, so their gradient is a sum over the batch.
         return tape.op("add", (x, used), nbytes, back=(PASS, "sum"))
 
     def rotation(self) -> Tensor:
-        """Cosine and sine of the angle of each pair at each position, in the model's dtype."""
+        """Return cosine and sine of each pair's angle at each position, in the model's dtype."""
         tape = self.tape
         tape.where = "rotary angles"
         pairs = self.shape.head_width // 2
@@ -115,39 +120,39 @@ class ForwardPass(LayerOperations):
         if self.dtype_bytes < FP32_BYTES:
             narrow = 2 * angles_bytes // FP32_BYTES * self.dtype_bytes
             both = tape.one("_to_copy", narrow, reads=2 * angles_bytes)
-        both.keep_as(ACTIVATIONS)
+        both.keep_as(ACTIVATIONS)  # the backward pass of each layer needs it
         return Tensor(both, both.nbytes)
 
     def hidden(self) -> Tensor:
-        """The hidden state that the output matrix reads."""
+        """Return the hidden state that the output matrix reads."""
         x = self.embedded()
-        turn = self.rotation() if self.shape.rotary else None
+        rotation = self.rotation() if self.shape.rotary else None
         for numbers, recomputes in self.segments():
             if recomputes:
-                x = self._recomputed(x, turn, numbers)
+                x = self._recomputed(x, rotation, numbers)
             else:
-                x = self.blocks(x, turn, numbers)
+                x = self.blocks(x, rotation, numbers)
         self.tape.layer = None
         return self.norm(x, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
         """Yield the layers of each segment, and whether the segment is recomputed.
 
-        Of every other layer, the second is recomputed, the fourth, and so on.
+        With "every other layer", the second layer is recomputed, the fourth, and so on.
         """
         recompute = self.config.recompute
-        segment = self.config.segment if recompute is True else 1
+        segment = self.config.segment if recompute is True else 1  # `recompute` may be a text
         for begin in range(0, self.layers, segment):
             recomputes = bool(recompute)
             if recompute == "every other layer":
-                recomputes = begin % 2 == 1
+                recomputes = begin % 2 == 1  # layers count from 0, so the second one is 1
             end = min(begin + segment, self.layers)
             yield range(begin, end), recomputes
 
-    def _recomputed(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
-        """The layers of a segment that keeps only its input, and is recomputed."""
+    def _recomputed(self, x: Tensor, rotation: Tensor | None, numbers: range) -> Tensor:
+        """Return the result of a segment of layers that keeps only its input x."""
         x.storage.keep_as(ACTIVATIONS)
-        run = partial(self.blocks, x, turn, numbers)
+        run = partial(self.blocks, x, rotation, numbers)
         keeps_products = self.config.recompute == "every other product"
         frame = Frame(self.tape, run, keeps_products=keeps_products)
         return frame.forward()
@@ -155,10 +160,10 @@ class ForwardPass(LayerOperations):
     # The loss.
 
     def loss(self) -> Tensor:
-        """The loss of all tokens at once, or in pieces.
+        """Return the loss, made of all tokens at once or in pieces.
 
-        A loss of all tokens is made of single operations, or is a kernel of its own, or is one
-        kernel with the output's product.
+        A loss of all tokens is made by single operations, or by a kernel of its own, or by one
+        kernel together with the output's product.
         """
         x = self.hidden()
         self.tape.phase = "loss"
@@ -167,7 +172,7 @@ class ForwardPass(LayerOperations):
         if self.config.pieces > 1:
             return self._loss_in_pieces(x)
         logits = self.logits(x)
-        if self.config.fused_loss:
+        if self.config.fused_loss:  # True: "with output" has returned above
             return self._loss_in_place(logits)
         return self.cross_entropy(self.in_fp32(logits))
 
@@ -183,14 +188,14 @@ class ForwardPass(LayerOperations):
         return made
 
     def in_fp32(self, logits: Tensor) -> Tensor:
-        """The logits as a copy in fp32, or themselves if they are in fp32."""
+        """Return a copy of the logits in fp32; the logits themselves if they are in fp32."""
         wide = logits.nbytes // self.dtype_bytes * FP32_BYTES
         if wide == logits.nbytes:
             return logits
         return self.tape.op("_to_copy", (logits,), wide, back="_to_copy", part=LOGITS)
 
     def cross_entropy(self, logits: Tensor) -> Tensor:
-        """The cross-entropy of the logits, which saves the logarithm of every probability."""
+        """Return the cross-entropy of the logits. It saves the logarithm of every probability."""
         logs = self.tape.op(
             "_log_softmax",
             (logits,),
@@ -211,7 +216,7 @@ class ForwardPass(LayerOperations):
         )
 
     def _loss_in_pieces(self, x: Tensor) -> Tensor:
-        """The loss, piece by piece.
+        """Return the loss, computed piece by piece.
 
         The logits of a piece are held only for its loss, and computed again in the backward pass.
         """
@@ -222,7 +227,7 @@ class ForwardPass(LayerOperations):
         for begin in range(0, self.tokens, most_tokens):
             tokens = min(most_tokens, self.tokens - begin)
             sizes.append(row * tokens)
-        # Split into pieces, whose gradients the backward pass joins by "cat".
+        # The pieces are views of x. The backward pass joins their gradients by the operation "cat".
         parts = tape.views(x, "cat", *sizes)
         x.storage.keep_as(ACTIVATIONS)
 
@@ -230,51 +235,52 @@ class ForwardPass(LayerOperations):
         for part in parts:
             frame = Frame(tape, partial(self._loss_of_piece, part))
             losses.append(frame.forward())
-        back = [PASS] * len(losses)
+        back = [PASS] * len(losses)  # each loss gets its part of the gradient, without a copy
         stacked = tape.op("stack", losses, FP32_BYTES * len(losses), back=back, part=LOGITS)
         loss_sum = tape.one("sum", FP32_BYTES, reads=stacked.nbytes, part=LOGITS)
         # In the backward pass, the sum only hands its gradient on, so it has no node of its own.
         total = Tensor(loss_sum, FP32_BYTES, stacked.node)
         del stacked
+        # Divided by the number of tokens.
         return tape.op("div", (total,), FP32_BYTES, back="div", part=LOGITS)
 
     def _loss_of_piece(self, x: Tensor) -> Tensor:
-        """The cross-entropy of the tokens of one piece."""
+        """Return the cross-entropy of the tokens of one piece, whose hidden state is x."""
         return self.cross_entropy(self.in_fp32(self.logits(x)))
 
     def _loss_in_place(self, logits: Tensor) -> Tensor:
-        """The loss as one kernel, which saves the logits and a number for each row of them.
+        """Return the loss, made by one kernel that saves the logits and a number for each row.
 
         In the backward pass, the gradient of the logits is written over the logits.
         """
         return self.tape.op(
             "cross_entropy",
             (logits,),
-            FP32_BYTES,
-            FP32_BYTES * self.tokens,
+            FP32_BYTES,  # the loss
+            FP32_BYTES * self.tokens,  # a number for each row
             back="cross_entropy_backward",
             saves=(logits,),
             keeps=slice(1, 2),  # the number for each row
-            over=True,
+            over=True,  # over the logits
             part=LOGITS,
         )
 
     def _loss_with_output(self, x: Tensor) -> Tensor:
-        """The output's product and the loss as one kernel, which never has all logits.
+        """Return the loss, made by one kernel with the output's product: it never has all logits.
 
-        The kernel makes the gradients of the output matrix and of its input at once, in the forward
-        pass.
+        The kernel makes the gradients of the output matrix and of its input x in the forward pass
+        already, so no product is left for the backward pass.
         """
         self.tape.where = "output and cross-entropy"
         return self.tape.op(
             "linear_cross_entropy",
             (self.output, x),
-            FP32_BYTES,
-            self.output.nbytes,
-            x.nbytes,
+            FP32_BYTES,  # the loss
+            self.output.nbytes,  # the gradient of the output matrix
+            x.nbytes,  # the gradient of x
             back="linear_cross_entropy_backward",
             keeps=slice(1, 3),  # the two gradients
-            over=True,
+            over=True,  # over the two gradients
             # For each weight and token: 2 forward, and 2 for each of the two gradients.
             flops=6 * self.tokens * self.output.nbytes // self.dtype_bytes,
             flops_back=0,

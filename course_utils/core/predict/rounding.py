@@ -21,7 +21,7 @@ class Edges(NamedTuple):
 
 @cache
 def rounding_edges(fmt: str) -> Edges:
-    """The edges between zero, subnormals, normals, and what is too large for the format.
+    """Return the edges between zero, subnormals, normals, and what is too large for the format.
 
     What is at most half the smallest subnormal becomes zero. A number is too large from half a gap
     above the format's largest number on. Exactly at that edge, the tie goes to the even one of the
@@ -44,7 +44,9 @@ def rounding_edges(fmt: str) -> Edges:
 
 
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
-    """The powers of two with which no size from 2^smallest to 2^largest becomes zero or too large.
+    """Return each p for which no number becomes zero or too large in `fmt`, scaled by 2^p.
+
+    The numbers have sizes from 2^smallest to 2^largest.
 
     >>> lossless_powers(-40.5, -21.6, "fp16")
     range(16, 38)
@@ -58,7 +60,7 @@ def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
 
 
 def checked_scale(scale: Number) -> Number:
-    """The scale itself. ValueError if it is not a finite number above 0."""
+    """Return the scale itself. ValueError if it is not a finite number above 0."""
     if not (scale > 0 and math.isfinite(scale)):
         raise ValueError(f"A loss scale is a finite number above 0; got {scale}.")
     return scale

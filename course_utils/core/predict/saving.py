@@ -7,7 +7,7 @@ from course_utils.core.say import Number
 
 
 def young_seconds(save_s: Number, failure_s: Number) -> Number:
-    """√(2CM): Young's rule for the time between two saves, a first-order estimate.
+    """Return √(2CM): Young's rule for the time between two saves, a first-order estimate.
 
     At this time, saving costs as much as lost work. C is the time of one save, and M the mean time
     between failures.
@@ -20,9 +20,10 @@ def young_seconds(save_s: Number, failure_s: Number) -> Number:
 
 
 def daly_seconds(save_s: Number, failure_s: Number) -> Number:
-    """√(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C: Daly's estimate, which is of higher order.
+    """Return √(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C: Daly's estimate, of higher order.
 
-    Where C is 2M or more, Daly's estimate is M.
+    Where C is 2M or more, Daly's estimate is M. C is the time of one save, and M the mean time
+    between failures.
 
     >>> round(daly_seconds(60, 3 * 3600) / 60, 1)
     18.3
@@ -38,7 +39,7 @@ def daly_seconds(save_s: Number, failure_s: Number) -> Number:
 def wasted_share(
     interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0
 ) -> Number:
-    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): the share of its time that a long run loses.
+    """Return 1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): the share of its time that a run loses.
 
     The run loses the time of saves and restarts, and the work that failures undo. τ is the time of
     work between two saves, C the time of a save, R the time of a restart, and M the mean time
@@ -56,7 +57,7 @@ def wasted_share(
     work_s = interval_s + save_s
     failures = work_s / failure_s  # expected while one interval is worked and saved
     restarts = restart_s / failure_s  # expected failures during one restart
-    if restarts + failures > 700:  # e to that is beyond a float: nothing is ever finished
+    if restarts + failures > 700:  # e^700 is near the largest float: the run never ends
         return 1.0
     # expm1(x) is e^x - 1, and almost x where x is small: so for 0 the factor is 1.
     slowdown = math.expm1(failures) / failures if failures else 1

@@ -17,6 +17,7 @@ class Held(NamedTuple):
 
     @property
     def total(self) -> int:
+        """The bytes of all parts together."""
         return sum(self)
 
 
@@ -41,13 +42,13 @@ class Operation(NamedTuple):
 
 
 class Storage:
-    """`nbytes` bytes, which are held as long as something refers to this object."""
+    """`nbytes` bytes, which are held as long as a name or a node refers to this object."""
 
     __slots__ = ("held", "nbytes", "part")
 
     def __init__(self, held: list[int], nbytes: int, part: int) -> None:
         """Count `nbytes` more bytes in the part at position `part` of `held`."""
-        self.held = held  # bytes by part, of the whole tape
+        self.held = held  # the tape's own list: the bytes of all its storages, by part
         self.nbytes = nbytes
         self.part = part
         held[part] += nbytes
@@ -57,7 +58,7 @@ class Storage:
         self.held[self.part] -= self.nbytes
 
     def keep_as(self, part: int) -> None:
-        """Count these bytes in that part from now on, if they count as held in passing."""
+        """Count these bytes in that part from now on, if they are counted in PASSING so far."""
         if self.part == PASSING:
             self.move_to(part)
 
@@ -69,9 +70,9 @@ class Storage:
 
 
 class Parameter:
-    """A matrix or a vector.
+    """A matrix or a vector that is trained.
 
-    Its gradient is complete when all uses of the parameter have added theirs.
+    Its gradient is complete when each operation that uses the parameter has added a gradient.
     """
 
     __slots__ = ("gradients", "nbytes", "uses")
@@ -79,28 +80,32 @@ class Parameter:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.uses = 0  # how many uses of the parameter have still to add their gradient
-        # A list of one gradient: the tape sets it by place, as it sets a node's for each result.
+        self.uses = 0  # how many operations have still to add a gradient
+        # A list of one gradient, because a node has a list, too, with a gradient for each result:
+        # so the tape sets `gradients[place]` for a node and for a parameter alike.
         self.gradients: list[Storage | None] = [None]
 
 
 class Tensor(NamedTuple):
     """`nbytes` bytes of a storage: the result number `place` of a node."""
 
-    storage: Storage | None
+    storage: Storage | None  # None for a view of a parameter, which the tape does not count
     nbytes: int
     node: object = None  # a Node of the tape; None without a gradient, or in a frame's second run
-    place: int = 0
+    place: int = 0  # among the results of the node
 
 
 class Back(NamedTuple):
-    """An operation of the backward pass. It makes the gradient of one edge, or of all edges."""
+    """An operation of the backward pass, which makes the gradient of one edge or of all edges.
+
+    An edge is an input of the forward operation that gets a gradient.
+    """
 
     name: str
-    makes: tuple[int, ...]  # bytes of each gradient; none if it is written over what was saved
-    reads: int
+    makes: tuple[int, ...]  # bytes of each gradient; empty if they are written over what was saved
+    reads: int  # bytes
     flops: int = 0
-    part: int = PASSING
+    part: int = PASSING  # in which its gradients are counted
 
 
 PASS = None  # in place of a `Back`: the edge gets the result's gradient itself

@@ -18,36 +18,34 @@ from course_utils.core.predict.storages import Held, Operation
 class Stretch(NamedTuple):
     """Operations that are repeated, `times` times in all.
 
-    From one repetition to the next, `grows` more bytes are held, and the layers' numbers go up by
-    `layers`, which is below 0 in the backward pass.
+    The first repetition holds `start` more bytes than `rows` say, and the numbers of its layers are
+    `layer_start` higher. Each further repetition holds `grows` more bytes than the one before, and
+    has layers whose numbers are `layer_step` higher; in the backward pass, `layer_step` is below 0.
     """
 
-    rows: list[Operation]  # as the tape wrote them, for one repetition
+    rows: list[Operation]  # as the tape wrote them, for the one repetition that was run on it
     times: int
-    start: Held  # what the first repetition holds beyond what `rows` say
+    start: Held
     grows: Held
-    layer: int  # what is added to the layers' numbers in the first repetition
-    layers: int
+    layer_start: int
+    layer_step: int
 
-    def shift(self, turn: int) -> Held:
-        """Return the bytes to add to those held in `rows` for repetition number `turn`, from 0.
-
-        `rows` are of one repetition that was run on the tape. Each further repetition adds `grows`.
-        """
+    def shift(self, repetition: int) -> Held:
+        """Return the bytes that a repetition, counted from 0, holds beyond what `rows` say."""
         shifted = []
         for begin, more in zip(self.start, self.grows, strict=True):
-            shifted.append(begin + turn * more)
+            shifted.append(begin + repetition * more)
         return Held._make(shifted)
 
-    def at(self, turn: int) -> Iterator[Operation]:
-        """The operations of repetition number `turn`: `rows` with its layers and its held bytes."""
-        added = self.shift(turn)
-        layers_up = self.layer + turn * self.layers
+    def at(self, repetition: int) -> Iterator[Operation]:
+        """Yield the operations of a repetition, counted from 0, with its layers and held bytes."""
+        added = self.shift(repetition)
+        layers_up = self.layer_start + repetition * self.layer_step
         if layers_up == 0 and not any(added):
             yield from self.rows  # they need no change
             return
         for name, where, phase, layer, flops, moved, during, after in self.rows:
-            if layer is not None:
+            if layer is not None:  # None: the operation is outside the layers
                 layer += layers_up
             held_during = Held._make(map(add, during, added))
             held_after = Held._make(map(add, after, added))
@@ -55,7 +53,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(config: StepConfig) -> tuple[Stretch, ...]:
-    """All operations of the forward pass, the loss and the backward pass, in their order.
+    """Return all operations of the forward pass, the loss and the backward pass, in their order.
 
     Stretches alternate: one that does not repeat is followed by one that does. The second unit of
     layers repeats in the forward pass (stretch 1) and in the backward pass (stretch 3).
@@ -64,29 +62,33 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     skipped = max(layers // config.unit - 3, 0)  # three units are run, the second for all others
     rows = operations(config, layers - skipped * config.unit)
     if skipped == 0:
-        return (Stretch(rows, times=1, start=Held(), grows=Held(), layer=0, layers=0),)
+        return (once(rows, start=Held(), layer_start=0),)
 
     found = []
-    start = Held()
-    layer = 0
+    start = Held()  # what the next stretch holds beyond what its rows say
+    layer_start = 0
     for first, end in pairwise(_borders(rows, config.unit)):
         repeats = len(found) % 2 == 1  # stretches 1 and 3
         if not repeats:
-            once = rows[first:end]
-            found.append(Stretch(once, times=1, start=start, grows=Held(), layer=layer, layers=0))
+            found.append(once(rows[first:end], start, layer_start))
             continue
         # What one repetition leaves held beyond what was held before.
         grows = Held._make(map(sub, rows[end - 1].after, rows[first - 1].after))
-        layers_up = config.unit if len(found) == 1 else -config.unit  # forward, or backward
-        stretch = Stretch(rows[first:end], 1 + skipped, start, grows, layer, layers_up)
+        layer_step = config.unit if len(found) == 1 else -config.unit  # forward, or backward
+        stretch = Stretch(rows[first:end], 1 + skipped, start, grows, layer_start, layer_step)
         found.append(stretch)
         start = stretch.shift(skipped)  # what follows comes after the last repetition
-        layer += skipped * layers_up
+        layer_start += skipped * layer_step
     return tuple(found)
 
 
+def once(rows: list[Operation], start: Held, layer_start: int) -> Stretch:
+    """Return a stretch that is not repeated."""
+    return Stretch(rows, 1, start, grows=Held(), layer_start=layer_start, layer_step=0)
+
+
 def _borders(rows: list[Operation], unit: int) -> list[int]:
-    """The places in `rows` at which a stretch begins, and at last their end.
+    """Return the places in `rows` at which a stretch begins, and at last the end of `rows`.
 
     A stretch begins wherever the second unit of layers begins or ends.
     """

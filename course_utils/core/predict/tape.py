@@ -29,8 +29,8 @@ class Node:
     """What autograd remembers of an operation.
 
     In the backward pass, the operations `back` make new gradients from those of the node's results.
-    `edges` are pairs: a node or a parameter that gets a new gradient, and the number of its result
-    that the gradient is for (0 for a parameter).
+    `edges` has a pair for each new gradient: the node or the parameter that gets the gradient, and
+    which of that node's results the gradient is for (0 for a parameter).
     """
 
     __slots__ = ("back", "edges", "frame", "gradients", "layer", "number", "saved", "where")
@@ -61,20 +61,20 @@ class Frame:
     """A part of the model that is recomputed: in the forward pass, only its inputs are kept.
 
     The part runs a second time when the backward pass needs what one of its nodes would have saved.
-    `run` runs it, and with `keeps_products` some results are kept, too.
+    The function `run` runs the part. With `keeps_products`, some of its results are kept, too.
     """
 
     def __init__(
         self, tape: "Tape", run: Callable[[], Tensor], *, keeps_products: bool = False
     ) -> None:
-        """Note the part, which is the function `run`. Nothing runs yet: see `forward`."""
+        """Note the function that runs the part. Nothing runs yet: see `forward`."""
         self.tape = tape
         self.run = run
         self.keeps_products = keeps_products
         self.products_seen = 0  # how many products have run in this run
         # Results that the first run keeps for the second, one list for each operation.
         self.kept: list[list[Storage]] = []
-        self.nodes = 0  # how many nodes save something
+        self.nodes = 0  # how many of the part's nodes save something
         self.saved: list[tuple] | None = None  # what each of these saves; None until the second run
 
     def keeps(self, name: str) -> bool:
@@ -88,15 +88,15 @@ class Frame:
         if not self.keeps_products:
             return False
         if name == "mm":
-            return self.products_seen % 2 == 1
-        return name.startswith("scaled_dot")
+            return self.products_seen % 2 == 1  # the first one, the third, and so on
+        return name.startswith("scaled_dot")  # fused attention
 
     def forward(self) -> Tensor:
-        """Run for the first time: the nodes save nothing."""
+        """Run the part for the first time, in which nodes save nothing; return its result."""
         self.tape.frame = self
         result = self.run()
         self.tape.frame = None
-        self.products_seen = 0
+        self.products_seen = 0  # the second run counts them anew
         return result
 
     def saved_by(self, number: int) -> tuple:
@@ -120,7 +120,7 @@ class Frame:
         self.saved = []
         tape.again = self
         tape.phase = "recompute"
-        with suppress(_StoppedEarly):  # raised once all is saved
+        with suppress(_StoppedEarly):  # `save` raises it once all is saved: no result is needed
             self.run()
         tape.again = None
         tape.phase = phase
@@ -197,19 +197,19 @@ class Tape:
         pass reads the result's gradient and all that was saved; it has as many FLOPs as the forward
         one, unless `flops_back` is given.
         """
-        if "reads" not in options:
-            options["reads"] = sum([edge.nbytes for edge in edges])
+        options.setdefault("reads", sum(edge.nbytes for edge in edges))
         if flops_back is None:
             flops_back = options.get("flops", 0)
-        saved_bytes = sum(makes[keeps]) + sum([tensor.nbytes for tensor in saves])
+        kept_sizes = makes[keeps]
+        saved_bytes = sum(kept_sizes) + sum(tensor.nbytes for tensor in saves)
         way_back = {
-            "reads": makes[0] + saved_bytes,
+            "reads": makes[0] + saved_bytes,  # the first result's gradient is as large as that
             "flops": flops_back,
             "part": options.get("part", PASSING),
         }
         backs = _backs(back, edges, saves, over, **way_back)
-        saved = tuple([tensor.storage for tensor in saves if tensor.storage])
-        if makes[keeps]:
+        saved = tuple(tensor.storage for tensor in saves if tensor.storage)  # a parameter has none
+        if kept_sizes:
             made = self._made(name, makes, options)
             node = self.node(edges, backs, (*saved, *made[keeps]))
         else:
@@ -218,7 +218,7 @@ class Tape:
         return Tensor(made[0], makes[0], node)
 
     def views(self, x: Tensor | Parameter, back: str, *sizes: int) -> list[Tensor]:
-        """Views of x: parts of its numbers, or all of them in another order.
+        """Return views of x, of `sizes` bytes: parts of its numbers, or all in another order.
 
         In the backward pass, the operation `back` makes one gradient for x of the views' gradients.
         """
@@ -233,9 +233,10 @@ class Tape:
         saved: tuple[Storage, ...] = (),
         results: int = 1,
     ) -> Node | None:
-        """Write down the node of an operation: what the backward pass does for `edges`.
+        """Return the new node of an operation: what the backward pass does for `edges`.
 
-        While a frame runs for the second time, it takes `saved`, and there is no new node.
+        While a frame runs for the second time, the frame takes `saved`, and there is no new node:
+        the backward pass uses the one of the first run.
         """
         for storage in saved:
             storage.keep_as(ACTIVATIONS)
@@ -254,7 +255,7 @@ class Tape:
         node = Node(self, targets, back, results)
         if not self.frame:
             node.saved = saved
-        elif saved:
+        elif saved:  # in a frame's first run: the node notes its number, and saves nothing
             node.frame = self.frame
             node.number = self.frame.nodes
             self.frame.nodes += 1
@@ -262,12 +263,12 @@ class Tape:
         return node
 
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
-        """Run the operation; or take its results, if a frame has kept them in its first run."""
-        frame = self.frame if self.again is None else self.again
+        """Return an operation's results: run it, or take what a frame kept in its first run."""
+        frame = self.frame if self.again is None else self.again  # the one that runs, or None
         if frame is None or not frame.keeps(name):
             return self.run(name, *makes, **options)
         if self.again:
-            return frame.kept.pop(0)
+            return frame.kept.pop(0)  # operations run again in the same order
         made = self.run(name, *makes, **options)
         for storage in made:
             storage.keep_as(ACTIVATIONS)
@@ -275,7 +276,10 @@ class Tape:
         return made
 
     def backward(self, gradient: Storage) -> None:
-        """Run all nodes, the last one first, as torch's engine does."""
+        """Run the backward pass of all nodes, the last one first, as torch's engine does.
+
+        `gradient` is that of the last operation's result, the loss.
+        """
         self.nodes[-1].gradients[0] = gradient
         del gradient
         while self.nodes:
@@ -290,11 +294,11 @@ class Tape:
                 self._hand_on(gradients, to, place)
 
     def _gradients(self, node: Node) -> list[Storage]:
-        """A gradient for each edge of the node. Afterwards, what the node saved is freed.
+        """Return a gradient for each edge of the node, and free what the node has saved.
 
         A parameter's gradient is cast to the gradients' dtype.
         """
-        given = node.gradients
+        given = node.gradients  # of the node's results
         node.gradients = None  # from here on, only names in this method hold them
         gradients = [given[0]] * len(node.edges)  # what PASS hands on
         recomputed = node.frame.saved_by(node.number) if node.frame else ()
@@ -303,7 +307,7 @@ class Tape:
                 continue
             name, makes, reads, flops, part = back
             results = self.run(name, *makes, reads=reads, flops=flops, part=part)
-            if not makes:  # the gradients were written over what was saved
+            if not makes:  # the gradients were written over what was saved, in the edges' order
                 results = node.saved[: len(node.edges)]
             # An operation for all edges is the only one of its node, at place 0.
             for number, storage in enumerate(results, place):
@@ -321,7 +325,7 @@ class Tape:
     def _hand_on(self, gradients: list[Storage], to: Node | Parameter, place: int) -> None:
         """Give the last of the gradients to the node or parameter `to`, for its result `place`.
 
-        If `to` has a gradient there already, the two are added.
+        The gradient is removed from the list. If `to` has one already, the two are added.
         """
         earlier = to.gradients[place]
         gradient = gradients.pop()
@@ -337,7 +341,7 @@ class Tape:
                 self._accumulate(to)
 
     def _cast(self, gradient: Storage, parameter: Parameter) -> Storage:
-        """A parameter's gradient, as a copy in the gradients' dtype if it has another."""
+        """Return a parameter's gradient in the gradients' dtype: itself, or a copy."""
         numbers = parameter.nbytes // self.dtype_bytes
         nbytes = numbers * self.gradient_bytes
         if gradient.nbytes == nbytes:
@@ -348,13 +352,14 @@ class Tape:
         """Keep the parameter's gradient, or add it to the gradient of an earlier batch."""
         gradient = parameter.gradients.pop()
         if self.accumulate:
+            # In place, so nothing is made. The earlier gradient was held before the step.
             self.run("add_", reads=2 * gradient.nbytes)
             return
         gradient.move_to(GRADIENTS)
         self.gradients.append(gradient)
 
     def written(self) -> list[Operation]:
-        """All operations, each with what is held while it runs, and what is held after it."""
+        """Return all operations, each with what is held while it runs, and after it."""
         # `run` adds what an operation leaves when the next one begins; the last one has no next.
         afters = [*self.afters, Held._make(self.held)]
         return [Operation(*row, after) for row, after in zip(self.rows, afters, strict=True)]
@@ -370,12 +375,13 @@ def _backs(
     flops: int,
     part: int,
 ) -> list[Back | None]:
-    """The operations of the backward pass: one for all edges, or for each edge one or PASS.
+    """Return the operations of the backward pass: one for all edges, or for each edge one or PASS.
 
-    `reads`, `flops` and `part` are those of each operation, except that it does not read its edge.
+    `reads`, `flops` and `part` are those of each operation. An operation for one edge does not read
+    that edge: the gradient of a factor, for example, is made of the other factor.
     """
     if isinstance(names, str):
-        sizes = tuple([edge.nbytes for edge in edges])
+        sizes = tuple(edge.nbytes for edge in edges)
         if over:
             return [Back(names, (), reads + sum(sizes), flops, part)]
         return [Back(names, sizes, reads, flops, part)]

@@ -12,7 +12,7 @@ from course_utils.core.accountant import Model
 from course_utils.core.predict.operations import dtype_bytes
 from course_utils.core.predict.step_config import FusedLoss, Recompute, StepConfig
 from course_utils.core.predict.storages import GRADIENTS, Held, Operation
-from course_utils.core.predict.stretches import Stretch, stretches
+from course_utils.core.predict.stretches import Stretch, once, stretches
 from course_utils.core.predict.training import optimizer_of, recipe_named, split_in, training_bytes
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
@@ -24,7 +24,10 @@ LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 @dataclass(frozen=True)
 class Timeline:
-    """All operations of a step, one after the other. `timeline` explains the fields."""
+    """All operations of a step, one after the other.
+
+    The docstring of `timeline` explains the fields.
+    """
 
     config: StepConfig
     recipe: str
@@ -37,22 +40,23 @@ class Timeline:
         """All operations, in the order in which they run."""
         found = []
         for stretch in self.stretches:
-            for turn in range(stretch.times):
-                found += map(self._on_one_machine, stretch.at(turn))
+            for repetition in range(stretch.times):
+                found += map(self._on_one_machine, stretch.at(repetition))
         return tuple(found)
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """The operations in stretches, with the optimizer's update as the last one.
+        """The operations in stretches, of which the last one is the optimizer's update.
 
-        Operations that layers repeat are in them once. What is held before the step is added.
+        Operations that layers repeat are there once. What a machine holds before the step is added
+        to what each stretch holds.
         """
         found = []
         before = self._before_step
         for stretch in stretches(self.config):
             start = Held._make(map(add, stretch.start, before))
             found.append(stretch._replace(start=start))
-        update = Stretch([*self._update], times=1, start=Held(), grows=Held(), layer=0, layers=0)
+        update = once([*self._update], start=Held(), layer_start=0)  # has all that is held already
         return (*found, update)
 
     @property
@@ -62,17 +66,17 @@ class Timeline:
 
     @cached_property
     def fullest(self) -> Operation:
-        """The operation during which most is held; the first, if several are alike.
+        """The operation during which most bytes are held; the first, if several hold as many.
 
-        What is held grows evenly from layer to layer. So of layers that are alike the first or the
-        last has the most, and these two are in stretches that do not repeat.
+        What is held grows evenly from layer to layer. So of layers that are alike, the first or the
+        last holds the most, and these two are in stretches that do not repeat.
         """
         return max(self._first_repetitions(), key=lambda operation: sum(operation.during))
 
     def _first_repetitions(self) -> Iterator[Operation]:
-        """The operations of each stretch, which layers repeat, in its first repetition only.
+        """Yield the operations of each stretch in its first repetition alone.
 
-        Each has the bytes that one machine holds, where all of the machines share them.
+        Each operation has the bytes that one machine holds.
         """
         for stretch in self.stretches:
             yield from map(self._on_one_machine, stretch.at(0))
@@ -83,6 +87,7 @@ class Timeline:
 
         The numbers that the loss keeps are counted, and the tokens are not.
         """
+        # Here `stretches` is the function, whose bytes are without those held before the step.
         for stretch in stretches(self.config):
             for operation in stretch.at(0):
                 if operation.phase == "loss":
@@ -103,9 +108,9 @@ class Timeline:
 
     @property
     def _before_step(self) -> Held:
-        """What a machine holds before the step, but with whole gradients.
+        """What a machine holds before the step, except that the gradients are whole.
 
-        Once the step's gradients are added, `held_by` replaces all by the machine's share.
+        The step adds its own gradients to these. Then `held_by` takes the machine's share of all.
         """
         gradients = 0
         if self.config.accumulate:
@@ -114,7 +119,7 @@ class Timeline:
 
     @property
     def _update(self) -> tuple[Operation, Operation]:
-        """Two operations: the optimizer's step, and `zero_grad`, which frees the gradients.
+        """The last two operations: the optimizer's step, then `zero_grad`, which frees gradients.
 
         The optimizer's step is one kernel that needs no memory of its own.
         """
@@ -125,7 +130,8 @@ class Timeline:
             phase="optimizer",
             layer=None,
             flops=0,
-            moved=2 * state.total - state.gradients,  # gradients are read and not written
+            # All is read and written, except that gradients are only read.
+            moved=2 * state.total - state.gradients,
             during=state,
             after=state,
         )
@@ -140,7 +146,7 @@ class Timeline:
     # On several machines.
 
     def _on_one_machine(self, operation: Operation) -> Operation:
-        """The same operation, with the bytes that one machine holds."""
+        """Return the same operation, with the bytes that one machine holds."""
         if self.machines == 1:
             return operation
         during = self.held_by(operation, operation.during)
@@ -148,19 +154,19 @@ class Timeline:
         return operation._replace(during=during, after=after)
 
     def held_by(self, operation: Operation, held: Held) -> Held:
-        """What one machine holds during or after `operation`.
+        """Return what one machine holds during or after `operation`.
 
-        `held` is what the operation's stretch has for it, with whole gradients.
+        `held` is what the stretch of the operation says, with whole gradients.
         """
         # What the optimizer holds is one machine's share already.
         if self.machines == 1 or operation.phase == "optimizer":
             return held
-        *parts, _ = held  # the last part is what is gathered, 0 so far
+        *parts, _ = held  # the last part, `gathered`, is 0 so far
         parts[GRADIENTS] = self._share_of_gradients(held.gradients)
         return Held(*parts, gathered=self._gathered_bytes(operation))
 
     def _share_of_gradients(self, gradients: int) -> int:
-        """A machine's share of the gradients' bytes, rounded up to a whole number of gradients."""
+        """Return a machine's share of the gradients' bytes, rounded up to whole numbers."""
         if self.machines == 1 or "gradients" not in split_in(self.stage):
             return gradients
         numbers = gradients // self.config.gradient_bytes
@@ -168,7 +174,7 @@ class Timeline:
         return share * self.config.gradient_bytes
 
     def _gathered_bytes(self, operation: Operation) -> int:
-        """The bytes of weights and gradients that are whole on each machine for a while.
+        """Return the bytes of weights and gradients that are whole on each machine for a while.
 
         They are gathered as by `fully_shard` on each layer and on the model. Weights outside the
         layers are whole during the whole step. A layer's weights are whole while it computes, and
@@ -186,9 +192,10 @@ class Timeline:
 
 @lru_cache
 def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
-    """How many weights and gradients a machine has gathered at once.
+    """Return how many weights and gradients a machine has gathered at once.
 
-    `outside` is the place of an operation outside the layers, and None for one inside a layer.
+    `back` says whether this is in the backward pass. `outside` is the place of an operation outside
+    the layers, such as "last norm", and None for an operation inside a layer.
     """
     of_a_layer = model.parameters_of_a_layer
     numbers = model.parameters - model.layers * of_a_layer  # weights outside the layers
@@ -197,12 +204,14 @@ def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
     if outside is None and back:
         numbers += of_a_layer  # this layer's gradients
     if back and outside == "last norm":  # its own gradient is still to come
-        numbers += model.parameters_by_part["output"]
-    elif back and outside not in LOSS:
+        numbers += model.parameters_by_part["output"]  # the gradient of the output matrix
+    elif back and outside not in LOSS:  # by now the last normalisation has its gradient, too
         numbers += model.parameters_of_output
     return numbers
 
 
+# Cached, because a lab asks for the same timeline again and again while it draws, and a Timeline
+# keeps its operations once they were computed.
 @lru_cache(4096)
 def timeline(
     model: Model,
@@ -220,7 +229,7 @@ def timeline(
     stage: int = 0,
     gathered: bool = False,
 ) -> Timeline:
-    """Every operation of forward, cross-entropy, backward and the optimizer's step, in order.
+    """Return every operation of forward, cross-entropy, backward and the optimizer's step.
 
     - fused: attention is one kernel. Each normalisation is one kernel in any case.
     - recompute: if True, each segment of `segment` layers keeps its input alone. If it is "every

@@ -23,7 +23,7 @@ STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
 
 def training_flops(parameters: Number, tokens: Number) -> Number:
-    """6PN: forward 2, and backward 4, for each parameter and token.
+    """Return 6PN: 2 FLOPs forward and 4 backward, for each parameter and token.
 
     >>> training_flops(70e9, 15e12)
     6.3e+24
@@ -40,7 +40,7 @@ def training_days(
     *,
     dtype: str = "bf16",
 ) -> Number:
-    """6PN / (count × peak × MFU), in days.
+    """Return 6PN / (count × peak × MFU), in days.
 
     >>> from course_utils.core.datasheets import MACHINES
     >>> round(training_days(70e9, 15e12, MACHINES["H100 SXM"], 1024, 0.5), 3)
@@ -55,9 +55,10 @@ def training_days(
 def mfu(
     flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype: str = "bf16"
 ) -> Number:
-    """(FLOPs that the model needs / seconds) / (count × dense peak): model FLOPs utilisation.
+    """Return (FLOPs / seconds) / (count × dense peak), which is the model FLOPs utilisation.
 
-    Only what the mathematics asks for counts. A second computation, as in checkpointing, does not.
+    `flops` are those that the mathematics asks for: what checkpointing computes a second time does
+    not count. `seconds` is the time that `count` machines took for them.
     """
     check_count(count)
     if not seconds > 0:
@@ -77,7 +78,7 @@ def days_by_part(
     step_mfu: Number,
     running: Number,
 ) -> tuple[Ledger, Ledger]:
-    """The days of each part of a run in bf16: first the shortest estimates, then the longest.
+    """Return the days of each part of a run in bf16: the shortest estimates, then the longest.
 
     Sequences are as long as the model's context. The first part is all FLOPs at the peak, and each
     further part is the days that it adds. Estimates are no bounds:
@@ -121,10 +122,10 @@ def days_by_part(
 def _seconds_by_part(
     shape: Shape, machine: Machine, products_share: Number, attention_share: Number
 ) -> dict[str, Number]:
-    """The seconds that one machine alone would take for one sequence, by part."""
+    """Return the seconds that one machine alone would take for one sequence, by part."""
     peak = machine.peak("bf16")
     step = shape.training_flops(1, shape.context, fused=True)
-    scores_again = step["scores again"]
+    scores_again = step["scores again"]  # FLOPs of fused attention's backward pass
     needed = step.total - scores_again  # FLOPs that the mathematics asks for
     # Attention's FLOPs: forward, and twice as many backward.
     attention = 3 * shape.forward_flops(1, shape.context)["attention"]
@@ -132,7 +133,8 @@ def _seconds_by_part(
     in_kernel = (attention + scores_again) / 2  # without the pairs that look ahead
     # Once forward, and twice backward.
     passed_bytes = 3 * _passed_numbers(shape) * _bytes_per_number(shape)
-    # Each part is what it takes beyond the parts before.
+    # Each part is the time that it takes beyond the parts before: FLOPs / (share × peak) for what
+    # is computed at a share of the peak, without the FLOPs / peak that the first part has already.
     return {
         "FLOPs at the peak": needed / peak,
         "products below the peak": products * (1 / products_share - 1) / peak,
@@ -142,7 +144,7 @@ def _seconds_by_part(
 
 
 def _sending_seconds(shape: Shape) -> Number:
-    """The seconds of sending for one sequence, added up over the GPUs that share its products."""
+    """Return the seconds of sending for one sequence, added up over the GPUs that share it."""
     sums = 4  # in a layer: two forward, two backward
     # For one token in one layer. In a ring of N GPUs, a sum of one number is sent 2 (N - 1) times.
     sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
@@ -150,12 +152,12 @@ def _sending_seconds(shape: Shape) -> Number:
 
 
 def _bytes_per_number(shape: Shape) -> int:
-    """The bytes that one number takes if every token of a sequence has it in every layer."""
+    """Return the bytes that one number takes if each token of a sequence has it in each layer."""
     return shape.context * shape.layers * dtype_bytes("bf16")
 
 
 def _passed_numbers(shape: Shape) -> int:
-    """The numbers that are read or written between a layer's products, for one token.
+    """Return how many numbers are read or written between a layer's products, for one token.
 
     The operations between the products are fused as far as they can be.
     """
@@ -238,15 +240,15 @@ COUNT_NO_STEPS = ("sgd", "momentum")  # all other optimizers count their steps
 
 
 def _recipe(name: str) -> Recipe:
-    """The recipe of that name: the accountant's own, or one of VARIANTS."""
-    unchanged = (name, {})
+    """Return the recipe of that name: the accountant's own, or one of VARIANTS."""
+    unchanged = (name, {})  # the accountant's own: nothing differs from it
     base, differing = VARIANTS.get(name, unchanged)
     dtypes = {**accountant.recipe(base), **differing}
     return Recipe(dtypes, counts_steps=optimizer_of(name) not in COUNT_NO_STEPS)
 
 
 def optimizer_of(recipe: str) -> str:
-    """The optimizer in a recipe's name: the last word, or the last one before a comma.
+    """Return the optimizer in a recipe's name: the last word, or the last one before a comma.
 
     >>> optimizer_of("bf16+master adamw, gradients twice")
     'adamw'
@@ -271,7 +273,7 @@ RECIPES: Mapping[str, Recipe] = {name: _recipe(name) for name in _NAMES}
 
 
 def split_in(stage: int) -> tuple[str, ...]:
-    """The parts of the state that ZeRO's stage splits; the others are on every machine.
+    """Return the parts of the state that ZeRO's stage splits; the others are on every machine.
 
     ValueError if there is no such stage. FSDP's full sharding is stage 3.
     """
@@ -279,11 +281,12 @@ def split_in(stage: int) -> tuple[str, ...]:
         raise ValueError(
             f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}."
         )
-    return tuple(part for part, first in accountant.SHARDED_FROM.items() if stage >= first)
+    first_stages = accountant.SHARDED_FROM.items()
+    return tuple(part for part, first in first_stages if stage >= first)
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe of that name. ValueError, with the names there are, if there is none."""
+    """Return the recipe of that name. ValueError, with all names, if there is none."""
     if name not in RECIPES:
         raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
     return RECIPES[name]
@@ -292,7 +295,7 @@ def recipe_named(name: str) -> Recipe:
 def training_bytes(
     parameters: Number, recipe: str, *, tensors: int = 0, machines: int = 1, stage: int = 3
 ) -> Ledger:
-    """P × the recipe's bytes: what a machine holds between two steps.
+    """Return P × the recipe's bytes, by part: what a machine holds between two steps.
 
     Most optimizers also count steps, with 4 bytes for each tensor of parameters; these bytes are
     added if `tensors` says how many tensors there are. On several machines, what ZeRO's `stage`
@@ -323,7 +326,7 @@ def training_bytes(
 def largest_model(
     machine: Machine, count: int, recipe: str, *, sharded: bool = True, stage: int | None = None
 ) -> Number:
-    """The number of parameters that fit, if nothing is left for activations.
+    """Return the number of parameters that fit, if nothing is left for activations.
 
     The number is the memory / the bytes that the recipe keeps for one parameter. If `sharded`, all
     machines hold one state together; otherwise each holds a whole state; with a `stage` of ZeRO,
@@ -340,7 +343,7 @@ def largest_model(
     if stage is None:
         stage = 3 if sharded else 0  # 3 splits everything, 0 nothing
     by_part = recipe_named(recipe).bytes_by_part
-    split = sum(by_part[part] for part in split_in(stage))
+    split = sum(by_part[part] for part in split_in(stage))  # held once, by all together
     on_every_machine = by_part.total - split
     bytes_of_a_parameter = on_every_machine * count + split  # on all machines together
     return machine.bytes * count // bytes_of_a_parameter

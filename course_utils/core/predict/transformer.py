@@ -68,6 +68,7 @@ class Shape(Model):
 
     @property
     def parameters(self) -> int:
+        """How many parameters the model has."""
         return accountant.parameters(self)
 
     @property
@@ -130,7 +131,7 @@ class Shape(Model):
     # FLOPs.
 
     def forward_flops(self, batch: int, sequence: int) -> Ledger:
-        """FLOPs by part: two for each weight and token, and attention's two products a layer.
+        """Return FLOPs by part: two for each weight and token, and two products in each attention.
 
         The accountant gives the total only. What its total has beyond the weights' FLOPs is
         attention.
@@ -149,7 +150,7 @@ class Shape(Model):
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
     ) -> Ledger:
-        """The FLOPs of a step: forward, and backward with twice as many.
+        """Return the FLOPs of a step: forward, and backward with twice as many.
 
         With `recompute`, the layers' forward runs once more. The backward pass of `fused` attention
         computes the scores again, because they are not stored.
@@ -179,7 +180,7 @@ class Shape(Model):
         recompute: bool = False,
         loss: bool = False,
     ) -> Ledger:
-        """What autograd keeps of one forward pass: every input that a gradient needs, once.
+        """Return the bytes that autograd keeps of one forward pass: each needed input, once.
 
         Parameters are not counted. `fused` attention keeps one number in place of each row of
         scores. RMSNorm in single operations, as on a CPU, keeps two copies in fp32; a `fused_norm`
@@ -200,7 +201,7 @@ class Shape(Model):
         turned_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,
-            "rotation": number_bytes * sequence * turned_width,
+            "rotation": number_bytes * sequence * turned_width,  # cosine and sine of each pair
             "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
         }
         for part, of_a_token in self._kept_in_layer(sequence, number_bytes, fused).items():
@@ -210,12 +211,14 @@ class Shape(Model):
         return Ledger(kept, unit="bytes")
 
     def _kept_in_layer(self, sequence: int, number_bytes: int, fused: bool) -> dict[str, int]:
-        """The bytes that a layer keeps for one token, not counting its normalisations."""
+        """Return the bytes that a layer keeps for one token, not counting its normalisations."""
+        # Queries, keys, values, and attention's result, which is as wide as the queries.
         queries_to_result = 2 * self.query_width + 2 * self.kv_width
         if fused:  # one number in place of the row, in fp32 or more
             row_of_scores = max(number_bytes, FP32_BYTES)
         else:
             row_of_scores = sequence * number_bytes
+        # With a gate: the gate, its activation, up and their product; else up and its activation.
         inside = 4 * self.inner if self.gated else 2 * self.inner
         return {
             "attention": queries_to_result * number_bytes,
@@ -226,14 +229,15 @@ class Shape(Model):
     def _kept_by_loss(self, tokens: int) -> int:
         """Return the bytes that a mean cross-entropy of `tokens` tokens keeps."""
         logarithms = FP32_BYTES * self.vocabulary  # of one token's probabilities
-        target = INT64_BYTES
+        target = INT64_BYTES  # the token that comes next
         # Torch keeps the divisor of the mean, too: the number of tokens, as one number in fp32.
         return tokens * (logarithms + target) + FP32_BYTES
 
     def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:
-        """The bytes that normalisations keep for one token: in the kept layers, and the last one.
+        """Return the bytes that normalisations keep for one token.
 
-        Two normalisations of a layer and the last one also keep their results.
+        They are those of `kept_layers` layers, and the last one before the output. The last one and
+        two in each layer keep their results, too.
         """
         result = dtype_bytes(dtype) * self.width  # which the next product reads
         of_one = self._kept_by_norm(self.width, dtype, fused) + result
@@ -244,7 +248,7 @@ class Shape(Model):
         return kept_layers * of_a_layer + of_one
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
-        """The bytes that normalising a row of `width` numbers keeps, not counting its result."""
+        """Return the bytes that normalising a row of `width` numbers keeps, without its result."""
         number_bytes = dtype_bytes(dtype)
         if not self.rms_norm:  # the input, the mean, 1 / standard deviation
             return number_bytes * width + 2 * number_bytes
@@ -255,9 +259,10 @@ class Shape(Model):
 
 
 def shape_of(m: Model) -> Shape:
-    """The model's shape, with the two fields that the accountant's `Model` does not have.
+    """Return the model's shape, with two fields that the accountant's `Model` does not have.
 
-    It has RMSNorm if a normalisation has one vector, and rotary positions if none are learned.
+    The shape has RMSNorm if a normalisation has one vector, and rotary positions if no positions
+    are learned.
 
     >>> shape_of(Model(1, 8, 2, 1, 4, 16, vocabulary=11, context=8)).kv_width
     4
@@ -287,9 +292,9 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
     head_norms: bool = False,
     qkv_biases: bool = False,
 ) -> Shape:
-    """A transformer's shape, from its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
+    """Return a transformer's shape. The defaults are GPT-2's, with a feed-forward of 4 × width.
 
-    Llama's has `gated`, `rms_norm` and `rotary` on, and the three that GPT-2 has on, off.
+    A Llama has `gated`, `rms_norm`, `rotary`, and no `biases`, `learned_positions`, `tied_output`.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters
@@ -311,7 +316,7 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
 
 
 def _biased(shape: Shape, all_of_them: bool, qkv: bool) -> tuple[str, ...]:
-    """The names of the matrices that have a bias: all, or query, key and value, or none."""
+    """Return the names of matrices that have a bias: all, or query, key and value, or none."""
     if all_of_them:
         return tuple(accountant.matrices(shape))
     return ("query", "key", "value") if qkv else ()
@@ -320,7 +325,7 @@ def _biased(shape: Shape, all_of_them: bool, qkv: bool) -> tuple[str, ...]:
 def _layer_sizes(
     width: int, heads: int, kv_heads: int | None, head_width: int | None, feed_forward: int | None
 ) -> dict[str, int]:
-    """The sizes of a layer. A size that is None is as in a GPT-2."""
+    """Return the sizes of a layer, as fields of a `Model`. A size that is None is as in a GPT-2."""
     check_sizes(width=width, heads=heads)
     if feed_forward is not None:
         check_sizes(feed_forward=feed_forward)

@@ -42,11 +42,12 @@ def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[B
     count = _count(measured, unit, digits)
     if count is not None:
         return _of_count(count)
+    # Within 5 %; sorted, because a measured value may be negative.
     lowest, highest = sorted((0.95 * measured, 1.05 * measured))
     return [
         (lowest, highest, SPOT_ON),
         _within_factor(measured, 1.5, CLOSE),
-        _within_factor(measured, math.sqrt(10), POWER),
+        _within_factor(measured, math.sqrt(10), POWER),  # half a power of ten to either side
     ]
 
 
@@ -72,7 +73,7 @@ def whole_of(unit: str) -> float:
         return 100
     if unit.startswith("share"):
         return 1
-    among = OF_HOW_MANY.match(unit)
+    among = OF_HOW_MANY.match(unit)  # such as "of 1,024"
     return int(among[1].replace(",", "")) if among else 0
 
 
@@ -99,7 +100,7 @@ def _of_count(count: int) -> list[Bounds]:
     found = [(count, count, SPOT_ON)]
     if count >= 4:
         found.append((count - 1, count + 1, CLOSE))
-    if count:
+    if count:  # no factor leads to 0
         found.append(_within_factor(count, math.sqrt(10), POWER))
     return found
 
@@ -112,5 +113,6 @@ def _within(measured: float, apart: float, word: str) -> Bounds:
 
 def _within_factor(measured: float, factor: float, word: str) -> Bounds:
     """Return the bounds from the measured value / factor to the measured value × factor."""
-    lowest, highest = sorted((measured / factor, measured * factor))  # it may be negative
+    # Sorted, because a measured value may be negative.
+    lowest, highest = sorted((measured / factor, measured * factor))
     return lowest, highest, word

@@ -36,9 +36,11 @@ class Ledger(InRows, Mapping[str, Number]):
 
     @property
     def total(self) -> Number:
+        """The counts of all items, added up."""
         return sum(self.values())
 
     def _rows(self) -> list[list[str]]:
+        """Return a head with the unit, a row for each item, and the total of several."""
         rows = [["", self.unit]]
         for item, n in self.items():
             rows.append([item, number_text(n)])
@@ -82,15 +84,16 @@ class Comparison(InRows):
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
-        # A frozen dataclass sets a field of its own by object.__setattr__.
+        # A frozen dataclass refuses `self.unit = …`, even here, but not object.__setattr__.
         object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
         if isinstance(self.guess, OpenGuess):
             object.__setattr__(self, "open_guess", self.guess)
             object.__setattr__(self, "guess", self._said_by_item(self.guess))
+        # A single number that was guessed where there are several items is for the first item.
         is_one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
-        if is_one_of_several and not is_open(self.guess):  # a single number is for the first item
+        if is_one_of_several and not is_open(self.guess):
             first = next(iter(self.predicted))
             object.__setattr__(self, "guess", {first: self.guess})
 
@@ -120,7 +123,7 @@ class Comparison(InRows):
     @property
     def guesses(self) -> list[Guess]:
         """The reader's guesses, each with what was measured. What is no number is left out."""
-        _, kind = self.heads  # such as "measured"
+        _, kind = self.heads  # such as "measured" or "reported"
         # A comparison whose items have several units has no unit of its own, but the question has.
         unit = self.open_guess.unit if self.open_guess else self.unit
         found = []
@@ -155,8 +158,11 @@ class Comparison(InRows):
         Of a single guess, the picture has only the word, such as "close", so a sentence says how
         far off it is. Of several guesses, the picture has both.
         """
-        words = [_sentence(guess.words) for guess in self.guesses] if len(self.guesses) == 1 else []
-        return " ".join([*words, *self._not_counted()])
+        sentences = []
+        if len(self.guesses) == 1:
+            (guess,) = self.guesses
+            sentences.append(_sentence(guess.words))
+        return " ".join([*sentences, *self._not_counted()])
 
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""
@@ -247,6 +253,7 @@ class Choice(InRows):
         if self.guesses:
             (guess,) = self.guesses
             return _sentence(guess.words)
+        # Of a guess that is no text, the sentence only says that it lacks quotes.
         typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
         return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
 
@@ -260,6 +267,7 @@ class Choice(InRows):
         return picture.of_choice(guess, self.among)
 
     def _rows(self) -> list[list[str]]:
+        """Return a head and one row. Without a guess, there is no column for it."""
         if not self.guesses:
             return [["", "measured"], [self.asked, self.measured]]
         (guess,) = self.guesses
@@ -280,7 +288,7 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
         return "both NaN"
     if measured == predicted == 0:
         return "both 0"
-    if measured == predicted and abs(measured) == math.inf:
+    if measured == predicted and abs(measured) == math.inf:  # their ratio would be NaN
         return "both infinite"
     if predicted == 0:
         return "not defined"
@@ -296,4 +304,5 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
 def _distance_from_1(ratio: float) -> str:
     """Return a ratio with four digits; so close to 1 that these are 1.000, as "1 +2.0e-05"."""
     off = ratio - 1
-    return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{ratio:.4g}"
+    is_close = abs(off) < 5e-4  # then four digits are 1.000
+    return f"1 {off:+.1e}" if is_close else f"{ratio:.4g}"

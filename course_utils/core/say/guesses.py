@@ -107,7 +107,7 @@ class Guess:
         """
         if self.word == _closeness().SPOT_ON:
             return self._nearly
-        return self.difference or self._beside
+        return self.difference or self._beside  # both numbers, where no difference says it
 
     @property
     def difference(self) -> str:
@@ -116,6 +116,7 @@ class Guess:
         >>> Guess("bytes", 0, 8).difference, Guess("bytes", 16, 8).difference
         ('', '2 times what was measured')
         """
+        # Options have no difference, and are treated like a number that is not finite.
         measured = as_float(self.measured) if not self._is_choice else math.inf
         if self.word == _closeness().SPOT_ON or not math.isfinite(measured):
             return ""
@@ -136,6 +137,7 @@ class Guess:
     @property
     def _what_was_measured(self) -> str:
         """The other number in words, such as "what was measured" or "the number with a step"."""
+        # "what was measured", for a participle; "the number with a step", for any other words.
         return f"what was {self.kind}" if self.kind.endswith("ed") else f"the number {self.kind}"
 
     @property
@@ -164,12 +166,13 @@ class Guess:
 
     @property
     def _is_choice(self) -> bool:
+        """Whether the guess is one of several options in words, and no number."""
         return isinstance(self.said, str) or isinstance(self.measured, str)
 
     @property
     def _may_be_another_unit(self) -> bool:
         """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
-        factors = [100]
+        factors = [100]  # percent in place of a share
         for power in (1, 2, 3, 4):
             factors += [1000**power, 1024**power]
         about = 0.12  # how far from such a factor the guess may be off, as a share of the factor

@@ -83,10 +83,10 @@ class OpenGuess:
             self.said[name] = said
 
     def __getitem__(self, name: str) -> "OpenGuess":
-        """Return the guess at one of several questions. Its reveal closes the others, too."""
+        """Return a guess at one of the questions alone. Its reveal closes the others, too."""
         if name not in self.names:
             raise KeyError(f"Nothing is asked by the name {name!r}, but {listed(self.names)}.")
-        # Both share the dictionary `said`, so a guess made later in the field is in both.
+        # `one` and `self` share the dictionary `said`: a guess made later in the field is in both.
         one = OpenGuess((name,), self.unit, self.among, self.said, self.has_gone_on, self.is_closed)
 
         def follow() -> None:
@@ -165,7 +165,10 @@ class OpenGuess:
 
 
 def _number_in(text: str, unit: str = "") -> Number:
-    """Return the number that the text means; ValueError, with a sentence, if it means none."""
+    """Return the number that the text means; ValueError, with a sentence, if it means none.
+
+    The unit that was asked for may follow the number.
+    """
     # Only a notebook in which somebody types a guess has to load `typed`.
     from course_utils.core.say.typed import read
 

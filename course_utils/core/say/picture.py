@@ -107,7 +107,7 @@ class Axis:
                 x = digit * 10.0**power  # 0 if the power is too small for a float
                 if x > 0 and self.lowest <= math.log10(x) <= self.highest:
                     ticks.append(x)
-        every = math.ceil(len(ticks) / MOST_TICKS)
+        every = math.ceil(len(ticks) / MOST_TICKS)  # of more ticks, each second or third is taken
         return ticks[::every]
 
 
@@ -126,7 +126,8 @@ def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
         return Axis(0, whole, is_linear=True)
     logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]
     middle = (min(logs) + max(logs)) / 2
-    # A tenth of the numbers' range is free at either end, and more if they are close to each other.
+    # Half the axis. 0.5 of the numbers' range would end at the numbers, so with 0.6 a tenth is free
+    # at either end; and the axis has at least 1.2 powers of ten.
     half = max(0.6, 0.6 * (max(logs) - min(logs)))
     return Axis(
         middle - half,
@@ -253,7 +254,8 @@ def _key(shown: Shown) -> str:
 
 def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str:
     """Return one axis with the marks of a guess, as SVG."""
-    # `y` is where the axis is, in pixels from the top: the label of the guess is above it.
+    # `y` is where the axis is, in pixels from the top. Above it is the guess's label, on the line
+    # 14, or without labels half of the ring that marks the guess.
     y = 32 if has_labels else 12
     parts = [
         f'<line x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}" stroke="#7f8a94" stroke-width="2"/>'
@@ -261,13 +263,13 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
     height = y + 12
     if has_ticks:
         parts += _ticks(axis, shown.guess.unit, y)
-        height += 16
+        height += 16  # the numbers at the ticks
     parts += _marks(shown, axis, y)
     if has_labels:
         below = list(_labels_below(shown))
         parts.append(_label("guess", "your guess", _short(shown, "guess"), axis, shown, 14))
         for name, words in below:
-            height += 20
+            height += 20  # a row for each label, whose text stands 6 pixels above the row's end
             parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
     return (
         f'<svg role="img" aria-label="{_said(shown.guess)}" width="100%" height="{height}" '
@@ -304,6 +306,7 @@ def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:
 def _tick_words(x: float, unit: str) -> str:
     """Return the number at a tick, with its unit if it cannot be read without, as in "1 MB"."""
     words = in_words(x, unit)
+    # In these units, `in_words` takes another prefix: 1e6 bytes are "1 MB", of which 1 says little.
     is_scaled = unit in ("bytes", "GB", "FLOPs", "FLOP/s", "TFLOP/s", "seconds", "s")
     return words if is_scaled or words.endswith(" %") else in_words(x)
 
@@ -314,7 +317,8 @@ def _short(shown: Shown, name: str) -> str:
     number = {"guess": guess.said, "predicted": shown.predicted, "measured": guess.measured}[name]
     digits = None if name == "guess" else guess.digits
     words = in_words(number, guess.unit, digits)
-    return words if len(words) <= 10 else in_words(number, "", digits)
+    is_short = len(words) <= 10  # letters: a longer label may not fit on a phone
+    return words if is_short else in_words(number, "", digits)
 
 
 def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
@@ -367,7 +371,7 @@ def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int)
 
 def _place(axis: Axis, x: float) -> float:
     """Return the place of a number's label; that of NaN, which has no mark, is on the left."""
-    return LEFT if x != x else axis.at(x)
+    return LEFT if math.isnan(x) else axis.at(x)
 
 
 def _marks(shown: Shown, axis: Axis, y: int) -> Iterator[str]:

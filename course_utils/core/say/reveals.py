@@ -52,7 +52,10 @@ def reveal(
 
 
 def _by_name(guess: OpenGuess, numbers: Numbers) -> Mapping[str, Number]:
-    """Return the numbers by name; ValueError if one of the guess's names has no number."""
+    """Return the numbers by the guess's names; ValueError if one of these has no number.
+
+    A single number is for a guess with a single name.
+    """
     if isinstance(numbers, Mapping):
         missing = [name for name in guess.names if name not in numbers]
         if missing:

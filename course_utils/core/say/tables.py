@@ -99,7 +99,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
            shape  is a view
     half  (4, 3)        yes
     """
-    columns = _names_of_columns(values)
+    columns = _names_of_columns(values)  # none if each name has a single value
     rows = [["", *columns]] if columns else []
     for name, value in values.items():
         row_values = [value[column] for column in columns] if columns else [value]
@@ -131,7 +131,7 @@ def _paragraph(words: str) -> str:
 
 def _text_table(rows: list[list[str]]) -> str:
     """Return the rows as text: the first column is aligned on the left, the others on the right."""
-    columns = zip(*rows, strict=True)
+    columns = zip(*rows, strict=True)  # rows as columns
     widths = [max(map(len, column)) for column in columns]
     lines = []
     for row in rows:

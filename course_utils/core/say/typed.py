@@ -99,7 +99,7 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     Asked for days, somebody types 10 years: the result is "10" and 365.25. If no unit of
     OTHER_UNITS was typed, the result is the whole text and 1.
     """
-    asked, _, _ = unit.lower().partition(" ")
+    asked, _, _ = unit.lower().partition(" ")  # "days" of "days of one GPU"
     if asked == "share" and text.strip().endswith("%"):
         return text.strip().removesuffix("%"), 1 / 100
     # As in "10 years": 10 and year, without the s of the plural.
@@ -163,14 +163,17 @@ def _term(text: str) -> float:
         raise ValueError
     sign, digits, exponent, power = match.groups(default="")
     base = float(f"{_decimal(digits)}e{exponent or 0}")
-    size = base ** int(power) if power else base
+    size = base ** int(power) if power else base  # the sign is not raised: -2^2 is -4
     return -size if sign == "-" else size
 
 
 def _decimal(digits: str) -> str:
-    """Return the number as Python writes it: no separated thousands, and a dot as the point."""
+    """Return the number as Python writes it: no separated thousands, and a dot as the point.
+
+    ValueError if the number has none of the FORMS.
+    """
     for form, separator in FORMS:
         if re.fullmatch(form, digits):
             without_separators = re.sub(separator, "", digits)
-            return without_separators.replace(",", ".")
+            return without_separators.replace(",", ".")  # a comma that is left is the point
     raise ValueError

@@ -125,7 +125,7 @@ def decimal_bytes_text(n: Number) -> str:
     >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
     ('80 GB', '96 bytes')
     """
-    return bytes_text(n).split(" = ")[-1]
+    return bytes_text(n).split(" = ")[-1]  # the last of "… bytes = … GiB = … GB"
 
 
 def flops_text(n: Number) -> str:
@@ -171,7 +171,7 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     ('144 days', '25 %', '16 bytes')
     """
     n = int(n) if isinstance(n, int) else as_float(n)  # a number of NumPy's, too, becomes Python's
-    is_scalable = abs(n) < 1e27  # above, there is no prefix
+    is_scalable = abs(n) < 1e27  # from here on, no prefix of _DECIMAL is large enough
     if unit in _SCALED and is_scalable:
         size, in_unit = _SCALED[unit]
         return in_unit(n * size)
@@ -196,7 +196,7 @@ def _for_people(n: Number, digits: int | None = None) -> str:
         return _NOT_FINITE[str(n)]
     if n == 0 or (abs(n) < 1e9 and n == int(n)):
         return f"{int(n):,}"
-    at_most = min(digits or 3, 3)
+    at_most = min(digits or 3, 3)  # without `digits`, three
     if 1e-4 <= abs(n) < 1e9:
         if at_most < 3:
             n = float(f"{n:.{at_most}g}")

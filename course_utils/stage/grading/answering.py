@@ -44,7 +44,7 @@ from course_utils.stage.grading.slicing import needed, statements
 CONTROL = 0  # the judge's commands come through this process's standard input, which is a socket
 LONGEST_EXIT_S = 1.0  # after the command AWAIT_EXIT a child gets so long to exit by itself
 ANSWERS_SOCKET = 3  # the first number behind standard input, output and error
-MOST_OPEN_FILES = 4096
+MOST_OPEN_FILES = 4096  # an open file's number is below this one
 ALL_THE_TIME_S = 1e6  # the judge stops waiting for the child, never the child for the judge
 TERMS = dict(vars(course_terms))  # copied before `noting` wraps those functions
 RIGHT: set[str] = set()  # the checks whose answers in this notebook the judge has found right
@@ -61,11 +61,13 @@ class VerdictStandIn:
     """
 
     def __init__(self, name: str, answer: object) -> None:
+        """Take the name of the check, such as "days", and the student's answer."""
         self.name = name
         self.or_ours = answer
 
     @property
     def kept(self) -> object:
+        """The student's answer if it is right, or else the accountant's function."""
         if self.name in RIGHT:
             return self.or_ours
         return TERMS.get(self.name, self.or_ours)
@@ -102,14 +104,14 @@ def main(confined: bool, folder: str) -> None:
     control.setblocking(True)
     child_ended = _pipe_of_ended_children()
     while True:
-        command, ends, _, _ = socket.recv_fds(control, 1, 1)
+        command, ends, _, _ = socket.recv_fds(control, 1, 1)  # one byte, and one open file
         if not command:  # the judge has exited
             return
         # `ends` has the child's end of a new socket, which came with the command.
         child = os.fork()
-        if not child:
+        if not child:  # 0: this is the child
             _answer_and_end(ends[0], folder)
-        os.close(ends[0])
+        os.close(ends[0])  # only the child's copy stays open
         status = _exit_status(child, control, child_ended)
         _kill_all(child, confined=confined)
         _empty(folder)
@@ -129,7 +131,7 @@ def _prepare(prepared: Mapping[str, object]) -> None:
     for name in prepared["modules"]:
         import_module(name)
     for text in prepared["imports"]:
-        exec(text, {})
+        exec(text, {})  # into an empty namespace: what stays is that the modules are loaded
     for cells in prepared["cells"]:
         for cell, text in cells.items():
             statements(cell, text)  # which caches what it has parsed
@@ -137,7 +139,7 @@ def _prepare(prepared: Mapping[str, object]) -> None:
 
 
 def _pipe_of_ended_children() -> int:
-    """A file descriptor that becomes readable whenever a child ends."""
+    """Return a file descriptor that becomes readable whenever a child ends."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing would be written
@@ -161,7 +163,8 @@ def _exit_status(child: int, control: socket.socket, child_ended: int) -> int:
         if not readable:  # after AWAIT_EXIT, the child did not exit in time
             break
         if child_ended in readable:
-            os.read(child_ended, 100)  # empty the pipe, or it stays readable; `waitpid` tells who
+            # Empty the pipe, or it stays readable. Only `waitpid` tells whether this child ended.
+            os.read(child_ended, 100)
         if control in readable:
             command = _receive_command(control)
         if command == PROCESSOR_TIME:
@@ -215,7 +218,7 @@ def _kill_all(child: int, *, confined: bool) -> None:
     # macOS raises PermissionError for a group that has ended.
     with suppress(ProcessLookupError, PermissionError):
         if confined:
-            os.kill(-1, signal.SIGKILL)
+            os.kill(-1, signal.SIGKILL)  # -1: all processes but this one
         else:
             os.killpg(child, signal.SIGKILL)
     with suppress(ChildProcessError):
@@ -247,6 +250,7 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         os.environ["HOME"] = here
         sys.dont_write_bytecode = True
         with socket.socket(fileno=ANSWERS_SOCKET) as own:
+            # A case may have a Model in it. All other values are plain.
             channel = Channel(own, ALL_THE_TIME_S, {Model.__name__: Model})
             question = channel.receive()
             bounds.bound(here)
@@ -273,7 +277,7 @@ def _keep_only(end: int) -> None:
 def _answer(channel: Channel, question: Mapping[str, object]) -> None:
     """Send the flags on the answer's text, what the answer is, and then each call's outcome."""
     RIGHT.update(question["right_so_far"])
-    check = question["check"].partition(".")[2]
+    check = question["check"].partition(".")[2]  # "days" of "flops.days"
     found, answer = needed(question["code"], check, question["cell"], question["cell_text"])
     cells = {statement.cell for statement in found}
     students = []  # the statements of these cells that the student wrote
@@ -295,14 +299,18 @@ def _answer(channel: Channel, question: Mapping[str, object]) -> None:
     channel.send(_described(value))
     while True:
         case = channel.receive()
-        if isinstance(case, tuple):
+        if isinstance(case, tuple):  # arguments to call the answer with
             _send_outcome(channel, value, case)
-        else:
+        else:  # one of the three kinds of exercise that `observing` has a function for
             observing.OBSERVE[case["do"]](channel, value, case)
 
 
 def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
-    """The answer's value and None; or None and the error that stopped the cells."""
+    """Return the answer's value and None; or None and the error that stopped the cells.
+
+    `found` are the statements that the answer needs, and `answer` is the expression that the check
+    is given in the cell `cell`.
+    """
     space: dict[str, object] = {"__name__": "__main__"}
     # By cell, the error that stopped it. As in a notebook, the rest of that cell does not run.
     stopped: dict[str, BaseException] = {}
@@ -310,13 +318,14 @@ def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, 
         try:
             if statement.cell not in stopped:
                 statement.run(space)
-        except BaseException as error:
+        except BaseException as error:  # SystemExit, too
             stopped[statement.cell] = error
     try:
         expression = compile(ast.Expression(answer), cell, "eval")
         return eval(expression, space), None
     except BaseException as error:
-        # An earlier cell's error explains more than the missing name that follows from it.
+        # If a cell was stopped, its error explains more than the missing name that follows from it.
+        # Of several such errors the last one is taken.
         error = next(reversed(stopped.values()), error)
         return None, {"type": type(error).__name__, "message": said_by(error)}
 
@@ -325,7 +334,7 @@ def _described(value: object) -> dict[str, object]:
     """Return what the judge receives: a function's name and parameters, or the answer's value."""
     if not callable(value):
         return {"is": "value", "value": observing.sendable(value), "noted": noting.NOTED}
-    # "<" is no identifier, so the judge calls what has no name "<answer>".
+    # What has no name gets "<": that is no identifier, so the judge calls it "<answer>".
     name = getattr(value, "__name__", "<")
     # A function's notes come later, with the outcome of each call.
     return {
@@ -338,7 +347,7 @@ def _described(value: object) -> dict[str, object]:
 
 def _send_outcome(channel: Channel, function: object, case: tuple) -> None:
     """Call the answer; send its result or its error, and whether it changed its arguments."""
-    given = wire.encoded(case)
+    given = wire.encoded(case)  # before the call, which may change the arguments
     try:
         with Clock():
             result = observing.sendable(function(*case))

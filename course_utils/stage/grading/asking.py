@@ -27,7 +27,7 @@ from course_utils.stage.grading.replaying import flush, hold, rename, replace_un
 LONGEST_WORDS = 400  # characters of a message
 MOST_ROWS = 1000  # of one batch, and of lists that the answer's process sends
 MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
-NOTHING_IN_IT = b""
+EMPTY = b""
 # The most bytes that autograd kept in the answer's process, in the training that it ran last.
 KEPT_BYTES: list[int] = []
 KINDS = (  # of parameters, by the number that stands for each in a message
@@ -67,7 +67,7 @@ def error_of(described: object) -> BaseException:
         error = kind(Message(message)) if message else kind()
     except TypeError:  # some types take more than a message: UnicodeDecodeError takes five
         error = AnswerError(message)
-    # This sentence names the answer's line. The engine cannot find the line here, and shows `told`.
+    # The other process knows the answer's line, and names it in this sentence: the engine shows it.
     error.told = entry(described, "sentence", str)[:LONGEST_WORDS]
     return error
 
@@ -76,7 +76,7 @@ def _kind_of_error(name: str) -> type[BaseException]:
     """Return Python's error type of that name, or TooLongError; AnswerError for any other name."""
     if name == TooLongError.__name__:
         return TooLongError
-    kind = getattr(builtins, name, AnswerError)
+    kind = getattr(builtins, name, AnswerError)  # may be a function, such as print
     is_error = isinstance(kind, type) and issubclass(kind, BaseException)
     if not is_error or issubclass(kind, BaseExceptionGroup):  # a group cannot have a message alone
         return AnswerError
@@ -182,7 +182,7 @@ class RemoteFunction:
             products={wire.DTYPES[name] for name in fields["products"]},
         )
         scalers = entry(fields, "scalers", int)
-        seen.scalers = [None] * min(scalers, MOST_ROWS)  # only their number matters
+        seen.scalers = [None] * min(scalers, MOST_ROWS)  # a check only counts the scalers
         if report["stopped"] is not None:
             seen.error = error_of(report["stopped"])
         return seen
@@ -203,7 +203,7 @@ class RemoteFunction:
         The answer's process sends what happens to its file, event by event. The event "piece" asks
         for the next piece of the contents.
         """
-        old = path.read_bytes() if path.exists() else None
+        old = path.read_bytes() if path.exists() else None  # for the answer's own file
         inode = path.stat().st_ino if path.exists() else None
         raised: Exception | None = None  # the check's error, if it raised one
         event = self._ask({"do": "write", "old": old})
@@ -255,7 +255,7 @@ def value_of(message: object, channel: Channel) -> object:
 def noted_in(message: dict[str, object]) -> list[str]:
     """Return the sentences of a message on what has no place in an answer."""
     noted = message.get("noted") or ()
-    return [str(words)[:LONGEST_WORDS] for words in noted if type(words) is str]
+    return [words[:LONGEST_WORDS] for words in noted if type(words) is str]  # anything may come
 
 
 def entries(message: object) -> dict[str, object]:
@@ -321,7 +321,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         if n > 0:
             results.append(model(batch.new_zeros(n, batch.shape[1])))
             continue
-        result = next((result for result in results if len(result) == -n), None)
+        result = next((result for result in results if len(result) == -n), None)  # of n rows
         if result is None:
             refuse_message()
         # The graph is retained, because further results of this size take this first one, too.
@@ -329,7 +329,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
 
 
 def _is_number_of_rows(n: object) -> bool:
-    return type(n) is int and 0 < abs(n) <= MOST_ROWS
+    return type(n) is int and 0 < abs(n) <= MOST_ROWS  # True is an int, too
 
 
 def _ended(
@@ -343,7 +343,7 @@ def _ended(
     _replace_unseen(path, end, inode)
     hold(path, end["contents"])  # also removes the file, or refuses contents that are no bytes
     for name in entry(end, "other_files", list)[:1]:  # one file too many is enough for the check
-        path.with_name(_harmless(str(name))).write_bytes(NOTHING_IN_IT)
+        path.with_name(_harmless(str(name))).write_bytes(EMPTY)
     if entry(end, "raised_judges", bool) and raised is not None:
         raise raised
     if end["error"] is not None:
@@ -365,7 +365,7 @@ def _replace_unseen(path: Path, end: dict[str, object], inode: int | None) -> No
 def _harmless(name: str) -> str:
     """Return the name without characters that could lead to another folder."""
     allowed = [c for c in name[: wire.LONGEST_NAME] if c.isalnum() or c in "._- "]
-    return "".join(allowed).strip(". ") or "a file"
+    return "".join(allowed).strip(". ") or "a file"  # neither ".." nor an empty name
 
 
 def observe_remotely() -> None:
@@ -393,7 +393,7 @@ def observe_remotely() -> None:
         """Return what the answer's process kept, or, if it has not trained, what is kept here."""
         KEPT_BYTES.clear()
         kept_here = saved_bytes_over_time(function, **options)
-        return list(KEPT_BYTES) or kept_here
+        return list(KEPT_BYTES) or kept_here  # `function` may have called the answer
 
     repair.seen = seen_remotely
     repair.is_untouched = is_untouched_remotely

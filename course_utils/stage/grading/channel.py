@@ -22,6 +22,7 @@ AWAIT_EXIT = b"w"  # the child probably exits by itself: wait a moment for its e
 CLOSED = "It has ended."  # the message of the error where the other process has closed its end
 BYTES_OF_A_LENGTH = 8
 MOST_BYTES_AT_ONCE = 1 << 20
+# The default of `kinds`; nobody can change it.
 NO_KINDS: Mapping[str, Callable[..., object]] = MappingProxyType({})
 
 
@@ -101,7 +102,7 @@ class Channel:
             missing = length - len(received)
             try:
                 part = self.end.recv(min(MOST_BYTES_AT_ONCE, missing))
-            except BlockingIOError:
+            except BlockingIOError:  # as in `_send_bytes`
                 continue
             except OSError:
                 part = b""
@@ -117,9 +118,9 @@ class Channel:
         begun_s = time.monotonic()
         ready = select.select(to_read, to_write, [], max(self.left_s, 0))
         self.left_s -= time.monotonic() - begun_s
-        if any(ready):
+        if any(ready):  # three lists, all of them empty if the time is up
             return
         if not self.other_still_computes():
             raise TooSlowError("It took too long.")
-        self.left_s = self.longest_s
+        self.left_s = self.longest_s  # as long again
         self._wait(reading=reading)

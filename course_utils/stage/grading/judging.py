@@ -34,6 +34,7 @@ LONGEST_WORDS = 400  # characters of a message
 BYTES_OF_A_REPLY = 4  # a reply to a command is a whole number: a time, or an exit status
 FLAGGED = "flagged"
 STOPPED = "stopped"
+# All that the process of the answers gets of the environment, in which the seed is, too.
 KEPT_IN_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
 
 
@@ -76,7 +77,7 @@ class AnswerProcess:
     def judge(self, question: Question, check: Check) -> Result:
         """Run the answer, and return what the check says of it."""
         self._start()
-        judges_end, answers_end = socket.socketpair()
+        judges_end, answers_end = socket.socketpair()  # a new one for each answer
         with judges_end:
             with answers_end:  # closed here: only the child's copy of this end may keep it open
                 socket.send_fds(self.control, [RUN], [answers_end.fileno()])
@@ -106,6 +107,7 @@ class AnswerProcess:
         self.close()
         self.folder = sandbox.temporary_folder()
         self.control, childs_end = socket.socketpair()
+        # The second result is the folder that answers write in, which the command names, too.
         command, _ = sandbox.command(os.path.realpath(self.folder.name))
         kept = {name: os.environ[name] for name in KEPT_IN_ENVIRONMENT if name in os.environ}
         with childs_end:
@@ -124,11 +126,11 @@ class AnswerProcess:
         self.control.settimeout(LONGEST_EXIT_S)
 
     def _busy_test(self) -> Callable[[], bool]:
-        """Return a function: whether the answer has computed since the function's last call.
+        """Return a function that says whether the answer has computed since its last call.
 
-        If so, the machine is busy, and the answer gets more time.
+        If it has, the machine is busy, and the answer gets more time.
         """
-        spent_ms = [0]  # of a processor's time, at each call
+        spent_ms = [0]  # a processor's time in all, at the beginning and at each call
 
         def still_computes() -> bool:
             """Return whether it has computed; False after MOST_TIMES calls, or without a reply."""
@@ -139,7 +141,8 @@ class AnswerProcess:
                 return False
             spent_ms.append(int.from_bytes(reply, "big"))
             worked_ms = spent_ms[-1] - spent_ms[-2]
-            return len(spent_ms) < MOST_TIMES and worked_ms > LEAST_WORK_MS
+            may_go_on = len(spent_ms) < MOST_TIMES
+            return may_go_on and worked_ms > LEAST_WORK_MS
 
         return still_computes
 
@@ -171,7 +174,7 @@ def _judge_over(
         return None, error
     except AnswerProcessError as error:
         # Within a check, `asking` turns every ChannelError, TooSlowError too, into this error.
-        if channel.left_s <= 0:
+        if channel.left_s <= 0:  # so the error came of waiting too long
             return None, TooSlowError()
         return None, ChannelError(str(error))
     flags += noted
@@ -181,6 +184,7 @@ def _judge_over(
             f"its check says: {verdict.status}."
         )
         return _without_verdict(FLAGGED, why), None
+    # A verdict that is not on a case has no such sentences: then its words name no case.
     without_case = verdict.without_case or verdict.words
     return Result(verdict.status, verdict.looks_like, verdict.words, without_case), None
 

@@ -37,7 +37,7 @@ def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
         if isinstance(node, ast.ImportFrom):
             own.add((str(node.module), tuple(alias.name for alias in node.names)))
     builtins.__import__ = _noting_imports(builtins.__import__, own, allowed)
-    for name, term in list(vars(course_terms).items()):
+    for name, term in list(vars(course_terms).items()):  # a list, because the loop changes them
         if isinstance(term, FunctionType) and name not in allowed:
             setattr(course_terms, name, _noting_calls(name, term))
 

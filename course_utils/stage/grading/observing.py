@@ -59,7 +59,7 @@ def parameters_of(function: Callable[..., object]) -> list | None:
     described = []
     for parameter in parameters:
         has_default = parameter.default is not parameter.empty
-        described.append((parameter.name, int(parameter.kind), has_default))
+        described.append((parameter.name, int(parameter.kind), has_default))  # kinds are numbered
     return described[:MOST_PARAMETERS]
 
 
@@ -84,7 +84,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     with torch.no_grad():
         for parameter, numbers in zip(weights, question["weights"], strict=True):
             parameter.copy_(numbers)
-    rows_seen: list[int] = []  # n for n rows forward, -n when their gradient arrives
+    rows_seen: list[int] = []  # in order: n for n rows forward, -n for the gradient of n rows
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
         """Note the rows of a forward pass, and later the rows of its gradient."""
@@ -97,6 +97,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     errors: list[Message | None] = []
 
     def attempt() -> None:
+        """Let the answer train the model, and note its error, or None."""
         error = _error_of_call(lambda: answer(model, _loss, batch, question["parts"]), answer)
         errors.append(error)
 
@@ -109,13 +110,13 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
             "weights": weights,
             "gradients": [parameter.grad for parameter in weights],
             "error": error,
-            "kept_bytes": max(kept_bytes, default=0),
+            "kept_bytes": max(kept_bytes, default=0),  # at the moment at which most was kept
         }
     )
 
 
 def _loss(results: Tensor) -> Tensor:
-    """Return the loss of the exercise's check, which is not in this process."""
+    """Return the loss that the exercise's check uses, too: the check is not in this process."""
     return results.pow(2).sum(-1).mean()
 
 
@@ -127,7 +128,7 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
     if repair.is_untouched(answer):
         channel.send({"untouched": True})
         return
-    found: list[repair.Seen] = []
+    found: list[repair.Seen] = []  # empty if the call fails
     error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
     seen = found[0] if found else repair.Seen()
     # `seen.error` was raised in the loop's step. `error` ended the whole call, before there was
@@ -206,7 +207,7 @@ def _call_write(
         with Clock():
             result = answer(path, pieces)
     except ERRORS as error:
-        is_judges = any(error is known for known in raised)
+        is_judges = any(error is known for known in raised)  # the same object, not an equal one
         described = described_error(answer, error)
         return {"returned_dots": False, "raised_judges": is_judges, "error": described}
     return {"returned_dots": result is ..., "raised_judges": False, "error": None}
@@ -250,11 +251,15 @@ def _sending_events(
 
 
 def _patched(replacements: dict[str, Callable], names: dict[str, object]) -> ExitStack:
-    """Return a context in which `os` has these functions, and so has `names` if it had `os`'s."""
+    """Return a context in which `os` has these functions in place of its own.
+
+    A name in `names` that stands for one of the functions of `os` gets the replacement, too.
+    """
     imported = {}
     for name, value in names.items():
         for of_os, replacement in replacements.items():
-            if value is getattr(os, of_os, replacements):  # macOS has no fdatasync
+            # macOS has no fdatasync. There the default stands for it, which is nobody's value.
+            if value is getattr(os, of_os, replacements):
                 imported[name] = replacement
     patched = ExitStack()
     patched.enter_context(mock.patch.dict(names, imported))
@@ -269,7 +274,10 @@ def _contents(path: Path) -> bytes | None:
 
 
 def _inode(path: Path) -> int | None:
-    """Return the system's number of the file; a file that replaces it has another number."""
+    """Return the system's number of the file, or None if there is no file.
+
+    A file that replaces another one has another number.
+    """
     return path.stat().st_ino if path.exists() else None
 
 

@@ -66,9 +66,9 @@ class Row:
     words: str  # all that the student gets to read
     file: str
     points: float = 0.0
-    of: float = 0.0
-    observed: str = ""
-    guesses_made: int | str = ""
+    of: float = 0.0  # the points that a right answer brings; 0 if the exercise does not count
+    observed: str = ""  # a remark if the verdict rests on what the answer's own process reports
+    guesses_made: int | str = ""  # in the whole notebook; empty if none was judged
 
 
 def clean(text: str) -> str:
@@ -106,13 +106,14 @@ def _student(row: Row) -> str:
 
 def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, object]:
     """Return a student's row: the value of each of STUDENT_COLUMNS."""
-    verdicts = Counter(row.verdict for row in rows if row.of)  # of the exercises that count
+    # How often each verdict is among the exercises that count.
+    verdicts = Counter(row.verdict for row in rows if row.of)
     beyond = [row for row in rows if row.part == "beyond"]
     # Each row of a notebook has the number for the whole notebook.
     guesses = {row.notebook: int(row.guesses_made or 0) for row in rows}
     return {
         "student": student,
-        "id": next((row.id for row in rows if row.id), ""),
+        "id": next((row.id for row in rows if row.id), ""),  # not each file has one
         "points": sum(row.points for row in rows),
         "of": most,
         "right": verdicts["right"],

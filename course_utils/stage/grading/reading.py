@@ -182,10 +182,12 @@ def _as_the_course_has_it(
 
     The name is empty if the code is of none of the course's notebooks.
     """
+    # How many cells, by their ids, the file shares with each of the course's notebooks.
     shared = {name: len(code_of(notebook).keys() & code) for name, notebook in course.items()}
     name = max(shared, key=shared.get)
     if shared[name] >= FEWEST_CELLS:
         return name, code
+    # The ids do not tell. So it is the notebook of whose checks the file calls the most.
     called = set()
     for text in code.values():
         called.update(CHECK.findall(text))
@@ -210,7 +212,7 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
     named = {}
     for at, text in enumerate(code.values()):
         same = ids.get(text.strip(), [])
-        name = same.pop(0) if same else f"own-{at}"
+        name = same.pop(0) if same else f"own-{at}"  # each id is given once
         named[name] = text
     return named
 
@@ -290,7 +292,7 @@ def _bound_memory() -> None:
 def _pages() -> int:
     """Return this process's pages of memory; if unknown, more than any process has."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0])
+        return int(Path("/proc/self/statm").read_text().split()[0])  # the size in all
     except (OSError, ValueError):
         return MORE_THAN_ANY_PROCESS_HAS
 

@@ -11,7 +11,10 @@ RENAME = os.replace  # the real one: a check replaces os.replace by a function t
 
 
 def hold(path: Path, contents: object) -> None:
-    """Give the file these contents; where they are None, remove the file."""
+    """Give the file these contents; remove the file if they are None.
+
+    They come from the answer's process, so they may be anything.
+    """
     if contents is None:
         path.unlink(missing_ok=True)
         return
@@ -22,7 +25,7 @@ def hold(path: Path, contents: object) -> None:
 
 
 def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
-    """Rename a file with these contents to that path, from its own folder or from another one."""
+    """Rename a file with these contents to `path`, from the folder of `path` or from another."""
     # The other folder is on the same disk: a file cannot be renamed to another disk.
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
         folder = path.parent if from_same_folder else Path(elsewhere)
@@ -31,7 +34,7 @@ def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
         try:
             os.replace(beside, path)  # which the check watches, and may let fail
         finally:
-            beside.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)  # still there if the rename failed
     hold(path, contents)  # removes the file if the contents are None
 
 

@@ -94,6 +94,8 @@ def _python(mode: str, folder: str) -> list[str]:
 
 def _bubblewrap() -> list[str]:
     """Return the command of bubblewrap; what is to run in the sandbox follows it."""
+    # These options take away the network, other processes, rights and settings. The sandbox ends
+    # with this process.
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-all",

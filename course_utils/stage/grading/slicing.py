@@ -47,7 +47,7 @@ class Statement:
     used: Names = frozenset()  # which it reads
     changed: Names = frozenset()  # whose values it may change
     late: Names = frozenset()  # of the notebook, which its functions read when they are called
-    text: str = ""
+    text: str = ""  # as `ast.unparse` writes it; if it is no Python, the cell's own
 
     def run(self, space: dict[str, object]) -> None:
         """Run the statement in that namespace."""
@@ -60,7 +60,7 @@ class Statement:
             return []
         answers = []
         for node in ast.walk(self.code):
-            is_call = isinstance(node, ast.Call) and node.args
+            is_call = isinstance(node, ast.Call) and node.args  # not without an argument
             if is_call and ast.unparse(node.func) == f"check.{check}":
                 answers.append(node.args[0])
         return answers
@@ -89,8 +89,8 @@ def needed(
     # True is more than False: a call in the course's cell comes before any other, then the last.
     # The answers are left out of the comparison, because syntax trees cannot be compared.
     _, end, answer = max(calls, key=lambda call: call[:2])
-    names = _statement(cell, ast.Expr(answer)).used
-    return _slice(every[:end], names), answer
+    names = _statement(cell, ast.Expr(answer)).used  # by the expression that the check is given
+    return _slice(every[:end], names), answer  # only statements above the call
 
 
 def _slice(above: list[Statement], names: Names) -> list[Statement]:
@@ -103,11 +103,11 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
     """
     modules = _modules_in(above)
     while True:
-        open_names = names
+        open_names = names  # those that no statement so far is sure to make
         taken = []
         for statement in reversed(above):
             touched = statement.made | (statement.changed - modules)
-            if touched & (open_names | STAR):
+            if touched & (open_names | STAR):  # a star may make any name, so it is taken
                 taken.append(statement)
                 if isinstance(statement.code, ALWAYS):
                     open_names = open_names - statement.made
@@ -139,7 +139,7 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
             text = IPYTHON_LINE.sub(r"\1...", text)
             body = ast.parse(text).body
         return tuple(_statement(cell, node) for node in body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # all that parsing may raise
         return (Statement(cell, text, made=frozenset(MADE.findall(text)), text=text),)
 
 
@@ -151,7 +151,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
     made = set()
     used = set(late)
     for symbol in table.get_symbols():
-        if symbol.is_assigned() or symbol.is_imported():
+        if symbol.is_assigned() or symbol.is_imported():  # `def` and `class` assign, too
             made.add(symbol.get_name())
         if symbol.is_referenced():
             used.add(symbol.get_name())
@@ -169,7 +169,10 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:
-    """Return the notebook's names that functions and classes in the table read, also nested."""
+    """Return the notebook's names that functions and classes in the table read, also nested ones.
+
+    They are global there, because the functions do not make them.
+    """
     names = set()
     for child in table.get_children():
         for symbol in child.get_symbols():

@@ -123,7 +123,7 @@ class _Writer:
         """Return the value as JSON can hold it: what JSON does not know is a dict with its kind."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
-        if isinstance(x, np.generic):
+        if isinstance(x, np.generic):  # a number of NumPy's
             x = x.item()
         if x is None or isinstance(x, bool):
             return x
@@ -132,7 +132,7 @@ class _Writer:
         if isinstance(x, int):
             return self._int(int(x))  # plain, even if `x` is of a subclass
         if isinstance(x, float):
-            return float(x)
+            return float(x)  # Python's json writes and reads NaN and infinity, too
         if isinstance(x, str):
             return str(x)
         return self._collection(x, depth)
@@ -263,11 +263,13 @@ class _Reader:
         read = getattr(self, f"_{tree['kind']}")
         return read(tree, depth)
 
+    # The methods for the kinds, which `value` finds by their names.
+
     def _ellipsis(self, _: dict, __: int) -> object:
         return ...
 
     def _int(self, tree: dict, _: int) -> int:
-        return int(_text(tree["hex"], LONGEST_INT), 16)
+        return int(_text(tree["hex"], LONGEST_INT), 16)  # such as "-0x1f"
 
     def _tuple(self, tree: dict, depth: int) -> tuple:
         return tuple(self._parts(tree, depth))

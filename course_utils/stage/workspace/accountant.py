@@ -22,11 +22,11 @@ def renewed(course: str, original: str, own: str) -> str:
     readers_order = [name for name in readers if name in new or name in stay]
     texts = {}
     for name in woven(list(new), readers_order):
-        if name in stay and name in new:
+        if name in stay and name in new:  # the reader's term, below what the course says of it now
             texts[name] = _below_the_courses_head(readers[name], new[name], known_lines)
-        elif name in stay:
+        elif name in stay:  # the course has no such statement
             texts[name] = readers[name]
-        else:
+        else:  # the course's statement, below the comments that the reader has written at it
             comments = _comments(readers.get(name, ""), known_lines)
             texts[name] = _with_comments(new[name], comments)
     return together(texts)
@@ -42,7 +42,7 @@ def _with_changed_terms_as_theirs(own: dict[str, str], original: str) -> dict[st
     originals = _statements_of(original)
     result = dict(own)
     for name in TERMS:
-        if MARK not in own.get(name, "") or name not in originals:
+        if MARK not in own.get(name, "") or name not in originals:  # theirs already, or unknown
             continue
         if ast.dump(ast.parse(own[name])) != ast.dump(ast.parse(originals[name])):
             # The mark stands at the end of a line of code, after spaces.

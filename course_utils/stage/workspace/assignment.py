@@ -83,9 +83,10 @@ ask, and not to solve.
 
 
 def assignment(path: Path, folder: Path) -> str:
-    """Write the folder to hand out, and a ZIP of it; returns a sentence on what is in them.
+    """Write the folder to hand out, and a ZIP of the folder; returns a sentence on what they hold.
 
-    The folder has no solution, and no notebook in it links to a page with one.
+    `path` is the notebook's. The folder has no solution, and no notebook in it links to a page with
+    a solution.
     """
     shutil.rmtree(folder, ignore_errors=True)
     write_notebook(path, folder)
@@ -131,7 +132,7 @@ def write_course(folder: Path) -> None:
 
     The tests are left out, because they try right answers and mistakes.
     """
-    ignored = shutil.ignore_patterns("__pycache__", ".*", FOR_INSTRUCTORS)
+    ignored = shutil.ignore_patterns("__pycache__", ".*", FOR_INSTRUCTORS)  # ".*": hidden files
     shutil.copytree(copies.ROOT / "course_utils", folder / "course_utils", ignore=ignored)
     shutil.copytree(copies.ROOT / "notebooks", folder / "notebooks", ignore=ignored)
     for path in copies.notebooks(folder / "notebooks"):
@@ -154,7 +155,7 @@ def readme(notebook: Notebook, name: str) -> str:
         else:
             counted.append(_row(turn))
     beyond = f"Turns {', '.join(voluntary)}, in *Beyond*, are voluntary.\n" if voluntary else ""
-    number = name[:2].lstrip("0")
+    number = name[:2].lstrip("0")  # "4" of "04_flops.ipynb"
     return README.format(number=number, name=name, counted="\n".join(counted), beyond=beyond)
 
 
@@ -239,7 +240,7 @@ def listed(name: str) -> tuple[str, list[str]]:
     advice = []
     for answers in _listings(check):
         (_, because), *mistakes = answers  # the right answer is the first
-        if not reason:
+        if not reason:  # the reason of the first case stands for all
             reason = because
         advice += [words for _, words in mistakes if words not in advice]
     return reason, advice

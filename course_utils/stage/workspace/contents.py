@@ -185,7 +185,7 @@ def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
 
 
 def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
-    """Return how many turns are right, on the main path and, if there are any, beyond it.
+    """Return in words how many turns are right, on the main path and, if there are any, beyond it.
 
     >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
     >>> beyond = Turn(2, "Ends", "floats.ends", cells=(), is_beyond=True)

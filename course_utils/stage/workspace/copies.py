@@ -61,6 +61,7 @@ def readme() -> str:
 
 
 def notebooks(course: Path = COURSE) -> list[Path]:
+    """Return the paths of the course's notebooks, such as 04_flops.ipynb, in their order."""
     return sorted(course.glob("[0-9][0-9]_*.ipynb"))
 
 
@@ -181,7 +182,7 @@ def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
     """Bring views, spacers and metadata up to date, which the reader has not written."""
     shown = with_spacers(without_views(mine_now))
     fresh = with_course_entry(for_this_kernel(shown), course)
-    if fresh != mine_now:
+    if fresh != mine_now:  # else the file keeps its date
         write(own, fresh)
 
 
@@ -194,10 +195,11 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     carry_renamed(base, new, own.parent)
     course = with_folds(as_handed_out(new), new, mine_now)
     cells = without_folds(without_spacers(mine_now))["cells"]
+    # Untouched, but with the course's results.
     if cells == with_results(to_come(base), base)["cells"]:
         write(own, with_results(without_spacers(course), new))
         return [f"{own.name} is brought up to date."]
-    if cells == to_come(base)["cells"]:
+    if cells == to_come(base)["cells"]:  # untouched
         write(own, course)
         return [f"{own.name} is brought up to date."]
     together, conflicts = merged(base, course, with_fields(mine_now, course, own.parent))

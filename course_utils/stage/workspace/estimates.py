@@ -85,7 +85,7 @@ def _counts(guesses: Sequence[Guess]) -> str:
 
 def _times_off(guess: Guess) -> float:
     """Return how many times off the guess is drawn in the picture."""
-    is_choice = isinstance(guess.measured, str)
+    is_choice = isinstance(guess.measured, str)  # among options in words
     if whole_of(guess.unit) and not is_choice and guess.word in TIMES_OFF:
         return TIMES_OFF[guess.word]
     return guess.off
@@ -93,4 +93,5 @@ def _times_off(guess: Guess) -> float:
 
 def _height(off: float) -> float:
     """Return the height in the picture of a guess that is `off` times off, from 0 to 1."""
+    # Logarithmic: 1 time off is 0, and FURTHEST is 1.
     return math.log(min(off, FURTHEST)) / math.log(FURTHEST)

@@ -16,8 +16,9 @@ def with_folds(own: Notebook, course: Notebook, former: Notebook | None = None) 
 
     What the reader has unfolded in the former copy, if there is one, is not folded again.
     """
-    texts = {cell["id"]: source(cell) for cell in course["cells"]}
-    unfolded = {cell["id"] for cell in former["cells"] if _is_unfolded(cell)} if former else set()
+    texts = {cell["id"]: source(cell) for cell in course["cells"]}  # as the course gives them
+    former_cells = former["cells"] if former else []
+    unfolded = {cell["id"] for cell in former_cells if _is_unfolded(cell)}
     cells = []
     for cell in own["cells"]:
         is_as_given = texts.get(cell["id"]) == source(cell)
@@ -73,4 +74,5 @@ def _entry(cell: Cell) -> dict[str, object]:
 def _with_entry(cell: Cell, entry: dict[str, object]) -> Cell:
     """Return the cell with that entry in its metadata, or without any if it is empty."""
     rest = {key: value for key, value in _metadata(cell).items() if key != JUPYTER}
-    return {**cell, "metadata": {**rest, JUPYTER: entry} if entry else rest}
+    metadata = {**rest, JUPYTER: entry} if entry else rest
+    return {**cell, "metadata": metadata}

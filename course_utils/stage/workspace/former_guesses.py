@@ -40,14 +40,15 @@ def carry_renamed(former_course: Notebook, course: Notebook, folder: Path) -> No
     """Write what the record has of a question under its new name, if a cell asks by another one."""
     chapter = about(course, "").chapter
     so_far = record.said_so_far(folder, chapter)
-    former_asks = {cell["id"]: asks_in(source(cell)) for cell in former_course["cells"]}
+    asks_by_cell = {cell["id"]: asks_in(source(cell)) for cell in former_course["cells"]}
     for cell in course["cells"]:
-        for former, ask in zip(
-            former_asks.get(cell["id"], []), asks_in(source(cell)), strict=False
-        ):
+        former_asks = asks_by_cell.get(cell["id"], [])
+        # A cell may ask more or fewer questions than before: then the first ones are compared.
+        for former, ask in zip(former_asks, asks_in(source(cell)), strict=False):
             if former.unit != ask.unit or len(former.questions) != len(ask.questions):
                 continue  # it is another question
             for old_name, name in zip(former.questions, ask.questions, strict=True):
+                # What the record has under the new name is later, so it stays.
                 if old_name in so_far and name not in so_far:
                     _copy(folder, chapter, so_far[old_name], name)
 

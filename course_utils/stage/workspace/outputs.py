@@ -13,6 +13,7 @@ def to_come(notebook: Notebook) -> Notebook:
 
 
 def _emptied(cell: Cell) -> Cell:
+    """Return a cell of code as if it had not run; a cell of text as it is."""
     if cell["cell_type"] != "code":
         return cell
     return {**cell, "outputs": [], "execution_count": None}
@@ -65,7 +66,8 @@ def without_views(notebook: Notebook) -> Notebook:
 
 
 def _without_views(cell: Cell) -> Cell:
-    if not cell.get("outputs"):
+    """Return the cell with each of its outputs without a live view."""
+    if not cell.get("outputs"):  # a cell of text has none
         return cell
     outputs = [_without_view(output) for output in cell["outputs"]]
     return {**cell, "outputs": outputs}

@@ -27,6 +27,7 @@ def open_at_the_named_cell(server: ServerApp) -> None:
         # JupyterLab looks for all extensions below one address, and `place.js` lies elsewhere.
         load = posixpath.relpath(address, f"{page_config['fullLabextensionsUrl']}/{NAME}")
         ours = {"name": NAME, "load": load, "extension": "./extension"}
+        # JupyterLab loads each entry of this list when the page opens.
         extensions = page_config.setdefault("federated_extensions", [])
         extensions.append(ours)
         return page_config

@@ -23,6 +23,7 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
     # The server's own methods are replaced by these two, which call them.
 
     async def noting_restart(kernel_id: str, *arguments: object, **options: object) -> None:
+        """Restart the kernel, and note that it has lost its labs."""
         restarted.add(kernel_id)
         await ensure_async(restart_kernel(kernel_id, *arguments, **options))
 
@@ -35,6 +36,7 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
         return False
 
     async def get_with_pictures(path: str, *arguments: object, **options: object) -> Notebook:
+        """Return what `get` returns; in a notebook without its labs, pictures in their place."""
         model = await ensure_async(get(path, *arguments, **options))
         # A page that asks only for a file's name and date gets no content.
         if model["type"] == "notebook" and model["content"] and not await has_its_labs(path):

@@ -50,6 +50,7 @@ def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
 
 
 def without_spacers(notebook: Notebook) -> Notebook:
+    """Return the notebook without its spacers; all other outputs stay."""
     cells = [{**cell, "outputs": []} if has_spacer(cell) else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
@@ -61,6 +62,7 @@ def has_spacer(cell: Cell) -> bool:
 
 
 def _is_spacer(output: dict[str, object]) -> bool:
+    """Whether the output has the words of a spacer, or of one of an earlier version."""
     data = output.get("data", {})
-    text = "".join(data.get("text/plain", ""))
+    text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
     return WORDS in text or FORMER_WORDS in text

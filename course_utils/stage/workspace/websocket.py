@@ -20,4 +20,5 @@ class AtOnce(ZMQChannelsWebsocketConnection):
         return super().connect()
 
 
+# The option by which another program starts a server with this class.
 OPTION = f"--ServerApp.kernel_websocket_connection_class={__name__}.{AtOnce.__name__}"
