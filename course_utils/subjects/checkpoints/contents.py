@@ -199,6 +199,7 @@ def read(file: BinaryIO) -> object:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
+        # torch reports a lack of memory by a RuntimeError that names its allocator.
         is_out_of_memory = isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
         if is_out_of_memory or isinstance(error, OSError):
             raise  # the file itself may be in order

@@ -40,6 +40,7 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
     torch_dtype = measure.DTYPES[dtype]
     x = _random((b, d), torch_dtype, device)
     w = _random((d, k), torch_dtype, device)
+    # Each call writes its result here, so that no call has to allocate memory.
     out = torch.empty(b, k, device=device, dtype=torch_dtype)
     return lambda: torch.mm(x, w, out=out)
 
@@ -140,7 +141,7 @@ def product_in_order(
                 inside |= set(names)
             else:
                 outside |= set(names)
-        return tuple(sorted(inside & outside))
+        return tuple(sorted(inside & outside))  # a set has no order of its own
 
     def product(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
         """Return the product of all operands in a part of the tree, with the dimensions `names`."""

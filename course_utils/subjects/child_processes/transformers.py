@@ -19,6 +19,7 @@ from course_utils.core.predict.training import optimizer_of, recipe_named
 from course_utils.subjects import models
 
 _BUILDING = MeasurementProgress(0, "Building the model without its memory.")
+# A fused step makes no temporary tensors, which `predict` does not count either.
 _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, fused=True),
     "momentum": partial(torch.optim.SGD, momentum=0.9, fused=True),
@@ -43,9 +44,11 @@ def step_moments(
 ) -> list[Moment]:
     """Run a training step, and return a moment for each operation, with all bytes held then.
 
-    `predict.timeline` predicts these moments for one machine. `ways` are the options fused,
-    recompute and segment of a Transformer. Each normalisation is one kernel, and the optimizer's
-    step counts as one operation. The step runs on fake tensors, unless `real` is set.
+    `predict.timeline` predicts these moments for one machine. The loss is computed in that many
+    `pieces`. With `accumulate`, gradients of an earlier micro-batch are there from the start.
+    `ways` are the options fused, recompute and segment of a Transformer. Each normalisation is one
+    kernel, and the optimizer's step counts as one operation. The step runs on fake tensors, unless
+    `real` is set.
 
     >>> from course_utils.core import predict
     >>> moments = step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4)
@@ -114,7 +117,7 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     layers = len(model.blocks)
 
     def report(pass_: str, done: int, before: int, *_: object) -> None:
-        """Report `done` layers of a pass, which begins after `before` other ones.
+        """Report that `done` layers of a pass are done; `before` were done in an earlier pass.
 
         The rest of the arguments are those of torch's hooks.
         """

@@ -199,9 +199,13 @@ class Recording:
 def forecast_table(dtypes: Mapping[str, str]) -> Table:
     """Return the errors of roof and forecast, in a row for each recording.
 
-    `dtypes` maps a recording's name to the dtype of its row. c, e and the roof's errors are
-    computed from all products. The forecast is fitted to a random half of the products and tested
-    on the other half; its errors are medians over ten such splits.
+    The forecast is c + roof / e: c is a kernel's own price in seconds, and e the share of the
+    roof's speed that large products reach. `dtypes` maps a recording's name to the dtype of its
+    row.
+
+    c, e and the roof's errors are computed from all products. For its errors, the forecast is
+    fitted to a random half of the products and tested on the other half; they are medians over ten
+    such splits.
     """
     head = [
         "",

@@ -32,7 +32,8 @@ def encoded(value: object) -> object:
         found = {}
         for field in fields(value):
             inner = getattr(value, field.name)
-            if inner or field.default != 0:
+            is_left_out = not inner and field.default == 0  # False equals 0, too
+            if not is_left_out:
                 found[name_of(field)] = encoded(inner)
         return found
     if isinstance(value, Mapping):

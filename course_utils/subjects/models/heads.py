@@ -72,7 +72,8 @@ def recomputed_attention(
 ) -> Float[Tensor, "b a s d"]:
     """Return the same as `attention`, but autograd keeps only q, k and v.
 
-    The backward pass computes the scores a second time.
+    The backward pass computes the scores a second time. With `early_stop`, torch's default, that
+    ends as soon as all that the backward pass needs is there.
     """
     return checkpoint(
         attention, q, k, v, use_reentrant=False, preserve_rng_state=False, early_stop=early_stop

@@ -72,9 +72,10 @@ def recomputed(
 ) -> Tensor:
     """Return blocks[-1](... blocks[0](x, *also), *also), where each segment keeps only its input.
 
-    A segment is `segment` blocks. In the backward pass it runs a second time; with
-    `preserve_rng_state`, the second run draws the same random numbers as the first. If `segment` is
-    0, there are no segments, and everything is kept.
+    A segment is `segment` blocks. In the backward pass it runs a second time: with `early_stop`,
+    only until all that the backward pass needs is there; with `preserve_rng_state`, with the same
+    random numbers as the first time. If `segment` is 0, there are no segments, and everything is
+    kept.
     """
     if segment < 0:
         raise ValueError(

@@ -147,7 +147,10 @@ class PublishedRun:
 
 
 def read(path: Path) -> dict[str, PublishedRun]:
-    """Return the runs of a file, by name. The fields under "each" are the defaults of all runs."""
+    """Return the runs of a file, by name.
+
+    If the file has "each", the fields under it are the defaults of all runs.
+    """
     data = json.loads(path.read_text(encoding="utf-8"))
     defaults = data.get("each", {})
     runs = {}
