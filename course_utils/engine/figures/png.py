@@ -8,9 +8,10 @@ from PIL.PngImagePlugin import PngInfo
 
 
 def in_few_colours(png: bytes, metadata: Mapping[str, str]) -> bytes:
-    """The picture in 96 colours, which are enough for a diagram, in less than half the bytes.
+    """Return the PNG in 96 colours, enough for a diagram, in less than half the bytes.
 
     The 96 are spread over all colours that occur, however seldom: a rare one means something, too.
+    `metadata` has texts to store inside the PNG, by their names.
     """
     info = PngInfo()
     for name, words in metadata.items():

@@ -56,7 +56,7 @@ MARGIN_INCHES = MARGIN / _UNITS_PER_INCH
 
 
 def points(units: Number) -> float:
-    """Units of the figure in typographic points, of which matplotlib counts 72 in an inch."""
+    """Return units of the figure in typographic points, of which matplotlib has 72 in an inch."""
     return 72 * units / _UNITS_PER_INCH
 
 
@@ -126,6 +126,7 @@ class DescribedFigure(Figure):
         return Bbox.union([Bbox(frame), super().get_tightbbox(*arguments, **options)])
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, object]]]:
+        """Return the words, and the options of the PNG, which IPython itself adds to the output."""
         data = {"text/plain": self.words}
         metadata = {"image/png": {"alt": self.words, "width": WIDTH}}
         return data, metadata
@@ -135,6 +136,7 @@ class _Canvas(FigureCanvasAgg):
     """The canvas that draws a figure's PNG for IPython: in few colours, with the figure's words."""
 
     def print_png(self, filename_or_obj: object, **_: object) -> None:
+        """Write the PNG in few colours, with the figure's words inside."""
         full = io.BytesIO()
         super().print_png(full)
         small = in_few_colours(full.getvalue(), {"Description": self.figure.words})
@@ -168,7 +170,7 @@ def axes_with(
         try:
             axes.set_title(title, pad=points(28))  # with space for the name of the upward axis
             axes.set_xlabel(xlabel)
-            # As in a lab: above the axis, and not beside it.
+            # As in a lab: above the axis, and not beside it, with 8 units or so in between.
             above = {"rotation": "horizontal", "ha": "left", "va": "bottom"}
             axes.set_ylabel(ylabel, y=1, **above)
             axes.yaxis.set_label_coords(0, 1 + 8 / height)
@@ -202,19 +204,24 @@ def name_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
     plot_height = _UNITS_PER_INCH * axes.figure.get_size_inches()[1] - _AROUND_PLOT
     up = {}
     for name, curve in curves.items():
-        _, share = axes.transLimits.transform(axes.transScale.transform((curve.x, curve.y)))
+        on_linear_axes = axes.transScale.transform((curve.x, curve.y))
+        _, share = axes.transLimits.transform(on_linear_axes)  # of the plot's height
         up[name] = share * plot_height
     at = _apart(up)
+    # From the top down, in which order `DescribedFigure.words` lists them, too.
     for name in sorted(curves, key=lambda name: -at[name]):
         curve = curves[name]
-        offset = (points(8), points(at[name] - up[name] - 5))
+        moved_up = at[name] - up[name]
+        # Letters stand on their baseline; 5 lower, their middle is level with the curve's end.
+        offset = (points(8), points(moved_up - 5))
         label(axes, name, curve.x, curve.y, curve.colour, offset)
 
 
 def _apart(up: Mapping[str, Number]) -> dict[str, Number]:
-    """The heights, moved so that any two are at least a line apart, and by as little as possible.
+    """Return the heights, moved until any two are a line or more apart, by as little as possible.
 
-    Names that would overlap become a group, in the middle of where they would stand.
+    `up` has the height of each name's curve, by the name. Names that would overlap become a group,
+    in the middle of where they would stand.
     """
     groups: list[list[str]] = []  # from the top down; of equals, the first is on top
     for name in sorted(up, key=lambda name: -up[name]):
@@ -224,7 +231,7 @@ def _apart(up: Mapping[str, Number]) -> dict[str, Number]:
             groups[-1] += lower
     moved = {}
     for group in groups:
-        height = _middle(up, group) + _LINE * (len(group) - 1) / 2
+        height = _middle(up, group) + _LINE * (len(group) - 1) / 2  # of the uppermost name
         for name in group:
             moved[name] = height
             height -= _LINE
@@ -260,7 +267,7 @@ def label(
     *,
     of: Annotation | None = None,
 ) -> Annotation:
-    """Words beside the point (x, y) that they name, `offset` typographic points away from it.
+    """Write words beside the point (x, y) that they name, `offset` typographic points away from it.
 
     With `of`, which is another label, the point is one of its box: (0, 0) is the lower left corner,
     (1, 1) the upper right one. The words are then level with that label's.

@@ -23,7 +23,7 @@ WIDEST = 1000  # of a character that is not in the table, so that there is surel
 
 
 def width_of(words: str, class_: str = "") -> float:
-    """The width of the words in these classes of picture.css, in the picture's units.
+    """Return the width of the words in these classes of picture.css, in the picture's units.
 
     >>> width_of("2BDK"), width_of("2BDK", "strong small")
     (38.472, 36.756)
@@ -43,7 +43,7 @@ def width_of(words: str, class_: str = "") -> float:
 def fitted(
     x: Number, y: Number, words: str, right: Number, class_: str = "", **attributes: object
 ) -> str:
-    """Words that begin at x, and are drawn smaller where they would run beyond `right`."""
+    """Return words that begin at x, and are drawn smaller if they would run beyond `right`."""
     width = width_of(words, class_)
     space = right - x
     if width <= space:
@@ -70,7 +70,7 @@ def columns(
     step: Number = 21,
     gap: Number = 20,
 ) -> str:
-    """A table, whose first row is its head. A column is as wide as its widest cell.
+    """Return a table, whose first row is its head. A column is as wide as its widest cell.
 
     The table shrinks if it would run beyond `right`. The head's baseline is at y, and that of each
     further row `step` below. `classes` has the class of each column; the head's cells are "faint".
@@ -96,7 +96,7 @@ def columns(
 def labelled_lines(
     rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
 ) -> Iterator[str]:
-    """A line for each row (name, words, class): the name at the left edge, and the words from x on.
+    """Yield a line for each row (name, words, class): the name at x = 0, and the words from `x` on.
 
     A dot stands before words on what was predicted or measured.
     """
@@ -105,14 +105,18 @@ def labelled_lines(
         yield text(0, baseline, name, class_="faint")
         yield fitted(x, baseline, words, right, class_)
         if class_ in _DOTS:
+            # To the left of the words, and level with the middle of their letters.
             yield dot(x - 11, baseline - 5, class_=_DOTS[class_])
 
 
 def key(items: Sequence[tuple[str, str]], x: Number, y: Number, class_: str = "small") -> str:
-    """A key in one row: for each colour a small square and words."""
+    """Return a key in one row, which begins at x: a small square for each colour, and its words.
+
+    An item is (the CSS class of the colour, words). The words' baseline is at y.
+    """
     parts = []
     for colour, words in items:
         parts.append(rect(x, y - 11, 13, 13, class_=colour))
         parts.append(text(x + 19, y, words, class_=class_))
-        x += 19 + width_of(words, class_) + 18
+        x += 19 + width_of(words, class_) + 18  # with 18 of space before the next square
     return "".join(parts)

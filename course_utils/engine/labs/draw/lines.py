@@ -11,7 +11,10 @@ Point = tuple[Number, Number]
 def pieces_inside(
     places: Sequence[Point], left: Number, top: Number, side: Number
 ) -> list[list[Point]]:
-    """The parts of a line that lie in the square whose upper left corner is (left, top)."""
+    """Return the parts of a line in the square whose upper left corner is (left, top).
+
+    A line that leaves the square and comes back has several parts, each as its points.
+    """
     pieces: list[list[Point]] = []
     for start, end in pairwise(places):
         part = _inside(start, end, (left, top), side)
@@ -26,9 +29,9 @@ def pieces_inside(
 
 
 def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Point, Point] | None:
-    """The part of a segment that lies in the square; None if none of it does.
+    """Return the ends of the part of a segment that lies in the square; None if none of it does.
 
-    It is found as Liang and Barsky's algorithm does it.
+    This is Liang and Barsky's algorithm.
     """
     # Where the segment enters and leaves the square, as shares of the way from start to end.
     enters = 0.0
@@ -37,7 +40,7 @@ def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Poin
     for begins, ends, low in zip(start, end, corner, strict=True):
         high = low + side
         if low <= begins <= high and low <= ends <= high:
-            continue
+            continue  # both ends are between these two edges, which cut nothing off
         if begins == ends:
             return None  # the segment is parallel to these two edges, and outside
         length = ends - begins
@@ -53,16 +56,17 @@ def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Poin
 
 
 def _between(start: Point, end: Point, share: Number) -> Point:
-    """The point at that share of the way from start to end."""
+    """Return the point at that share of the way from start to end."""
     x, y = start
     to_x, to_y = end
     return x + share * (to_x - x), y + share * (to_y - y)
 
 
 def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
-    """The points without those that are nearer than `least` to the kept one before.
+    """Return the points without those that are nearer than `least` to the last point that is kept.
 
-    The distance is the sum of those across and down. The first and the last point always stay.
+    The distance of two points is the sum of those across and down. The first and the last point
+    always stay.
 
     >>> simplified([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
     [(0, 0), (5, 0), (5.1, 0)]

@@ -22,14 +22,14 @@ class Track(NamedTuple):
     end: Point
 
     def at(self, share: Number) -> Point:
-        """The point at that share of the way, from 0 to 1."""
+        """Return the point at that share of the way, from 0 to 1."""
         x, y = self.start
         to_x, to_y = self.end
         return x + share * (to_x - x), y + share * (to_y - y)
 
 
 def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = False) -> str:
-    """The marks of the field `name`, on their tracks. `asked` has the answers to all fields.
+    """Return the marks of the field `name`, on their tracks. `asked` has the answers to all fields.
 
     With `through`, a line goes through the marks that are set. Once `asked.shown` is True, the
     measurement is in the picture: marks can no longer be moved, and those not set are left out.
@@ -48,13 +48,13 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
 
 
 def _mark(name: str, asked: object, number: int, track: Track) -> str:
-    """One mark of the field, which keyboards and screen readers take for a slider."""
+    """Return one mark of the field, which keyboards and screen readers take for a slider."""
     field = _field(asked, name)
     level = getattr(asked, name)[number]
     share = _share(field, level)
-    is_vertical = track.start[0] == track.end[0]
     x, y = track.at(share)
-    ends = [f"{coordinate:.1f}" for point in track for coordinate in point]
+    start_x, start_y = track.start
+    end_x, end_y = track.end
     return element(
         "g",
         polyline(track, class_="track"),
@@ -67,9 +67,9 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
         aria_valuenow=round(share * (field.levels - 1)),
         aria_valuetext="not set" if level is None else field.says(number, level),
         aria_disabled=str(asked.shown).lower(),
-        aria_orientation="vertical" if is_vertical else "horizontal",
+        aria_orientation="vertical" if start_x == end_x else "horizontal",
         data_mark=f"{name} {number}",
-        data_track=" ".join(ends),
+        data_track=f"{start_x:.1f} {start_y:.1f} {end_x:.1f} {end_y:.1f}",
     )
 
 
@@ -86,6 +86,7 @@ def words_beside(
         if level is not None:
             places.append(track.at(_share(field, level)))
     for guess, (x, y) in zip(guesses, places, strict=True):
+        # At the right of the mark; 4 lower, so that the letters' middle is level with the mark's.
         yield text(x + RADIUS + 4, y + 4, _as_multiple(guess), class_="small strong halo")
 
 
@@ -101,7 +102,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
 
 
 def _as_multiple(guess: Guess) -> str:
-    """The words beside a mark: "right", or the guess as a multiple of what was measured."""
+    """Return the words beside a mark: "right", or the guess as a multiple of what was measured."""
     if guess.is_right:
         return "right"
     if guess.off == math.inf:  # no factor makes the guess right, so there is no multiple
@@ -110,12 +111,12 @@ def _as_multiple(guess: Guess) -> str:
 
 
 def _field(asked: object, name: str) -> Drawn:
-    """The lab's field of that name, which the dataclass of the answers has in its metadata."""
+    """Return the lab's field of that name, from the metadata of the dataclass of the answers."""
     return asked.__dataclass_fields__[name].metadata["field"]
 
 
 def _share(field: Drawn, level: int | None) -> float:
-    """How far along its track a mark is, from 0 to 1. A mark that is not set is in the middle."""
+    """Return how far along its track a mark is, from 0 to 1: 0.5, the middle, if it is not set."""
     if level is None:
         return 0.5
     return level / (field.levels - 1)

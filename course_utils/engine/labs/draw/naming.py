@@ -32,7 +32,7 @@ class Box(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A curve's name, its points from left to right in the units of the axes, and words' class."""
+    """A curve's name, its points from left to right in units of the axes, and the name's class."""
 
     name: str
     points: Sequence[Point]
@@ -57,7 +57,8 @@ def names(plot: Plot, curves: Sequence[Curve], taken: Sequence[Box] = ()) -> Ite
         if free:
             _, best = max(free, key=lambda found: found[0])
             taken.append(best)
-            yield text(best.left, best.bottom - 3, curve.name, class_=class_)
+            baseline = best.bottom - 3  # with space below for letters such as p
+            yield text(best.left, baseline, curve.name, class_=class_)
 
 
 def _boxes_along(plot: Plot, line: Sequence[Point], width: Number) -> Iterator[Box]:
@@ -73,7 +74,7 @@ def _boxes_along(plot: Plot, line: Sequence[Point], width: Number) -> Iterator[B
 
 
 def _space(box: Box, line: Sequence[Point], others: Sequence[Sequence[Point]]) -> Number:
-    """How far the other lines are away from the box; less, the farther its own line is."""
+    """Return how far the other lines are away from the box; less, the farther its own line is."""
     least = _ENOUGH
     for other in others:
         for y in _heights(other, box.left, box.right):
@@ -84,7 +85,10 @@ def _space(box: Box, line: Sequence[Point], others: Sequence[Sequence[Point]]) -
 
 
 def _heights(line: Sequence[Point], left: Number, right: Number) -> list[Number]:
-    """The vertical places of the line between left and right, at a few points."""
+    """Return the vertical places of the line at _SAMPLES points between `left` and `right`.
+
+    Points at which there is no line are left out.
+    """
     heights = []
     for sample in range(_SAMPLES):
         y = _height_at(line, left + (right - left) * sample / (_SAMPLES - 1))
@@ -94,10 +98,10 @@ def _heights(line: Sequence[Point], left: Number, right: Number) -> list[Number]
 
 
 def _height_at(line: Sequence[Point], x: Number) -> Number | None:
-    """The vertical place of the line at x; None before its first point and behind its last."""
+    """Return the line's vertical place at x; None before its first point and behind its last."""
     number = bisect(line, x, key=lambda point: point[0])
     if not 0 < number < len(line):
         return None
-    left, y = line[number - 1]
+    left, y = line[number - 1]  # the points on both sides of x
     right, to_y = line[number]
     return y + (to_y - y) * (x - left) / (right - left)

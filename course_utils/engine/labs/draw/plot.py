@@ -9,6 +9,7 @@ from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import polyline, text
 
+# 1, 2, 5, 10, 20, … 5,000,000.
 _ROUND_GAPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
 _SLACK = 1e-9  # of a logarithm that is a whole number, and differs from it by a rounding error
 
@@ -32,13 +33,13 @@ class Axis:
     rescales: bool = False  # whether its ends change with the controls, and so stand in its title
 
     def share(self, value: Number) -> Number:
-        """How far along the axis a value lies, from 0 to 1. Beyond an end, it is 0 or 1 as well."""
+        """Return how far along the axis a value lies, from 0 to 1, also if it is beyond an end."""
         low = self.low
         high = self.high
         if not self.linear:
             low = math.log(low)
             high = math.log(high)
-            value = math.log(value) if value > 0 else -math.inf
+            value = math.log(value) if value > 0 else -math.inf  # below each end, so at share 0
         share = (value - low) / (high - low)
         return min(1.0, max(0.0, share))
 
@@ -59,7 +60,7 @@ class Axis:
         return self._powers_of_ten()
 
     def _round_numbers(self) -> list[int]:
-        """Multiples of the first of 1, 2, 5, 10, 20, … that makes about `most_marks` or fewer."""
+        """Return multiples of a round gap: of the first that makes about `most_marks` or fewer."""
         length = self.high - self.low
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
         first = gap * math.ceil(self.low / gap)
@@ -67,7 +68,7 @@ class Axis:
         return list(range(first, last + 1, gap))
 
     def _powers_of_ten(self) -> list[float]:
-        """The powers of ten on the axis; only each second, third, … where there are too many."""
+        """Return the axis's powers of ten; only each second, third, … if they are too many."""
         lowest = math.ceil(math.log10(self.low) - _SLACK)
         highest = math.floor(math.log10(self.high) + _SLACK)
         powers = highest - lowest + 1
@@ -97,28 +98,28 @@ class Plot:
         return self.top + self.height
 
     def x(self, value: Number) -> Number:
-        """The horizontal position of a value."""
+        """Return the horizontal position of a value."""
         return self.left + self.width * self.x_axis.share(value)
 
     def y(self, value: Number) -> Number:
-        """The vertical position of a value."""
+        """Return the vertical position of a value."""
         return self.top + self.height * (1 - self.y_axis.share(value))
 
     def at(self, x: Number, y: Number) -> Point:
-        """The position of a point."""
+        """Return the position of a point that is given in the units of the axes."""
         return self.x(x), self.y(y)
 
     def line(self, points: Iterable[Point], class_: str) -> str:
-        """A line through points that are given in the units of the axes."""
+        """Return a line through points that are given in the units of the axes."""
         places = [self.at(x, y) for x, y in points]
         return polyline(places, class_=class_)
 
     def frame(self, title: str = "") -> str:
-        """The grid, its numbers as far as there is space for them, the axes' names, and a title.
+        """Return the grid, its numbers where there is space for them, the axes' names, and a title.
 
         The frame takes 40 units of the picture below the plot; above it, 26 and the title's line.
         """
-        title_y = self.top - (26 if self.y_axis.name else 8)
+        title_y = self.top - (26 if self.y_axis.name else 8)  # above the name, if there is one
         parts = [
             fitted(self.left, title_y, title, self.right, "strong"),
             self._axis_title(self.y_axis, self.left, self.top - 8),
@@ -143,7 +144,7 @@ class Plot:
         return fitted(x, y, axis.title, self.right, "faint")
 
     def _verticals(self) -> Iterator[str]:
-        """The vertical lines of the grid. A number that would touch the one before is left out."""
+        """Yield the vertical lines of the grid, without numbers that would touch the one before."""
         free_from = -math.inf  # the right end of the number before
         for value in self.x_axis.ticks:
             x = self.x(value)
@@ -152,11 +153,12 @@ class Plot:
             half = width_of(words, "small") / 2
             if x - half > free_from:
                 yield text(x, self.bottom + 18, words, class_="middle small")
-                free_from = x + half + 4
+                free_from = x + half + 4  # with space between two numbers
 
     def _horizontals(self) -> Iterator[str]:
-        """The horizontal lines of the grid, each with its number."""
+        """Yield the horizontal lines of the grid, each with its number."""
         for value in self.y_axis.ticks:
             y = self.y(value)
             yield polyline([(self.left, y), (self.right, y)], class_="grid")
+            # 4 lower, so that the middle of the number is level with the line.
             yield text(self.left - 6, y + 4, self.y_axis.words(value), class_="end small")

@@ -13,12 +13,12 @@ from course_utils.engine.labs.draw.svg import SHADES, text
 
 
 def stylesheet(path: Path) -> str:
-    """The text of a CSS file, with the course's colours filled in."""
+    """Return the text of a CSS file, with the course's colours filled in."""
     return Template(path.read_text(encoding="utf-8")).substitute(COLOURS)
 
 
 def _shades() -> str:
-    """The CSS rules of the classes shade-0 to shade-63, with the colours of viridis."""
+    """Return the CSS rules of the classes shade-0 to shade-63, with the colours of viridis."""
     outline = "var(--jp-ui-font-color2, #5f6b76)"
     rules = []
     for number, colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
@@ -28,7 +28,7 @@ def _shades() -> str:
 
 
 def _confined(css: str) -> str:
-    """The same rules for pictures of the course alone, whatever else is on the page.
+    """Return the same rules for pictures of the course alone, whatever else is on the page.
 
     `.dot, text {` becomes `.course-picture .dot, .course-picture text {`.
     """
@@ -37,6 +37,7 @@ def _confined(css: str) -> str:
         confined = [f".course-picture {one.strip()}" for one in selectors[1].split(",")]
         return f"{', '.join(confined)} {{"
 
+    # The selectors of a rule, which begins with a class or an element, up to its bracket.
     return re.sub(r"^([.a-z][^{}]*)\{", with_place, css, flags=re.MULTILINE)
 
 
@@ -50,7 +51,7 @@ VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
 
 def captioned(svg: str, words: str) -> str:
-    """The drawing with a line of words below it."""
+    """Return the drawing with a line of words below it, for which it becomes 34 units taller."""
     found = VIEW_BOX.search(svg)
     width = float(found[1])
     height = float(found[2])
@@ -61,7 +62,7 @@ def captioned(svg: str, words: str) -> str:
 
 
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
-    """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
+    """Return the drawing as PNG, in light colours on white, in the fonts that matplotlib carries.
 
     The words, which describe the drawing, are stored inside the PNG.
     """

@@ -20,12 +20,12 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @cache
 def _named(attribute: str) -> str:
-    """The attribute's name as SVG writes it, with a space before and an equals sign behind it."""
+    """Return the attribute's name as SVG writes it, such as " aria-label=" for aria_label."""
     return f" {attribute.rstrip('_').replace('_', '-')}="
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """<tag name="value">children</tag>; `class_` and `aria_label` become class and aria-label."""
+    """Return <tag name="value">children</tag>; `class_`, `aria_label` become class, aria-label."""
     parts = [f'{_named(name)}"{escape(str(value))}"' for name, value in attributes.items()]
     inside = "".join(parts)
     if not children:
@@ -34,13 +34,14 @@ def element(tag: str, *children: str, **attributes: object) -> str:
 
 
 def text(x: Number, y: Number, words: str, **attributes: object) -> str:
-    """Words at a position. Markup in them is escaped."""
-    words = escape(_NO_XML.sub("\ufffd", words), quote=False)
+    """Return words at a position. Markup in them is escaped."""
+    words = _NO_XML.sub("\ufffd", words)  # the sign for a character that cannot be shown
+    words = escape(words, quote=False)  # between two tags, quotes stand for themselves
     return element("text", words, x=f"{x:g}", y=f"{y:g}", **attributes)
 
 
 def rect(x: Number, y: Number, width: Number, height: Number, **attributes: object) -> str:
-    """A rectangle with slightly rounded corners."""
+    """Return a rectangle with slightly rounded corners."""
     return element(
         "rect",
         x=f"{x:g}",
@@ -53,13 +54,17 @@ def rect(x: Number, y: Number, width: Number, height: Number, **attributes: obje
 
 
 def button(*children: str, key: str, row: str, label: str, **attributes: object) -> str:
-    """A part of the picture that can be clicked. Arrow keys go through the buttons row by row."""
+    """Return a part of the picture that can be clicked.
+
+    A click sends `key` to the lab. Arrow keys go through the buttons row by row; `row` is the name
+    of the button's row. `label` is what a screen reader says.
+    """
     names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
     return element("g", *children, **names | attributes)
 
 
 def switch(*children: str, key: str, row: str, label: str, on: bool) -> str:
-    """A button that is on or off."""
+    """Return a button that is on or off; the other arguments are those of `button`."""
     return button(
         *children,
         key=key,
@@ -72,18 +77,18 @@ def switch(*children: str, key: str, row: str, label: str, on: bool) -> str:
 
 
 def polyline(points: Iterable[tuple[Number, Number]], **attributes: object) -> str:
-    """A line through points."""
+    """Return a line through points."""
     places = [f"{x:.1f},{y:.1f}" for x, y in points]
     return element("polyline", points=" ".join(places), **attributes)
 
 
 def dot(x: Number, y: Number, radius: Number = 5, **attributes: object) -> str:
-    """A filled circle."""
+    """Return a filled circle around (x, y)."""
     return element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:g}", **attributes)
 
 
 def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
-    """An X, which marks where something ended."""
+    """Return an X, which marks where something ended."""
     left = x - arm
     right = x + arm
     falling = polyline([(left, y - arm), (right, y + arm)], **attributes)
@@ -92,12 +97,12 @@ def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
 
 
 def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
-    """A part of the picture, moved to a position; with a scale below 1 it is drawn smaller."""
+    """Return a part of the picture, moved to (x, y), and drawn smaller if the scale is below 1."""
     scale = min(1, math.floor(1000 * scale) / 1000)  # rounded down, so that it surely fits
     return element("g", *children, transform=f"translate({x:g} {y:g}) scale({scale:g})")
 
 
 def picture(width: Number, height: Number, *children: str) -> str:
-    """The whole drawing, which the page scales to the width that there is."""
+    """Return the whole drawing, which the page scales to the width that there is."""
     frame = f"0 0 {width:g} {height:g}"
     return element("svg", *children, xmlns="http://www.w3.org/2000/svg", viewBox=frame)
