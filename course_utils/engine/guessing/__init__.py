@@ -68,6 +68,7 @@ def _connect_with_record(guess: OpenGuess) -> None:
     notebook = record.notebook
     if not folder or not notebook:
         return
+    # Only a reader's copy has to load what reads and writes the record of guesses.
     from course_utils.engine.guessing import kept
 
     kept.restore(guess, folder, notebook)

@@ -9,9 +9,10 @@ from course_utils.engine.guessing.field import Field
 
 
 class Bars(Field):
-    """A field whose lines have bars, from what comes before the first part to what all lead to.
+    """A field in which each part of a sum has a bar, which begins where the one above it ends.
 
-    `between` has the names and the numbers of these two.
+    `between` has the names and the numbers of the two ends: what comes before the first part, and
+    what all parts lead to.
     """
 
     between = traitlets.List().tag(sync=True)
@@ -22,12 +23,12 @@ class Bars(Field):
         self.between = [[name, number] for name, number in between.items()]
 
     def _line(self, name: str) -> dict[str, object]:
-        """The line of that question, with the number that was typed, or None."""
+        """Return what the page shows for one question, with the typed number, or None."""
         return {**super()._line(name), "number": self.guess.said.get(name)}
 
 
 def _check_that_bars_fit(guess: OpenGuess, between: Mapping[str, Number]) -> None:
-    """ValueError if the guesses cannot be bars between two numbers."""
+    """Raise a ValueError if the guesses cannot be bars between two numbers."""
     numbers = list(between.values())
     are_parts = len(guess.names) > 1 and not guess.among
     if not are_parts or len(numbers) != 2 or not 0 <= numbers[0] < numbers[1]:

@@ -56,7 +56,7 @@ class Field(anywidget.AnyWidget):
             self.guess.say(name, typed)  # which calls _show by way of on_change
         except ValueError as error:
             self._faults[name] = str(error)
-            self._show()
+            self._show()  # here, since the guess has not changed, and so on_change is not called
 
     def show_what_follows(self) -> None:
         """Do what the button *Show* does."""
@@ -115,12 +115,12 @@ class Field(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
         """Return the live view and a sentence in its place, and anywidget's metadata for Colab."""
-        _, colabs = super()._repr_mimebundle_(**kwargs)
+        _, metadata = super()._repr_mimebundle_(**kwargs)
         bundle = {
             WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
             "text/plain": _sentence(self.guess),
         }
-        return bundle, colabs
+        return bundle, metadata
 
 
 def _sentence(guess: OpenGuess) -> str:

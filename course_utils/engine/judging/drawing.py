@@ -125,16 +125,15 @@ def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
 def _other_bits(case: Case, draw: random.Random) -> Case:
     """Return another pattern of bits, as wide as the open one and with as many zeros at its end.
 
-    A case of `by_formula` has the bits, and the numbers of exponent and fraction bits; without
-    these numbers it has the 32 bits of fp32.
+    A case of `by_formula` has the bits, and the numbers of exponent and fraction bits.
     """
-    bits, *widths = case
+    bits, exponent_bits, fraction_bits = case
     last = max(bits & -bits, 1)  # the last bit that is set; in the pattern 0, none is
-    width = 1 + sum(widths) if widths else 32  # with the sign's bit
+    width = 1 + exponent_bits + fraction_bits  # with the sign's bit
     drawn = draw.getrandbits(width)
     multiple = drawn // last
     odd = multiple | 1  # so that no more zeros come to stand at the end
-    return type(bits)(odd * last), *widths
+    return odd * last, exponent_bits, fraction_bits
 
 
 def _further_on(case: Case, draw: random.Random) -> Case:

@@ -231,7 +231,7 @@ def objection(
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
-        """Return the check of the exercise that is decorated, which raises a NotYetError."""
+        """Return the check of `object_to`, the decorated exercise."""
 
         def judge(answer: object) -> str:
             object_to(_callable(answer))

@@ -23,7 +23,7 @@ def widget_of(part: ControlPart) -> widgets.Widget:
 
 
 def _look(part: ControlPart) -> dict[str, object]:
-    """Return arguments that most widgets take: the part's name, the widget's width, the name's."""
+    """Return arguments that most widgets take: the name, and the widths of widget and name."""
     return {
         "description": part.label,
         "layout": _width(part.width_px),
@@ -78,7 +78,7 @@ def _play(part: ControlPart) -> widgets.Widget:
 
 
 def _step_ms(part: ControlPart) -> int:
-    """The time from one step of a slider that moves by itself to the next."""
+    """Return the milliseconds from one step of a slider that moves by itself to the next."""
     steps = (part.most - part.least) // part.step
     return max(PLAY_MS, PLAY_IN_ALL_MS // max(1, steps))
 

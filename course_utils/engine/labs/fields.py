@@ -357,7 +357,7 @@ def several(label: str, options: Sequence[str], default: Sequence[str], **more: 
     """Ask which options are ticked; the answer has their names."""
     question = Several(
         label=label,
-        heading=label,
+        heading=label,  # the tick boxes themselves have the names of the options
         options=tuple(options),
         default=tuple(default),
         **more,

@@ -24,6 +24,7 @@ class KeptMarks:
         """Set the lab to what was kept of it, if anything."""
         self._session = session
         self._path = folder / record.MARKS / f"{notebook}.json"
+        # What the cell has passed may be no JSON: then its text tells the labs apart.
         self._lab = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
         self._guesses = [name for name, field in fields.items() if isinstance(field, Drawn)]

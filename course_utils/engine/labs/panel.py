@@ -83,6 +83,7 @@ class Panel(widgets.VBox):
         is_drawn_in = any(isinstance(field, Drawn) for field in self.session.lab.fields.values())
         if not (folder and record.notebook and is_drawn_in):
             return None
+        # Only a panel in a reader's copy has to load what keeps marks.
         from course_utils.engine.labs.kept_marks import KeptMarks
 
         cell = [*self._only, dict(first_answers)]
@@ -122,7 +123,7 @@ class Panel(widgets.VBox):
         if self._only:
             rows = [[name for name in self._only if name in lab.fields]]
         else:
-            rows = lab.rows or [lab.fields]
+            rows = lab.rows or [lab.fields]  # without rows of its own, one row with all fields
         lines = []
         for names in rows:
             shown = [self.controls[name] for name in names]
@@ -183,7 +184,7 @@ class Panel(widgets.VBox):
                 return
             # The page shows what a thread sends only if the thread has the context of the click.
             context = contextvars.copy_context()
-            self._thread = None
+            self._thread = None  # that of a former job, for which `wait` must not wait
             if not _shows_from_threads():  # so the job runs here, to its end
                 context.run(self._run_job)
                 return
@@ -332,7 +333,7 @@ class Panel(widgets.VBox):
 
         Colab finds the code of the screen by this metadata.
         """
-        _, colabs = self.screen._repr_mimebundle_(**kwargs)
+        _, metadata = self.screen._repr_mimebundle_(**kwargs)
         shown, caption = self._still()
         words = f"{self.screen.name}. {shown['meaning']}"
         png = still.still_png(still.captioned(shown["svg"], caption), words)
@@ -341,7 +342,7 @@ class Panel(widgets.VBox):
             "text/plain": f"{words} (A live lab: run this cell to move its controls.)",
             "image/png": base64.b64encode(png).decode(),
         }
-        return bundle, colabs | {"image/png": {"alt": words, "width": still.WIDTH}}
+        return bundle, metadata | {"image/png": {"alt": words, "width": still.WIDTH}}
 
     def _still(self) -> tuple[Mapping[str, object], str]:
         """Return what a session shows, for the still picture, and the line below the picture.
@@ -351,7 +352,7 @@ class Panel(widgets.VBox):
         answer is left out.
         """
         fields = self.session.lab.fields
-        has_show = "shown" in fields and "shown" in (self._only or fields)
+        has_show = "shown" in fields and "shown" in (self._only or fields)  # all, without `only`
         if has_show and not self.session.revealed and not record.workspace():
             answered = self.session.as_revealed()
             if not answered.shown["mistake"]:  # else the answer cannot be drawn in this state

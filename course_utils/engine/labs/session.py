@@ -50,7 +50,7 @@ class Session:
                 self._sliders[name] = field
                 self._ends[name] = field.end(self.values)
         self._make_parts()
-        self._first_values = dict(self.values)
+        self._first_values = dict(self.values)  # which `preset` may go back to
 
     @property
     def running(self) -> bool:
