@@ -47,7 +47,7 @@ def main(port: int, password: str, instructor: str) -> None:
 
 
 def local(port: int, password: str, folder: Path) -> Config:
-    """The hub's settings: loopback only, one password, and a home in `folder` for each name."""
+    """Return the hub's settings: loopback only, one password, a home in `folder` for each name."""
     config = Config()
     config.JupyterHub.update(
         bind_url=f"http://127.0.0.1:{port}",
@@ -73,7 +73,7 @@ def local(port: int, password: str, folder: Path) -> Config:
 
 
 def free_port(asked: str = "0") -> int:
-    """The port that was asked for, or any free port for "0".
+    """Return the port that was asked for, or any free port for "0".
 
     ArgumentTypeError, whose message argparse shows, if that port is taken, or there is none.
     """
@@ -83,7 +83,7 @@ def free_port(asked: str = "0") -> int:
         try:
             free.bind(("127.0.0.1", int(asked)))
         except (OSError, ValueError, OverflowError) as error:
-            why = getattr(error, "strerror", None)
+            why = getattr(error, "strerror", None)  # only an OSError has one
             if not why:
                 why = "there is no such port"
             raise argparse.ArgumentTypeError(
@@ -93,7 +93,7 @@ def free_port(asked: str = "0") -> int:
 
 
 def long_enough(password: str) -> str:
-    """The password itself; ArgumentTypeError if JupyterHub would refuse it."""
+    """Return the password itself; ArgumentTypeError if JupyterHub would refuse it."""
     if len(password) < 8:  # JupyterHub's own bound
         raise argparse.ArgumentTypeError(
             "JupyterHub wants 8 characters or more. Leave it out, and one is drawn."

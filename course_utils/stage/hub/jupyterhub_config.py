@@ -25,7 +25,7 @@ c.Spawner.http_timeout = 120  # forty servers that start at once take turns at t
 
 
 def refused(status: int, words: str) -> HTTPError:
-    """The error to raise, with words that the hub shows to the user."""
+    """Return the error to raise, with words that the hub shows to the user."""
     error = HTTPError(status, words)
     error.jupyterhub_message = words  # the hub's page shows this attribute
     return error
@@ -48,7 +48,7 @@ if instructors:
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
 
     def wall(spawner: Spawner) -> str:
-        """The address of the wall, if the server presents a notebook; else an empty string."""
+        """Return the wall's address if the server presents a notebook, else an empty string."""
         presents = spawner.name and spawner.user.name in instructors
         return "/services/room/wall/" if presents else ""
 
@@ -61,7 +61,8 @@ if instructors:
             return
         if spawner.user.name not in instructors:
             raise refused(403, "Named servers present a notebook, and are for instructors.")
-        if spawner.name.removeprefix("0") not in list("12345678"):  # the course's notebooks
+        # The course's notebooks; in a list, because "12" is in the text, too, and so is "".
+        if spawner.name.removeprefix("0") not in list("12345678"):
             raise refused(
                 400, "Name it after a notebook's number, such as 04: it presents that notebook."
             )

@@ -33,7 +33,7 @@ async def main() -> None:
     instructors = os.environ["COURSE_INSTRUCTORS"].split()
 
     async def guesser(handler: apps.Handler) -> str | None:
-        """The pseudonym under which this user's guess is stored; None if they may not guess."""
+        """Return the pseudonym under which a user's guess is stored; None if they may not guess."""
         name = await name_of(handler, hub)
         if not name:
             return None
@@ -41,7 +41,7 @@ async def main() -> None:
         return pseudonym if room.admit(pseudonym) else None
 
     async def presenter(handler: apps.Handler) -> str | None:
-        """The instructor's name; None if nobody is logged in. HTTPError for other users."""
+        """Return the instructor's name; None if nobody is logged in. HTTPError for other users."""
         name = await name_of(handler, hub)
         if name and name not in instructors:
             raise HTTPError(403)

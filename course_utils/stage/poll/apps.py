@@ -75,6 +75,7 @@ def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) ->
         routes.append((f"{path}(?P<name>.*)", Handler, below))
         redirects.append((path[:-1], RedirectHandler, {"url": path, "permanent": False}))
     _, first_door, _ = parts[0]
+    # Any other path leads to a Handler without answers, which sends a 404 with our own headers.
     return Application(
         [*more, *routes, *redirects],
         default_handler_class=Handler,

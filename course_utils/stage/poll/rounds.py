@@ -169,7 +169,10 @@ class Room:
         return state
 
     def move(self, given: Json) -> Json:
-        """Show the open round, start the second one, begin anew, or leave a crowd's guesses out.
+        """Make one of the moves that `Question.allows` lists, and return the question's state.
+
+        "again" starts the second round, "anew" begins the question anew, "leave out" leaves a
+        crowd's guesses out, and "count all" counts them again.
 
         ValueError, with a sentence for the presenter, if the question does not allow the move.
         """
@@ -220,9 +223,9 @@ class Room:
         self._current = question
 
     def _crowd(self, question: Question) -> tuple[str, int]:
-        """Return the address that sent more guesses than one phone can, and how many it sent.
+        """Return the address with more guesses than FEW and than a quarter of all, and how many.
 
-        "" and 0 if no address did, or if the room has fewer than MANY_ADDRESSES: then its phones
+        "" and 0 if no address has, or if the room has fewer than MANY_ADDRESSES: then its phones
         are probably behind one router, and share its address.
         """
         addresses = {phone.address for phone in self.phones.values()}

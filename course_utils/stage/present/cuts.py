@@ -59,7 +59,8 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
     cells = list(parted(notebook["cells"]))
     seen = [_is_seen(part, lecture) for part in outline({"cells": cells}).parts]
     needed = _needed(cells, seen)
-    imports = next(at for at, cell in enumerate(cells) if is_code(cell))  # the first code cell
+    # The first code cell, which has the imports. It runs, but an audience need not see it.
+    imports = next(at for at, cell in enumerate(cells) if is_code(cell))
     kept = []
     waiting = []  # needed cells, which run before the next code that is seen
     for at, cell in enumerate(cells):

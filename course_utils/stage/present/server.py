@@ -94,6 +94,7 @@ def present(
         copies = Path(folder, "notebooks")
         own = Path(folder, "jupyterlab")
         extensions = own / "extensions"
+        # Without hidden files and folders, such as .ipynb_checkpoints.
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
         # A set, because the chosen notebook is usually among the others, and is prepared once.
@@ -228,7 +229,7 @@ def _print_addresses(urls: dict[str, str], tunnel: str) -> None:
 
 
 def own_address() -> str:
-    """This machine's address in the network that leads outside."""
+    """Return this machine's address in the network that leads outside."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         # An address that no machine has. To connect sends nothing, but chooses the network.
         probe.connect(("192.0.2.1", 9))

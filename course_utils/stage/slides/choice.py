@@ -128,7 +128,7 @@ def _halves(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNo
 
 def moves_beside(parts: Sequence[Part], at: int) -> bool:
     """Whether the cell or a neighbour makes a lab, so that its text may say how to move the lab."""
-    beside = parts[max(0, at - 1) : at + 2]
+    beside = parts[max(0, at - 1) : at + 2]  # the cell before, the cell itself, and the next one
     return any(part.figure for part in beside)
 
 

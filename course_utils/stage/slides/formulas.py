@@ -43,10 +43,11 @@ def svg(latex: str) -> str:
     width, height, depth = to_path.get_text_width_height_descent(drawn, font, ismath=True)
     points, codes = to_path.get_text_path(font, drawn, ismath=True)
     outline = Path([(x, -y) for x, y in points], codes)  # SVG's y goes down
+    top = depth - height  # `height` includes `depth`, which is what lies below the baseline
     return (
         f'<svg class="formula" role="img" aria-label="{escape(latex)}" '
         f'style="width:{width / SIZE:.3f}em;vertical-align:{-depth / SIZE:.3f}em" '
-        f'viewBox="0 {depth - height:.1f} {width:.1f} {height:.1f}">'
+        f'viewBox="0 {top:.1f} {width:.1f} {height:.1f}">'
         f'<path d="{_commands(outline)}"/></svg>'
     )
 
