@@ -141,7 +141,7 @@ class SoFar(Table):
 
     def _below(self) -> str:
         """Return the line below the table."""
-        whose = [row[-1] for row in self.rows[1:]]
+        whose = [row[-1] for row in self.rows[1:]]  # the last column, below its head
         yours = whose.count("yours")
         said = yours + whose.count("the course's")
         have = "has" if said == 1 else "have"
@@ -171,7 +171,7 @@ def said_until(notebook: int) -> SoFar:
 
 
 def _whose(term: object) -> str:
-    """Say whose this term is: a function of the course's file is the course's."""
+    """Return whose this term is: a function that the course's file defines is the course's."""
     code = getattr(term, "__code__", None)  # a function that functools made has none
     is_ours = code is not None and code.co_filename == str(files.OURS)
     return "the course's" if is_ours else "yours"

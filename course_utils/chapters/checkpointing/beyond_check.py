@@ -235,7 +235,7 @@ def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
         rounded_up,
         "⌈L / s⌉ takes the last segment for a whole one. If it is shorter, another has the peak.",
     )
-    largest = min(segments, key=lambda s: (peak(s), -s))
+    largest = min(segments, key=lambda s: (peak(s), -s))  # the largest s with the lowest peak
     yield largest, "Several have the lowest peak. Return the smallest of them."
     yield peak(right), "That is the lowest peak. Return the s that has it."
     total = min(segments, key=lambda s: sum(sums(s)))
@@ -272,7 +272,10 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     mine = _parts(rows, loaded_by, to_load)[rank]
     right = _reads(files, mine)
     yield right, "Seven ways to load, on more GPUs than saved and on fewer; some GPUs get nothing."
-    in_the_matrix = {n: (n * in_a_file + b, n * in_a_file + e) for n, (b, e) in right.items()}
+    in_the_matrix = {}
+    for n, (begin, end) in right.items():
+        first_row = n * in_a_file
+        in_the_matrix[n] = (first_row + begin, first_row + end)
     yield in_the_matrix, "Those are rows of the whole matrix. Count from the file's own first row."
     inclusive = {n: (begin, end - 1) for n, (begin, end) in right.items()}
     yield inclusive, "The end is the first row that is not needed, as in a slice."
@@ -288,7 +291,10 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     yield uncut, "The last file ends where the rows end: cut what you need at `rows`, too."
     of_each_file = {}
     for n, file in enumerate(files):
-        of_each_file[n] = tuple(sum(row < end for row in file) for end in (mine.start, mine.stop))
+        # How many rows of the file lie before the wanted rows, and how many before their end.
+        before_begin = sum(row < mine.start for row in file)
+        before_end = sum(row < mine.stop for row in file)
+        of_each_file[n] = (before_begin, before_end)
     yield of_each_file, "Leave out the files of which it needs nothing."
 
 

@@ -58,7 +58,8 @@ def write_whole(answer: Answer) -> None:
     for old, fails_at, error in _cases():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "run.bin"
-            complaint = next(_complaints(answer, _Save(path, old, fails_at, error)), "")
+            save = _Save(path, old, fails_at, error)
+            complaint = next(_complaints(answer, save), "")  # the first one; "" if there is none
         if complaint:
             raise NotYetError(f"{name_of(answer)}: {complaint}")
 

@@ -16,8 +16,8 @@ def beside_your_guesses(*, days_of_70b: Number, billions_on_8_gpus: Number) -> T
     """
     rows = [["", "your first guess", "counted", ""]]
     for question, counted in ((DAYS, days_of_70b), (LARGEST, billions_on_8_gpus)):
-        _, name, unit = question
-        said = _first_guess_at(*question[:2])
+        notebook, name, unit = question
+        said = _first_guess_at(notebook, name)
         words = ["none in your record", in_words(counted, unit), ""]
         if isinstance(said, int | float):
             words[0] = in_words(said, unit)
@@ -31,4 +31,7 @@ def _first_guess_at(notebook: str, name: str) -> Number | str | None:
     folder = record.workspace()
     if folder is None:
         return None
-    return record.said_so_far(folder, notebook).get(name, record.Said()).first
+    said_by_name = record.said_so_far(folder, notebook)
+    if name not in said_by_name:
+        return None
+    return said_by_name[name].first

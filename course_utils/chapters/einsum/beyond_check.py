@@ -72,7 +72,7 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         found_unless(_disagree(pairs)),
         "zip stops at the shorter one, so a name or a dimension may be missing. Count them first.",
     )
-    for refusal in ({}, False):
+    for refusal in ({}, False):  # what a reader may return in place of None
         yield refusal if is_refused else found, "A call that is refused gives None alone."
     for text, advice in REFUSED_BY_MISTAKE.items():
         yield found_unless(is_refused or text in names), advice
@@ -223,6 +223,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
         "first, and not heads 0 and 2. In (kv group) the group changes fastest.",
     )
     yield q @ k[:, :1].mT, "All heads use the first keys there. Each group has keys of its own."
+    # The first of these mistakes has the other order in the merge alone, the second in the split.
     merge_as_split = "Merge in the order in which you split: (kv group) both times."
     yield rearrange(by_group, "b kv group i j -> b (group kv) i j"), merge_as_split
     dealt_out = rearrange(q, "b (group kv) i d -> b kv group i d", kv=kv) @ k.unsqueeze(2).mT
@@ -231,6 +232,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
 
 # Who chooses the order.
 
+# The sizes of chains of matrices: 8, 5, 6 are an 8 × 5 matrix times a 5 × 6 one.
 CHAINS = (
     ([8, 5, 6],),
     ([64, 4, 64, 4],),
@@ -261,6 +263,7 @@ def chain_flops(sizes: Sequence[int]) -> Answers:
         2 * math.prod(sizes) if right else 0,  # 0 for one matrix, which takes no product
         "That is one loop for each size, with no product in between. Multiply two at a time.",
     )
+    # Of each two neighbours, m × n and n × k, the three sizes.
     triples = [sizes[at - 1 : at + 2] for at in range(1, len(sizes) - 1)]
     yield (
         2 * sum(map(math.prod, triples)),

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 from course_utils.engine.figures.style import COLOURS, HEIGHT, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
+# Matches a matrix, such as x[B D] with its name, rows and columns, or else a word, such as "=".
 PART_OF_A_LINE = re.compile(r"(?P<name>\S+)\[(?P<rows>\S+) (?P<columns>\S+)\]|(?P<words>\S+)")
 
 

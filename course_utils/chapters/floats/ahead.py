@@ -16,6 +16,7 @@ def ask_ahead(name: str, unit: str, *, notebook: str) -> None:
     guess = OpenGuess((name,), unit, has_gone_on=True)
     folder = record.workspace()
     if folder and record.notebook:
+        # Only a reader's copy has to load what reads and writes the record of guesses.
         from course_utils.engine.guessing import kept
 
         kept.restore(guess, folder, notebook)

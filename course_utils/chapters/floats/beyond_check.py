@@ -86,7 +86,8 @@ def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
         next_power = 2.0 ** math.frexp(total + number)[1]
         gap = next_power / 2 ** (fraction_bits + 1)
         after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
-        if 0 < after - total == added:
+        adds_the_same_again = after > total and after - total == added
+        if adds_the_same_again:
             additions_below_next_power = max(0, math.ceil((next_power - after) / added) - 1)
             after += additions_below_next_power * added
     return total
@@ -207,6 +208,7 @@ def bf16_by_integers(bits: int) -> Answers:
         no_infinity,
         "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0.",
     )
+    # Whichever NaN a reader returns: one that keeps the upper bits, or always the same.
     for nan in (cut | 0x40, cut | 1, 0x7FC0, 0x7FFF, 0xFFC0, 0xFFFF):
         yield (
             nan if bits > 0x7F800000 and floats.kind(bits, "fp32") != "NaN" else right,

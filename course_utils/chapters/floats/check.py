@@ -140,6 +140,8 @@ def _every_value(name: str) -> list[float]:
     """Return the value of each pattern as torch reads it, but those of E4M3 by the IEEE's rules."""
     numbers = measure.every_value(name)
     if name == "e4m3":
+        # By the IEEE's rules, an exponent of all ones is infinity, or NaN if the fraction is not 0.
+        # Of each sign there are eight such patterns, the last ones.
         first_special = 0b0_1111_000
         numbers[first_special : first_special + 8] = [math.inf] + 7 * [math.nan]
         numbers[-8:] = [-math.inf] + 7 * [math.nan]

@@ -64,6 +64,7 @@ def range_and_gap(formats: Mapping[str, Format]) -> Figure:
     title = "Exponent bits buy dynamic range, fraction bits buy precision"
     ylabel = "gap to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, log_x=10, log_y=10) as axes:
+        # All of fp32, whose smallest number is 1.4e-45. The line of fp64 goes on beyond both edges.
         axes.set(xlim=(1e-48, 1e52), ylim=(3e-17, 8))
         for name, number_format in formats.items():
             _draw_format(axes, name, number_format)
@@ -86,6 +87,6 @@ def _draw_format(axes: Axes, name: str, f: Format) -> None:
     if f.max < right_edge:
         axes.plot(f.max, f.epsilon, "o", color=colour, markersize=points(8))
         label(axes, f.label, f.max, f.epsilon, colour, LABEL_OFFSETS.get(name, (9, -4)))
-    else:
+    else:  # the line does not end in the figure, so its name stands on it
         words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")
         label(axes, words, 1e16, f.epsilon, colour, (0, 8))

@@ -316,12 +316,12 @@ def smallest_batch(
     def least(of_a_weight: Number, of_x: Number, of_y: Number, flops: int = 2) -> int:
         """Count up to the batch; given are bytes of a number, and FLOPs of a multiply-add."""
         b = 1
-        while (
-            flops * b * d * k / peak
-            < (of_x * b * d + of_a_weight * d * k + of_y * b * k) / bandwidth
-        ):
+        while True:
+            compute_s = flops * b * d * k / peak
+            moved_bytes = of_x * b * d + of_a_weight * d * k + of_y * b * k
+            if compute_s >= moved_bytes / bandwidth:
+                return b
             b += 1
-        return b
 
     right = least(weight_bytes, 2, 2)
     yield right, "Four layers, against a loop that tries B = 1, 2, 3 and so on."

@@ -46,7 +46,7 @@ def waterfall(
         said = {}
     with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
-        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))
+        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))  # row 0 at the top
         for row, (part, days) in enumerate(parts.items()):
             words = f"{_range(shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2
@@ -105,7 +105,7 @@ def _label_of_guess(
     words = f"you: {guess.said:g}, {guess.word}"
     colour = COLOURS["predicted"]
     # With `of`, x and y are in units of that label's box: (0, 0) is its left end, (1, 0) its right.
-    if label_of_bar.get_ha() == "right":
+    if label_of_bar.get_ha() == "right":  # those words end at the bar, and these before them
         label(axes, words, 0, 0, colour, (-14, 0), ha="right", of=label_of_bar)
     elif begin > axes.get_xlim()[1] / 4:  # there is space to the left of the bar
         label(axes, words, begin, row, colour, (-8, -5), ha="right")
@@ -220,6 +220,7 @@ class _Box:
 
     @property
     def height(self) -> Number:
+        """The height of the box in units of the drawing, of which a line of words takes 4.2."""
         lines = 2 + self.size.count("\n") + bool(self.condition)  # a condition takes one line more
         return 1.5 + 4.2 * lines
 

@@ -213,7 +213,7 @@ def rounded_by_chance(x: torch.Tensor, draws: torch.Tensor) -> Answers:
     """The check of a reader's my_rounding(x, draws): bf16, up or down as the draws decide."""
     gaps, in_gaps = _in_gaps(x)
     near = in_gaps.trunc()  # the neighbour towards 0
-    share = (in_gaps - near).abs() * 2**16  # of the gap, from `near` on: the lower half of the bits
+    share = (in_gaps - near).abs() * 2**16  # of the gap, never below 0: the lower half of the bits
 
     def with_far(goes_away: torch.Tensor) -> torch.Tensor:
         """Return the neighbour away from 0 where `goes_away`, and elsewhere the other one."""

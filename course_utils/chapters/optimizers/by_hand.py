@@ -40,6 +40,7 @@ class ByHand(torch.optim.Optimizer):
         parameters = group["params"]
         p = torch.cat([parameter.detach().flatten() for parameter in parameters])
         g = torch.cat([parameter.grad.flatten() for parameter in parameters])
+        # One tensor several times, because a step changes nothing in place: its check refuses that.
         zeros = [torch.zeros_like(p)] * self.rule.kept_count
         kept = group.get("kept", zeros)  # zeros in the first step
         new_p, *new_kept = self.rule.after(self.steps, p, g, kept, group["lr"])

@@ -203,7 +203,7 @@ def lines_read(count: int, stride: int, number_bytes: int) -> Answers:
 
 
 def _in_numbers(mask: object, *_: object) -> object:
-    """Return a mask of bools in zeros and ones; any other answer, such as these, unchanged."""
+    """Return a mask of bools in zeros and ones, and an answer of another kind as it is."""
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
         return mask.double()
     return mask
@@ -227,6 +227,7 @@ def may_see(tokens: int, width: int) -> Answers:
     yield mask, "Five masks: each query sees its own token and the width - 1 before it."
     causal = torch.ones(tokens, tokens).tril()
     # tril(-n) leaves what is n or more columns left of the diagonal: keys n or more tokens back.
+    # triu(1 - n) leaves the rest: keys ahead, and keys less than n tokens back.
     yield causal, "That is the causal mask. Keys that are too far back have to go, too."
     yield (
         causal - causal.tril(-width - 1),

@@ -94,6 +94,7 @@ class Asked:
     stage: int = choice("sharding stage", {f"{stage}": stage for stage in range(4)}, 3)
     over_node: bool = choice("over", OVER, False, when=lambda said: said["stage"] > 0)
     batch: int = among("micro-batch", BATCHES, 1, width_px=220)
+    # The default, 40, is all layers of FIRST; the least and the most follow.
     recomputed: int = whole("layers recomputed", 40, 0, _layers, width_px=320)
     minutes: int = among("minutes between saves", MINUTES, 60, width_px=290)
 

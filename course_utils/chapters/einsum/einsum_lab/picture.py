@@ -78,7 +78,7 @@ def _chips(chips: Sequence[tuple[str, str]], x: Number, y: Number) -> tuple[str,
 
 
 def _pattern(asked: Asked) -> str:
-    """Draw the operands and the result as rows of chips, scaled to the picture's width."""
+    """Draw the operands and the result as rows of chips, smaller if the picture is too narrow."""
     einsum = asked.einsum
     labelled = [(operand_name(number), names) for number, names in enumerate(einsum.operands)]
     labelled.append(("→ result", einsum.output))

@@ -42,7 +42,7 @@ EXAMPLES = (
 )
 
 # What can be typed: a decimal number; a power of two, with a factor or only a sign in front of it;
-# or a pattern of bits in a format.
+# or a pattern of bits in a format. Such as -3e-8; 3 * 2^-24 or -2^10; fp16 0x7c01.
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
 _FACTOR = rf"(?P<factor>{_DECIMAL}) *[*×] *|(?P<sign>[+-]?)"
 _POWER = rf"(?:{_FACTOR})2 *(?:\^|\*\*) *(?P<exponent>[+-]?\d{{1,4}})"
@@ -61,6 +61,7 @@ class Cast:
     A saturating cast stores what is too large as the format's largest number.
     """
 
+    # Of `whole`: its label, its default, the least and the most.
     number: str = typed("number", "0.1", examples=EXAMPLES, width_px=260)
     times_two_to_the: int = whole("times 2^k", 0, -170, 140, width_px=560)
     saturate: bool = tick("saturating casts", False)

@@ -65,7 +65,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
     for place in reversed(range(f.bits)):
         field = _field(place, f)
         power = place - f.fraction_bits  # the bit adds 2^power to its field
-        x = FRACTION_X - (power + 1) * width
+        x = FRACTION_X - (power + 1) * width  # the fraction begins with the bit of power -1
         if power >= 0:
             x -= GAP
         bit = stored.bits >> place & 1

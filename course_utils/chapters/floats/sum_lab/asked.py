@@ -29,6 +29,7 @@ class Ones:
     A guess is the exponent of a power of two, or None while its mark is not set.
     """
 
+    # Of `whole`: its label, its default, the least and the most.
     fmt: str = choice("format", FORMATS, "bf16")
     power: int = whole("ones added: 2^", MOST, 0, MOST, play=True, width_px=330)
     guess: Sequence[int | None] = drawn(

@@ -20,7 +20,8 @@ def _as_power(n: int) -> str:
     return f"2^{n.bit_length() - 1}"
 
 
-POWERS = Axis(1, 2**MOST, words=_as_power, marks=[16**n for n in range(7)])
+POWERS = Axis(1, 2**MOST, words=_as_power, marks=[16**n for n in range(7)])  # 2^0, 2^4, … 2^24
+# left, top, width, height, and both axes
 PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
 
 # The columns of the formats, to the left of the plot.

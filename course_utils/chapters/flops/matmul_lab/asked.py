@@ -52,7 +52,9 @@ class _Machines(Mapping):
         return sum(1 for _ in self)
 
     def __getitem__(self, name: str) -> str:
-        return next(label for label in self if label == name)
+        if name not in tuple(self):
+            raise KeyError(name)
+        return name
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Product:
         return " × ".join(texts.values())
 
     def along(self, name: str) -> list["Product"]:
-        """This product with each power of two in POWERS as its size `name`."""
+        """Return this product with each power of two in POWERS as its size `name`."""
         field = name.lower()
         return [replace(self, **{field: size}) for size in POWERS]
 

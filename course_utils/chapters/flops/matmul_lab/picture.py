@@ -90,7 +90,7 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
 
 
 def sizes_text(product: Product, run: TimedProduct) -> str:
-    """Say the run's sizes if they are not the product's; otherwise nothing."""
+    """Return the run's sizes in words if they are not the product's; otherwise ""."""
     if run.product.size == product.size:
         return ""
     b, d, k = run.product.size
@@ -144,7 +144,7 @@ def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
 
 
 def _why_not_measured(product: Product) -> str:
-    """Say why there is no measurement, and how to get one."""
+    """Return why there is no measurement, and how to get one."""
     if product.where == HERE:
         return "not timed yet"
     if product.recording:

@@ -51,6 +51,7 @@ class RoofLab(Lab):
             )
         fitted, others = predict.random_halves(asked.seconds_by_size)
         c, e = predict.fitted_forecast(fitted, asked.machine, asked.dtype)
+        # The sliders go to their nearest positions, c in microseconds and e in percent.
         steps = round(c * 1e6 / C_STEP_US)
         percent = round(100 * e)
         values = {"c_us": min(C_STEP_US * steps, MOST_C_US), "e_percent": percent}

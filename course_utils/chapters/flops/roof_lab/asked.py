@@ -55,6 +55,7 @@ def _percent_text(_: int, level: int) -> str:
 class Roofed:
     """A table of products, the forecast's c and e, and the shares of the peak that were drawn."""
 
+    # Of `whole`: its label, its default, the least and the most.
     table: str = choice("products", tuple(TABLES), next(iter(TABLES)), menu=True)
     c_us: float = among("c, µs", C_US, 0.0, width_px=190)
     e_percent: int = whole("e, %", 100, 1, 100, width_px=190)

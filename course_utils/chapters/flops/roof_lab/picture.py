@@ -14,6 +14,7 @@ WIDTH = 1000
 HEIGHT = 310
 N = Axis(200, 5500, "n", number_text, marks=SQUARES)
 PERCENT = Axis(0, 100, "% of the peak", linear=True)
+# left, top, width, height, and both axes
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
 DOT = 4  # the radius of a product's point

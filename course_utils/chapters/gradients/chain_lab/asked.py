@@ -43,6 +43,7 @@ def _products_in_all(said: Said) -> int:
 class Chain:
     """A number of layers, whether x needs a gradient, and how many products have been done."""
 
+    # Of each `whole`: its label, its default, the least and the most.
     layers: int = whole("layers", 2, 1, MOST_LAYERS, width_px=230)
     wanted: bool = tick("x needs a gradient", True)
     product: int = whole("products done", 6, 0, _products_in_all, play=True)

@@ -91,7 +91,7 @@ def _look(asked: Chain, name: str) -> str:
     for number, product in enumerate(asked.products):
         if product.makes == name:
             return product.kind if number < asked.done else f"{product.kind} later"
-    if name == "x.grad":
+    if name == "x.grad":  # plain data, which need no gradient
         return "missing"
     # No product makes these two: the loss follows when the last layer has its result.
     comes_of_result = name in (LOSS, f"{asked.result}.grad")

@@ -77,6 +77,7 @@ def _asks_something(said: Said) -> bool:
 class Asked:
     """What is trained, on which machines and how, the moment to look at, and the reader's marks."""
 
+    # Of each `whole`: its label, its default, the least and the most.
     model: str = choice("model", list(predict.MODELS), "Llama 3 8B", menu=True)
     recipe: str = choice("recipe", tuple(predict.RECIPES), "bf16+master adamw", menu=True)
     machine: str = choice("machine", MACHINES, "H100 SXM", menu=True)

@@ -40,6 +40,7 @@ class Scaling:
         levels=MOST + 1,
         says=lambda mark, level: f"2^{level}",
     )
+    # Of `whole`: its label, its default, the least and the most.
     power: int = whole("loss scale 2^", 0, 0, MOST, play=True, when=said_is("shown", True))
     shown: bool = reveal()
     fmt: str = choice("format", {floats.FORMATS[name].label: name for name in FORMATS}, "fp16")

@@ -28,6 +28,7 @@ class Asked:
         levels=101,
         says=lambda mark, level: f"{level} %",
     )
+    # Of `whole`: its label, its default, the least and the most.
     shown: bool = reveal()
     step: int = whole("step", 5, 5, STEPS, step=5, play=True, when=said_is("shown", True))
     rate: str = choice("learning rate", RATES, "constant")

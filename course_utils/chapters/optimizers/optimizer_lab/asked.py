@@ -73,6 +73,7 @@ class Race:
     which would give the answer away, is drawn only when the answer is shown.
     """
 
+    # Of each `whole`: its label, its default, the least and the most.
     racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
     lr: float = among("lr", RATES, 0.018, width_px=260, when=_is_free)
     momentum: float = among("μ", (0.0, 0.5, 0.67, 0.8, 0.9, 0.95), 0.9, width_px=150, when=_is_free)

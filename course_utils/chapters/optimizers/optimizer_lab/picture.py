@@ -31,6 +31,7 @@ EDGE = 2.0  # the paths are drawn from -EDGE to EDGE in both parameters
 LOWEST = 1e-9  # the losses that are drawn; one that lies beyond them is drawn at the edge
 HIGHEST = 100.0
 PARAMETER = Axis(-EDGE, EDGE, linear=True)
+# left, top, width, height, and both axes
 PATHS = Plot(2, TOP, SIDE, SIDE, PARAMETER, PARAMETER)
 RATE = Axis(RATES[0], RATES[-1], "learning rate lr")
 LOSS = Axis(LOWEST, HIGHEST)

@@ -103,6 +103,7 @@ class Steps(NamedTuple):
 class Walked:
     """A tensor in a strip of 24 numbers, the steps that the walk has gone, and a view of it."""
 
+    # Of each `whole`: its label, its default, the least and the most.
     shape: str = choice("shape", tuple(SHAPES), "(3, 4)", menu=True)
     stride_0: int = whole("stride 0", 6, 0, LARGEST, width_px=160)
     stride_1: int = whole("stride 1", 1, 0, LARGEST, width_px=160)

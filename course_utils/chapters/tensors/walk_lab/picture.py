@@ -67,6 +67,7 @@ def _arcs(visited: Sequence[int]) -> Iterator[str]:
         length = end - start
         is_usual = length == visited[1] - visited[0]
         yield polyline(
+            # The longer the step, the higher the arc, but none leaves the picture.
             _arc(start, end, height=min(48, 10 + 3 * abs(length))),
             class_="line predicted" if is_usual else "line uneven",
         )
