@@ -146,9 +146,10 @@ def program_text(path: Path) -> str:
 def statements(text: str) -> dict[str, str]:
     """Return each statement's text, with the blank lines and comments above it, by a name.
 
-    The name is that of the function or class, the left side of an assignment, or the statement's
-    own text if it defines nothing. A name that is there already has " again" behind it. The text
-    after the last statement is under "".
+    The name is that of the function or class, or else the statement's text up to the first "= ",
+    such as the left side of an assignment. Names are only compared with each other, so they need
+    not look well. A name that is there already has " again" behind it. The text after the last
+    statement is under "".
     """
     lines = text.split("\n")
     found = {}

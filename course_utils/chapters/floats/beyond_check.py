@@ -230,8 +230,8 @@ def bf16_by_integers(bits: int) -> Answers:
 
 
 def _blocks() -> Iterator[tuple[list[float]]]:
-    """Yield blocks: with a power of two, with other numbers, some below zero, small or drawn."""
-    yield ([256.0, 1.0],)
+    """Yield five blocks of numbers that share a scale."""
+    yield ([256.0, 1.0],)  # the largest is a power of two
     yield ([1.0, 3.0, 0.1],)
     yield ([-500.0, 7.0],)
     yield ([3e-8, 1e-9],)

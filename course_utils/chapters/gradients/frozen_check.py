@@ -46,24 +46,26 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
     of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
-    # A step is the forward pass, the weight gradients of trained layers, and input gradients: here
-    # those of all trained layers, then those of all layers but the first.
+    first_trained = min(set(range(len(layers))) - set(frozen), default=None)
+    of_first_trained = 0 if first_trained is None else layers[first_trained]
+    # A layer's weight gradient, and its input gradient, take as many FLOPs as its forward pass.
+    of_frozen = forward - of_weights
+    of_all_but_first = forward - layers[0]
+    # A step is the forward pass, then weight gradients, then input gradients.
     passes_on = "A frozen layer passes the gradient on if one before it is trained."
     yield (
-        forward + 2 * of_weights,
+        forward + of_weights + of_weights,
         f"{passes_on} The first trained layer has nobody to pass it to.",
     )
-    first_trained = min(set(range(len(layers))) - set(frozen), default=None)
-    of_first = 0 if first_trained is None else layers[first_trained]
-    yield forward + 2 * of_weights - of_first, passes_on
+    yield forward + of_weights + (of_weights - of_first_trained), passes_on
     yield (
-        2 * forward - layers[0] + of_weights,
+        forward + of_weights + of_all_but_first,
         "An input gradient is wanted only if a layer before is trained.",
     )
-    yield 3 * forward - layers[0], "A frozen layer has no weight gradient."
+    yield forward + forward + of_all_but_first, "A frozen layer has no weight gradient."
     still_runs = "A frozen layer still runs forward."
-    yield 3 * of_weights, still_runs
-    yield right - (forward - of_weights), still_runs
+    yield of_weights + of_weights + of_weights, still_runs
+    yield right - of_frozen, still_runs
     yield right - forward, "That is the backward pass; the forward pass belongs to a step, too."
     yield forward, "That is the forward pass alone."
     yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
@@ -181,7 +183,7 @@ def _mistaken_bytes(
 def _kept_bytes(
     batch: int, widths: Sequence[int], frozen: Collection[int], nonlinearity: str
 ) -> int:
-    """Return the bytes that autograd keeps of plain data on their way through the network."""
+    """Return the bytes that autograd keeps when data go through that need no gradient."""
     network = _network(widths, frozen, nonlinearity)
     data = torch.zeros(batch, widths[0])
     return measure.saved_bytes(lambda: network(data), exclude=network.parameters())

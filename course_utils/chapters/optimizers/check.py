@@ -319,10 +319,10 @@ def _held(
 
 
 def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return the bytes in `held` as a reader has them who counts one number for each part.
+    """Return a wrong answer: the bytes in `held` if one dtype of each part is counted.
 
-    That reader counts Adam's m, for example, but not its v. All dtypes of a part have the same
-    size, so dividing by their count leaves one of them.
+    Of Adam's m and v, for example, it has one. All dtypes of a part have the same size, so dividing
+    by their count leaves one of them.
     """
     counted = {}
     for part, nbytes in held.items():

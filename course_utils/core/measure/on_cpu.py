@@ -99,7 +99,7 @@ class _Sample:
 def _one_call(
     fn: Callable[[], object], synchronize: Callable[[], None], deadline: Number
 ) -> _Sample:
-    """Time one call. If the deadline leaves time for a second call, which is warm, it counts."""
+    """Time one call: a second, warm one if the deadline leaves time for it, or else the first."""
     first = _sample(fn, 1, synchronize)
     return _sample(fn, 1, synchronize) if time.perf_counter() < deadline else first
 

@@ -44,7 +44,7 @@ def rounding_edges(fmt: str) -> Edges:
 
 
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
-    """Return each p for which no number becomes zero or too large in `fmt`, scaled by 2^p.
+    """Return the powers p for which numbers times 2^p become neither zero nor too large in `fmt`.
 
     The numbers have sizes from 2^smallest to 2^largest.
 

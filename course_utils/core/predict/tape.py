@@ -81,7 +81,7 @@ class Frame:
         """Count the operation that runs now, and return whether its results are kept.
 
         With `keeps_products`, the results of every other product and of fused attention are kept
-        for the second run.
+        for the second run, as in torchtitan's selective checkpointing.
         """
         if name == "mm":
             self.products_seen += 1

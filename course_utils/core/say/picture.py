@@ -160,8 +160,9 @@ def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
         numbers += [x for x in beside_the_guess if x == x]  # without NaN
     sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]  # some number, if there is none
     unit = several[0].guess.unit
+    # `sizes` has a number above 0 even where `numbers` has none.
     axes = [_axis_for([*numbers, *sizes], unit)]
-    for factor in FACTORS:
+    for factor in FACTORS:  # for guesses that are too high, or too low, by up to that factor
         ends = (max(sizes) * factor, min(sizes) / factor)
         axes += [_axis_for([*numbers, end], unit) for end in ends]
         if len(several) > 1:  # one guess may be too low, and another one too high

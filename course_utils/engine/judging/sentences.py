@@ -366,7 +366,7 @@ def _innermost(
 
 
 def stopped_briefly(error: BaseException) -> str:
-    """Return the sentence for those who are not to know the case, which the message may quote."""
+    """Return a sentence on the error without its message, because that may quote the case."""
     if isinstance(error, InPlaceError):
         return f"It {IN_PLACE}"
     if isinstance(error, TooLongError):

@@ -148,13 +148,14 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
 
 
 def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
-    """Return what is sent to the process of the answers before the first answer.
+    """Return what the process that runs the answers gets in advance, so that no answer waits.
 
-    All of it is in the notebooks as they are handed out.
+    It is nothing secret: the cells are those of the notebooks as they are handed out.
     """
     cells = [code_of(notebook) for notebook in handed]
     modules = []
     if any(_trains(notebook) for notebook in handed):
+        # Training would import these in each answer, which takes seconds.
         modules = ["torch._dynamo", "course_utils.chapters.mixed_precision.loops"]
     imports = [next(iter(code.values())) for code in cells]  # a notebook's first cell
     return {"modules": modules, "imports": imports, "cells": cells}

@@ -2,8 +2,9 @@
 
 It runs until its standard input is closed. The phones' page is at the given address, with a code in
 the path; the wall's pages are on loopback, with a secret in the path. The process prints one line
-of JSON with the addresses of both. A second argument is the address at which a tunnel shows the
-phones' page, and a third names another folder of the wall's pages.
+of JSON with the addresses of both, and with the host and port to which a tunnel has to lead. A
+second argument is the address at which a tunnel shows the phones' page, and a third names another
+folder of the wall's pages.
 """
 
 import asyncio
@@ -58,10 +59,12 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
     phones_door = apps.Door(by_cookie(room, phones_path), phones_hosts)
     phones = apps.application((phones_path, phones_door, apps.phones(room)))
     Gate(phones).add_sockets(phones_sockets)
+    # JupyterLab, on any port of this machine, shows the wall in a frame.
     wall_door = apps.Door(presenter, [wall_host], framed=f"http://{LOCAL}:* http://localhost:*")
     wall_answers = apps.wall(room, Path(pages), ROOMS, phones_url)
     wall = apps.application((wall_path, wall_door, wall_answers))
     HTTPServer(wall, **BOUNDS).add_sockets(wall_sockets)
+    # A tunnel has to lead to "inside".
     urls = {"phones": phones_url, "wall": wall_url, "inside": phones_host}
     print(json.dumps(urls), flush=True)
     await asyncio.to_thread(sys.stdin.read)  # until the input is closed

@@ -203,7 +203,7 @@ class Room:
         return None if question is None else self._state(question)
 
     def states(self, at_least: int = 0) -> list[Json]:
-        """Return each question's state, with no guesses of a round of fewer than `at_least`."""
+        """Return each question's state; a round with fewer than `at_least` guesses shows none."""
         states = [self._state(question) for question in self._questions.values()]
         for state in states:
             state["rounds"] = [_unless_fewer(counts, at_least) for counts in state["rounds"]]

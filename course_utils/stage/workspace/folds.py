@@ -23,6 +23,7 @@ def with_folds(own: Notebook, course: Notebook, former: Notebook | None = None) 
     for cell in own["cells"]:
         is_as_given = texts.get(cell["id"]) == source(cell)
         if is_as_given and _has_imports_only(cell):
+            # Marked also if it stays unfolded, so that the next copy leaves it so, too.
             cells.append(_folded(cell, unfolds=cell["id"] in unfolded))
         else:
             cells.append(cell)
