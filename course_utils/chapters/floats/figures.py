@@ -33,7 +33,7 @@ def losses_by_mix(
     ends = {}
     steps = len(next(iter(losses.values())))
     with axes_with(title, "step", "loss", log_y=10) as axes:
-        for name in sorted(losses, key=lambda name: -losses[name][-1]):  # as their names stand
+        for name in sorted(losses, key=lambda name: -losses[name][-1]):  # as said in words
             axes.plot(losses[name], color=colours[name], linewidth=points(2))
             ends[name] = Curve(steps, losses[name][-1], colours[name])
         axes.set_xlim(0, 1.25 * steps)  # with space for the names

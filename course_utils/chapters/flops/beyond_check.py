@@ -56,7 +56,7 @@ def utilisation(
     attention = 3 * layers * forward_of_a_layer
     right = (without_attention + attention) / seconds / peak
     yield right, "Three runs: 6P + 12 · L · H · S FLOPs for each token, over the dense peak."
-    for wrong_attention, advice in _attention_flops(attention, layers, sequence):
+    for wrong_attention, advice in _wrong_attention_flops(attention, layers, sequence):
         yield (without_attention + wrong_attention) / seconds / peak, advice
     yield (
         right * 4 / 3,
@@ -77,10 +77,11 @@ def utilisation(
     )
 
 
-def _attention_flops(right: int, layers: int, sequence: int) -> Answers:
-    """Yield wrong counts of attention's FLOPs in training, of a sequence; `right` is the right one.
+def _wrong_attention_flops(right: int, layers: int, sequence: int) -> Answers:
+    """Yield wrong counts of attention's FLOPs, each with advice.
 
-    All of them are for all layers together.
+    `right` is the right count of a training step on one sequence, in all layers. The advice speaks
+    of one token, because the reader counts for one: a factor too many there is one here, too.
     """
     yield 0, "That leaves attention out: 12 · layers · width · sequence more for each token."
     yield right / 3, "Attention has a backward pass, too, which takes twice its forward pass."

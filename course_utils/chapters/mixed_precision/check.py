@@ -262,7 +262,7 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
 
     The result is an empty string if the norm is larger, or if the reason is unknown.
     """
-    if norm > wanted / 1000:
+    if not norm <= wanted / 1000:  # so that NaN ends here, too
         return ""
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
         return (

@@ -176,11 +176,7 @@ class Timeline:
     def _gathered_bytes(self, operation: Operation) -> int:
         """Return the bytes of weights and gradients that are whole on each machine for a while.
 
-        They are gathered as by `fully_shard` on each layer and on the model. Weights outside the
-        layers are whole during the whole step. A layer's weights are whole while it computes, and
-        so are those of the next layer, which are fetched meanwhile. In the backward pass, a layer's
-        gradients are whole until all of them are made. The output's gradient is whole from when it
-        is made to the step's end; during the operations that make it, it counts as held in passing.
+        They are gathered as by `fully_shard` on each layer and on the model.
         """
         splits_weights = self.machines > 1 and "parameters" in split_in(self.stage)
         if not (self.gathered and splits_weights):
@@ -193,6 +189,11 @@ class Timeline:
 @lru_cache
 def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
     """Return how many weights and gradients a machine has gathered at once.
+
+    Weights outside the layers are whole during the whole step. A layer's weights are whole while it
+    computes, and so are those of the next layer, which are fetched meanwhile. In the backward pass,
+    a layer's gradients are whole until all of them are made. The output's gradient is whole until
+    the step's end; while it is made, it is counted among the bytes that operations hold in passing.
 
     `back` says whether this is in the backward pass. `outside` is the place of an operation outside
     the layers, such as "last norm", and None for an operation inside a layer.

@@ -225,7 +225,7 @@ class Recipe:
         master          4
         total          16
         """
-        return Ledger(accountant.state_bytes(1, self.dtypes, 1, 0), unit="bytes")
+        return Ledger(accountant.state_bytes(1, self.dtypes, gpus=1, stage=0), unit="bytes")
 
 
 # Recipes that the accountant does not have: what each is a variant of, and what differs.

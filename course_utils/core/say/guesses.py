@@ -156,7 +156,7 @@ class Guess:
 
     @property
     def _measured_text(self) -> str:
-        """What was measured as text: an option, a whole number in full, or a few digits."""
+        """The measured value as text: an option, a whole number in full, or a few digits."""
         if isinstance(self.measured, str):
             return self.measured
         measured = as_float(self.measured)

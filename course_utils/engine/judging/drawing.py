@@ -150,8 +150,8 @@ def _further_on(case: Case, draw: random.Random) -> Case:
 def _longer(case: Case, draw: random.Random) -> Case:
     """Return the tensors of a case of `storage_bytes` as views of longer storages.
 
-    Each storage is `times` as long. Each view has one more dimension, the first, whose index steps
-    from one former length of the storage to the next.
+    Each storage becomes two to nine times as long. Each view gets a new first dimension, which
+    repeats the old view once in each former length of its storage.
     """
     times = draw.randint(2, 9)
     longer_storages = {}

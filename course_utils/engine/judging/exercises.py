@@ -378,6 +378,9 @@ def call(
 
 
 def outcome(function: Callable[[], object]) -> object:
-    """Return what the function returns, or the error that stops it: an exercise may list both."""
+    """Return what the function returns, or the error that stops it.
+
+    An exercise may have either as its right answer.
+    """
     result, error = call(function)
     return result if error is None else error

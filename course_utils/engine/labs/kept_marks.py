@@ -24,17 +24,20 @@ class KeptMarks:
         """Set the lab to what was kept of it, if anything."""
         self._session = session
         self._path = folder / record.MARKS / f"{notebook}.json"
-        # What the cell has passed may be no JSON: then its text tells the labs apart.
+        # `default=str`: an argument that is no JSON is told apart by its text.
         self._lab = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
-        self._guesses = [name for name, field in fields.items() if isinstance(field, Drawn)]
-        self._guesses.append("shown")
-        self._kept = self._guess()  # of a lab that nobody has touched nothing is written
+        self._names_of_guesses = [
+            name for name, field in fields.items() if isinstance(field, Drawn)
+        ]
+        self._names_of_guesses.append("shown")
+        # `keep` writes only what differs from this, so nothing while nobody has touched the lab.
+        self._kept = self._guess()
         self._restore()
 
     def _guess(self) -> list[object]:
         """Return the levels of all marks, and whether the answer is shown."""
-        return [self._session.values[name] for name in self._guesses]
+        return [self._session.values[name] for name in self._names_of_guesses]
 
     def _all(self) -> dict[str, object]:
         """Return what is kept of all labs of the notebook. A file that cannot be read is empty."""

@@ -275,22 +275,17 @@ def _keep_only(end: int) -> None:
 
 
 def _answer(channel: Channel, question: Mapping[str, object]) -> None:
-    """Send the flags on the answer's text, what the answer is, and then each call's outcome."""
+    """Send what has no place in the answer's text, what the answer is, and each call's outcome.
+
+    It ends with a ChannelError, when the judge closes its end.
+    """
     RIGHT.update(question["right_so_far"])
     check = question["check"].partition(".")[2]  # "days" of "flops.days"
     found, answer = needed(question["code"], check, question["cell"], question["cell_text"])
-    cells = {statement.cell for statement in found}
-    students = []  # the statements of these cells that the student wrote
-    courses = []  # the statements of these cells that the course wrote
-    for cell, text in question["code"].items():
-        if cell not in cells:
-            continue
-        for statement in statements(cell, text):
-            if statement.text in question["courses_statements"]:
-                courses.append(statement)
-            else:
-                students.append(statement.code)
-    channel.send(flags.found([*students, answer], found, question["allowed"]))
+    students, courses = _by_author(question, {statement.cell for statement in found})
+    students_code = [statement.code for statement in students]
+    channel.send(flags.found([*students_code, answer], found, question["allowed"]))
+    # While the code runs, forbidden imports are noted, but for those of the course's statements.
     noting.watch(question["allowed"], courses)
     value, problem = _value(found, answer, question["cell"])
     if problem is not None:
@@ -303,6 +298,19 @@ def _answer(channel: Channel, question: Mapping[str, object]) -> None:
             _send_outcome(channel, value, case)
         else:  # one of the three kinds of exercise that `observing` has a function for
             observing.OBSERVE[case["do"]](channel, value, case)
+
+
+def _by_author(question: Mapping[str, object], cells: set[str]) -> tuple[list, list]:
+    """Return all statements of these cells that the student wrote, and those of the course."""
+    students = []
+    courses = []
+    for cell, text in question["code"].items():
+        if cell not in cells:
+            continue
+        for statement in statements(cell, text):
+            is_courses = statement.text in question["courses_statements"]
+            (courses if is_courses else students).append(statement)
+    return students, courses
 
 
 def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:

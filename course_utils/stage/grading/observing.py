@@ -35,8 +35,10 @@ def sendable(value: object) -> object:
     try:
         wire.encoded(value)
     except ChannelError:
-        raise  # the judge has closed its end, which is no fault of the value
-    except Exception:  # the methods of an answer's class may raise anything
+        # Encoding runs the methods of an answer's class, which may send an event to the judge. If
+        # the judge has closed its end by then, that is no fault of the value.
+        raise
+    except Exception:  # these methods may raise anything
         return wire.stand_in(type(value).__name__)
     return value
 

@@ -97,9 +97,10 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
     """Return the statements that make or change these names, and the statements which those need.
 
     We go backwards, and take each statement that makes or changes a name that is still needed.
-    Statements that only change a module, such as torch.set_num_threads(1), are not taken. What a
-    function uses when it is called is needed from the last statement on, so each time that more of
-    these names are found, we go through the statements again.
+    Statements that only change a module, such as torch.set_num_threads(1), are not taken, because
+    any call such as torch.zeros(2) may change its module, so nearly all would be. What a function
+    uses when it is called is needed from the last statement on, so each time that more of these
+    names are found, we go through the statements again.
     """
     modules = _modules_in(above)
     while True:

@@ -69,8 +69,9 @@ def deck(
 ) -> str:
     """Return the deck of the notebook at `path`, or of a part of it, as HTML.
 
-    `beyond`, if given, is the deck's file to which a link at the end leads. The presenter sees how
-    many minutes each section takes, but only if the deck `is_whole`: not cut for a lecture.
+    The main path ends with a list of the sections of *Beyond*. `beyond`, if given, is the file of
+    the deck that has them, and a link leads there. The presenter sees how many minutes each section
+    takes, but only if the deck `is_whole`: not cut for a lecture.
     """
     notebook = nbformat.read(path, as_version=4)
     shown = notebook if part is None else part
