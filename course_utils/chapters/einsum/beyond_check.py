@@ -97,10 +97,7 @@ def _disagree(pairs: Sequence[tuple[str, int]]) -> bool:
 
 
 def _jaxtyping_refuses(names: Sequence[str], shapes: Sequence[Shape]) -> bool:
-    """Whether jaxtyping refuses tensors of these shapes.
-
-    `names` has the names of each tensor's dimensions, such as "batch d".
-    """
+    """Whether jaxtyping refuses tensors of these shapes; `names` names each one's dimensions."""
     with jaxtyped("context"):  # within it, a name has one size
         for text, shape in zip(names, shapes, strict=True):
             tensor = torch.empty(shape, device="meta")  # which has a shape, but no memory
