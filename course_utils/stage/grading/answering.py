@@ -308,8 +308,10 @@ def _by_author(question: Mapping[str, object], cells: set[str]) -> tuple[list, l
         if cell not in cells:
             continue
         for statement in statements(cell, text):
-            is_courses = statement.text in question["courses_statements"]
-            (courses if is_courses else students).append(statement)
+            if statement.text in question["courses_statements"]:
+                courses.append(statement)
+            else:
+                students.append(statement)
     return students, courses
 
 

@@ -52,7 +52,7 @@ class _Machines(Mapping):
         return sum(1 for _ in self)
 
     def __getitem__(self, name: str) -> str:
-        if name not in tuple(self):
+        if name not in tuple(self):  # `in self` would call this method again
             raise KeyError(name)
         return name
 
