@@ -133,16 +133,20 @@ def stays_in_view(page: Page, node: Locator) -> bool:
 def test_a_guess_is_typed_shown_revealed_and_there_after_a_restart(page: Page, mine: Path):
     field = asked(page, "my_gb")
     box = field.get_by_role("textbox", name="Your guess, one matrix, GB")
+    before = [part.bounding_box() for part in (box, button(field))]
     type_into(field, 0, "two or so")
     note = field.get_by_role("status")
     expect(note).to_contain_text("'two or so' is not a number here.")
     expect(box).to_have_attribute("aria-invalid", "true")
+    assert box.bounding_box() == before[0]
     expect(box).to_be_focused()
     expect(box).to_have_value("two or so")
     type_into(field, 0, "2,400 MB")
     expect(note).to_have_text("= 2.4 GB")
     expect(box).to_have_attribute("aria-invalid", "false")
     expect(button(field)).to_be_focused()
+    # What is about to be pressed stays in its place.
+    assert [part.bounding_box() for part in (box, button(field))] == before
     page.keyboard.press("Enter")
     expect(button(field)).to_be_hidden()
     type_into(field, 0, "3")  # also a guess whose curtain is lifted can be changed
