@@ -19,7 +19,7 @@ NEW = b"".join(PIECES)
 FLUSH = "flush"
 RENAME = "rename"
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
-ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
+ELSEWHERE = "write in the same folder: from one disk to another, a rename fails."
 NOT_RAISED = (
     "raise the error again: the caller must not believe that all is saved. "
     "Let no second error hide it: use unlink(missing_ok=True)."

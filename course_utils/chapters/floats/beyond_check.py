@@ -199,7 +199,7 @@ def bf16_by_integers(bits: int) -> Answers:
     nearest = (bits + 0x7FFF + ends_in_one) >> 16
     yield (
         nearest,
-        "The rounding is right. But a NaN with ones in the lower half alone is lost.",
+        "The rounding is right. But some NaNs are lost: 0x7F800001, for example, becomes infinity.",
     )
     # An exponent of all ones, 0xFF, is always taken for a NaN, which is made a NaN by a bit of its
     # fraction.

@@ -118,7 +118,7 @@ def loss_scale(largest: Number) -> Answers:
     )
     yield (
         right if right * largest <= 65_504 else right / 2,
-        "Up to 65,520, fp16 rounds down to 65,504, which is still finite.",
+        "Below 65,520, fp16 rounds down to 65,504, which is still finite.",
     )
     yield (
         2.0 ** math.floor(math.log2(65_520 / largest)),

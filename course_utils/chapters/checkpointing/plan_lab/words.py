@@ -22,7 +22,7 @@ ASSUMED = (
 SENT = (
     (
         "stage 0",
-        "after the last backward pass, an all-reduce adds up the gradients: twice their bytes",
+        "in the last backward pass, an all-reduce adds up the gradients: twice their bytes",
     ),
     (
         "stage 1",
