@@ -223,6 +223,9 @@
 
     function noteWhatIsSeen(event) {
       leave();
+      const isClick = event.type === "pointerdown" && event.target.closest?.(".jp-Notebook");
+      // The style of a presentation moves nothing after a click.
+      document.documentElement.classList.toggle("course-clicked", Boolean(isClick));
       const notebook = mayRun(event) ? currentNotebook() : null;
       if (!notebook) return;
       const scroller = scrollerOf(notebook);
