@@ -200,7 +200,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-fit-note",
-        "What changes is e, the share that large products get: it is only about 1/3",
+        "What changes most is e, the share that large products get: it is only about 1/3",
         fitted_e,
         low=0.3,
         high=0.37,

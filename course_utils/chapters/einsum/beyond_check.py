@@ -36,6 +36,7 @@ REFUSED_BY_MISTAKE = {
     "": "A number without dimensions has no names. ''.split(' ') is [''], which is one name: write "
     "split().",
 }
+ONES_PASS = "That lets a size of 1 pass, as broadcasting does. Here 1 is a size like any other."
 
 
 @function(
@@ -85,10 +86,10 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         "Two names may have the same size: a text of 5 tokens has 5 queries and 5 keys.",
     )
     # As broadcasting has it: sizes of 1 are not compared with others.
-    ones = "That lets a size of 1 pass, as broadcasting does. Here 1 is a size like any other."
     is_stretched = not has_other_rank and not _disagree([pair for pair in pairs if pair[1] > 1])
-    yield found if is_stretched else None, ones
-    yield dict(reversed(pairs)) if is_stretched else None, ones  # a name keeps its first size
+    yield found if is_stretched else None, ONES_PASS
+    yield dict(reversed(pairs)) if is_stretched else None, ONES_PASS  # a name keeps its first size
+    yield None, "None refuses the call. But here every name has one size, so give the sizes."
 
 
 def _disagree(pairs: Sequence[tuple[str, int]]) -> bool:
@@ -139,7 +140,7 @@ def pattern_flops(pattern: str, shapes: Sequence[Shape]) -> Answers:
     numbers = [math.prod(shape) for shape in shapes]
     yield (
         2 * math.prod(numbers),
-        "A name that both tensors have is one loop, and you count its size twice.",
+        "A name in both tensors is one loop, not two. And names are words: split the string.",
     )
     sizes = {}
     for names, shape in zip(parsed.operands, shapes, strict=True):
@@ -287,7 +288,7 @@ def chain_flops(sizes: Sequence[int]) -> Answers:
     )
     yield (
         _step_by_step(sizes, lambda triple: -triple[1]),
-        "The largest inner size first is not always best: compare what the whole takes.",
+        "Neither the largest inner size nor an end is always best first: try every pair.",
     )
 
 

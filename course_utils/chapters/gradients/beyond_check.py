@@ -201,7 +201,7 @@ def even_length(m: Model) -> Answers:
     yield others, "Each token has its scores in every head: divide by m.heads."
     yield (
         right / 2,
-        "Only the scores after the softmax are kept, in the same dtype as all else.",
+        "Half means as many scores as all other numbers. They are kept once, in the same dtype.",
     )
     yield 2 * right, "All scores are kept, also those that the causal mask hides."
     yield (

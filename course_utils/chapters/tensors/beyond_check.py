@@ -48,7 +48,7 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
 # step; the bytes of a number; and the bytes that are free.
 @function(
     [
-        ((2, 3, 10), 4, 2000),
+        ((2, 3, 10), 8, 4000),
         ((32, 1024, 50257), 2, 80 * 10**9),
         ((5, 7, 4), 4, 5600),
         ((4, 8, 16), 2, 9000),
@@ -123,7 +123,7 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
 
 # How many numbers there are, the width of a window, and the step from one window to the next.
 @function(
-    [(8, 3, 1), (10, 4, 2), (11, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)],
+    [(8, 3, 1), (10, 4, 2), (12, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)],
     hints=(
         "A row for each window: the second size is width, and inside a window each step is 1.",
         "The last window begins at n - width at the latest. Windows begin at 0, step, 2 * step, "
@@ -173,7 +173,7 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
 
 # How many numbers are read, how many places apart they are, and the bytes of each.
 @function(
-    [(64, 3, 4), (17, 1, 4), (100, 20, 4), (50, 40, 2), (1000, 7, 1)],
+    [(64, 3, 4), (17, 1, 4), (100, 20, 4), (50, 40, 2), (924, 7, 1)],
     hints=(
         "Number i begins at byte i × stride × number_bytes.",
         "The line of a byte is byte // 64. How many different ones are there? A set keeps each "

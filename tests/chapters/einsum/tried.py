@@ -66,6 +66,10 @@ def sizes_by_strict_zip(names, shapes):
     return sizes
 
 
+def sizes_split_at_commas(names, shapes):
+    return sizes_by_strict_zip([text.replace(" ", "_") for text in names], shapes)
+
+
 def sizes_of_too_few(names, shapes):
     if any(len(text.split()) < len(shape) for text, shape in zip(names, shapes, strict=True)):
         return None
@@ -143,6 +147,13 @@ def flops_in_a_loop(pattern, shapes):
             flops *= size
             seen.append(name)
     return flops
+
+
+def flops_of_letters(pattern, shapes):
+    sizes = {}
+    for names, shape in zip(pattern.split("->")[0].split(","), shapes, strict=True):
+        sizes |= dict(zip(names, shape, strict=False))
+    return 2 * math.prod(sizes.values())
 
 
 def flops_of_different_sizes(pattern, shapes):
@@ -397,6 +408,7 @@ TRIED: dict[Check, Tried] = {
             (sizes_of_names_that_stand_once, "if its two sizes are the same"),
             (lambda names, shapes: sizes_by_strict_zip(names, shapes) or {}, "gives None alone"),
             (lambda names, shapes: shapes, "expected {'batch': 4"),
+            (sizes_split_at_commas, "But here every name has one size"),
         ),
     ),
     check.pattern_flops: Tried(
@@ -405,6 +417,7 @@ TRIED: dict[Check, Tried] = {
             (flops_with_the_result, "expected 240 FLOPs"),
             (flops_of_different_sizes, "Two names may have the same size"),
             (lambda pattern, shapes: 2 * len(pattern.split()), "expected 240 FLOPs"),
+            (flops_of_letters, "And names are words"),
             (
                 lambda pattern, shapes: 2 * math.prod(shapes[0]) * shapes[1][-1],
                 "expected 1,680 FLOPs",

@@ -306,7 +306,7 @@ TRIED: dict[Check, Tried] = {
         right=(bf16_by_remainder, bf16_by_torch, bf16_as_float, bf16_with_one_nan),
         wrong=(
             (bf16_by_last_bit, "a tie has to go up"),
-            (bf16_without_nan, "a NaN with ones in the lower half alone is lost"),
+            (bf16_without_nan, "0x7F800001, for example, becomes infinity"),
             (bf16_with_infinity_as_nan, "Only a NaN has a fraction"),
             (bf16_with_each_negative_as_nan, "Take the sign away first"),
             (bf16_with_each_negative_as_one_nan, "Take the sign away first"),
