@@ -127,7 +127,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-037",
-        "keep dividing by the fp32 peak, and you see more than 100 %",
+        "keep dividing by the fp32 peak, you see more than 100 %",
         lambda recording: best(recording, "tf32") / recording.machine.peak("fp32"),
         low=1,
         high=math.inf,
@@ -160,7 +160,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-gpu-11",
-        "the rule is a bound, and no forecast",
+        "the rule is a bound, not a forecast",
         lambda recording: over_prediction(recording, statistics.median),
         low=1.1,
         high=math.inf,
