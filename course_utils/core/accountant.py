@@ -296,13 +296,16 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     inside = tensor_bytes((batch, sequence, m.inner), dtype)
     down = (m.inner, m.width)
-    input_gradient = inside  # of what goes into `down`
+    # `down` goes backward first. Its input's gradient is made beside that of its weights, which is
+    # then cast to `gradient_dtype`: the fuller one of these two moments counts.
+    weight_gradient = tensor_bytes(down, dtype)
+    input_gradient = inside
     while_cast = cast_bytes(down, dtype, gradient_dtype)
     if recomputed < m.layers:
         # The last layer is not recomputed, and the input's gradient is still there. In a recomputed
-        # layer it takes the place of `down`'s input, which is free by then, and so adds nothing.
+        # layer that gradient takes the place of the input, which is free by then: it adds nothing.
         while_cast += input_gradient
-    most = tensor_bytes(down, dtype) + max(input_gradient, while_cast)
+    most = weight_gradient + max(input_gradient, while_cast)
     if m.gated:
         # `down` is done: its input, gate × up, has given its place to its gradient. What is added
         # now is a gradient of the gate and one of up.
@@ -310,7 +313,8 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
         most = max(most, factors)
 
     recomputed_before = min(recomputed, m.layers - 1)  # layers of which only the input is there
-    return kept_bytes(m, batch, sequence, dtype, recomputed_before) + hidden + most
+    result_gradient = hidden  # of the layer's result: with it the layer begins
+    return kept_bytes(m, batch, sequence, dtype, recomputed_before) + result_gradient + most
 
 
 def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
@@ -923,7 +927,7 @@ def written(value):
 
 def three_digits(number):
     """The number with three digits; from 100 on, all of its whole part."""
-    if number >= 99.95:  # with three digits, this is 100
+    if number >= 100:  # with :.3g, 1,234 would be 1.23e+03
         return f"{number:,.0f}"
     return f"{number:.3g}"
 

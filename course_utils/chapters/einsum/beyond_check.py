@@ -85,10 +85,10 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         found_unless(is_refused or len(set(found.values())) < len(found)),
         "Two names may have the same size: a text of 5 tokens has 5 queries and 5 keys.",
     )
-    # As broadcasting has it: sizes of 1 are not compared with others.
-    is_stretched = not has_other_rank and not _disagree([pair for pair in pairs if pair[1] > 1])
-    yield found if is_stretched else None, ONES_PASS
-    yield dict(reversed(pairs)) if is_stretched else None, ONES_PASS  # a name keeps its first size
+    # As broadcasting has it: sizes of 1 are not compared.
+    refuses_all_but_ones = has_other_rank or _disagree([pair for pair in pairs if pair[1] > 1])
+    yield found_unless(refuses_all_but_ones), ONES_PASS
+    yield None if refuses_all_but_ones else dict(reversed(pairs)), ONES_PASS  # with first sizes
     yield None, "None refuses the call. But here every name has one size, so give the sizes."
 
 

@@ -143,16 +143,17 @@ def _mistaken_bytes(
 ) -> Answers:
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
-    def kept(layers: Iterable[int], after: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes of `layers`' inputs, and of what nonlinearities before `after` keep."""
-        counted = [*layers, *after]  # GELU keeps its own input, a tensor beside the next layer's
+    # A nonlinearity goes by the number of the layer that it leads to.
+    def kept(inputs: Iterable[int], leading_to: Iterable[int], kind: str = nonlinearity) -> int:
+        """Return the bytes of some layers' inputs, and of what some nonlinearities keep."""
+        counted = [*inputs, *leading_to]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)
         return BYTES["fp32"] * batch * sum(widths[number] for number in counted)
 
     first, *others = range(len(widths) - 1)
     trained = [number for number in (first, *others) if number not in frozen]
-    # The layers to which a nonlinearity leads that has a trained layer before it.
+    # The nonlinearities with a trained layer before them.
     after_trained = [number for number in others if number > min(trained, default=len(widths))]
     yield (
         kept([first, *others], others),

@@ -24,16 +24,18 @@ def weights_by_step(
     """Draw a weight in bf16 alone, and an fp32 master with its bf16 copy, over the same updates."""
     title = "bf16 alone never moves; the copy of an fp32 master follows it"
     last = len(masters) - 1
+    master_colour = FORMATS["fp32"]
+    copy_colour = FORMATS["bf16"]
+    alone_colour = CURVES[0]
     ends = {
-        "fp32 master": Curve(last, masters[-1], FORMATS["fp32"]),
-        "its bf16 copy": Curve(last, copies[-1], FORMATS["bf16"]),
-        "bf16 alone": Curve(last, alone[-1], CURVES[0]),
+        "fp32 master": Curve(last, masters[-1], master_colour),
+        "its bf16 copy": Curve(last, copies[-1], copy_colour),
+        "bf16 alone": Curve(last, alone[-1], alone_colour),
     }
-    master, copy, only = (end.colour for end in ends.values())
     with axes_with(title, "step", "weight") as axes:
-        axes.plot(masters, color=master, linewidth=points(1.25))
-        axes.plot(copies, color=copy, drawstyle="steps-post")
-        axes.plot(alone, color=only)
+        axes.plot(masters, color=master_colour, linewidth=points(1.25))
+        axes.plot(copies, color=copy_colour, drawstyle="steps-post")
+        axes.plot(alone, color=alone_colour)
         axes.set_xlim(0, last * 1.2)  # with space for the names
         axes.set_xticks(range(0, last + 1, max(1, last // 4)))
         axes.yaxis.set_major_formatter("{x:g}")

@@ -14,6 +14,10 @@ from course_utils.core.predict.passes import operations
 from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import Held, Operation
 
+# Counted from 0, the stretches in which the second unit of layers runs.
+REPEATED_FORWARD = 1
+REPEATED_BACKWARD = 3
+
 
 class Stretch(NamedTuple):
     """Operations that are repeated, `times` times in all.
@@ -55,8 +59,8 @@ class Stretch(NamedTuple):
 def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     """Return all operations of the forward pass, the loss and the backward pass, in their order.
 
-    Stretches alternate: one that does not repeat is followed by one that does. The second unit of
-    layers repeats in the forward pass (stretch 1) and in the backward pass (stretch 3).
+    Only three units of layers are run. The second one stands for all between the first and the
+    last, so its operations are repeated, in the forward pass and again in the backward pass.
     """
     layers = config.model.layers
     skipped = max(layers // config.unit - 3, 0)  # three units are run, the second for all others
@@ -65,16 +69,17 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
         return (once(rows, start=Held(), layer_start=0),)
 
     found = []
-    start = Held()  # what the next stretch holds beyond what its rows say
+    # The rows are of a shorter model. So what follows a repeated stretch holds more than its rows
+    # say, and in the forward pass its layers have higher numbers.
+    start = Held()
     layer_start = 0
-    for first, end in pairwise(_borders(rows, config.unit)):
-        repeats = len(found) % 2 == 1  # stretches 1 and 3
-        if not repeats:
+    for number, (first, end) in enumerate(pairwise(_borders(rows, config.unit))):
+        if number not in (REPEATED_FORWARD, REPEATED_BACKWARD):
             found.append(once(rows[first:end], start, layer_start))
             continue
         # What one repetition leaves held beyond what was held before.
         grows = Held._make(map(sub, rows[end - 1].after, rows[first - 1].after))
-        layer_step = config.unit if len(found) == 1 else -config.unit  # forward, or backward
+        layer_step = config.unit if number == REPEATED_FORWARD else -config.unit
         stretch = Stretch(rows[first:end], 1 + skipped, start, grows, layer_start, layer_step)
         found.append(stretch)
         start = stretch.shift(skipped)  # what follows comes after the last repetition
@@ -87,12 +92,13 @@ def once(rows: list[Operation], start: Held, layer_start: int) -> Stretch:
     return Stretch(rows, 1, start, grows=Held(), layer_start=layer_start, layer_step=0)
 
 
-def _borders(rows: list[Operation], unit: int) -> list[int]:
+def _borders(rows: list[Operation], layers_in_unit: int) -> list[int]:
     """Return the places in `rows` at which a stretch begins, and at last the end of `rows`.
 
     A stretch begins wherever the second unit of layers begins or ends.
     """
-    inside = [row.layer is not None and unit <= row.layer < 2 * unit for row in rows]
+    second = range(layers_in_unit, 2 * layers_in_unit)  # the layers of the second unit
+    inside = [row.layer in second for row in rows]  # a row outside the layers has None
     borders = [0]
     for number in range(1, len(rows)):
         if inside[number] != inside[number - 1]:

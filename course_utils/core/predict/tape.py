@@ -74,7 +74,7 @@ class Frame:
         self.products_seen = 0  # how many products have run in this run
         # Results that the first run keeps for the second, one list for each operation.
         self.kept: list[list[Storage]] = []
-        self.nodes = 0  # how many of the part's nodes save something
+        self.node_count = 0  # of the part's nodes that save something
         self.saved: list[tuple] | None = None  # what each of these saves; None until the second run
 
     def keeps(self, name: str) -> bool:
@@ -118,11 +118,11 @@ class Frame:
         layer = tape.layer
         where = tape.where
         self.saved = []
-        tape.again = self
+        tape.rerun = self
         tape.phase = "recompute"
         with suppress(_StoppedEarly):  # `save` raises it once all is saved: no result is needed
             self.run()
-        tape.again = None
+        tape.rerun = None
         tape.phase = phase
         tape.layer = layer
         tape.where = where
@@ -130,7 +130,7 @@ class Frame:
     def save(self, saved: tuple[Storage, ...]) -> None:
         """Keep what a node saves in the second run, which stops when the last node has saved."""
         self.saved.append(saved)
-        if len(self.saved) == self.nodes:
+        if len(self.saved) == self.node_count:
             raise _StoppedEarly
 
 
@@ -154,7 +154,7 @@ class Tape:
         self.layer: int | None = None
         self.where = ""
         self.frame: Frame | None = None  # the one that runs for the first time, if one does
-        self.again: Frame | None = None  # the one that runs for the second time, if one does
+        self.rerun: Frame | None = None  # the one that runs for the second time, if one does
 
     def run(
         self, name: str, *makes: int, reads: int = 0, flops: int = 0, part: int = PASSING
@@ -235,14 +235,16 @@ class Tape:
     ) -> Node | None:
         """Return the new node of an operation: what the backward pass does for `edges`.
 
-        While a frame runs for the second time, the frame takes `saved`, and there is no new node:
-        the backward pass uses the one of the first run.
+        A `Frame` is a part of the model that is recomputed. In its first run, its nodes save
+        nothing, and note their numbers. While it runs for the second time, the frame takes `saved`,
+        and there is no new node: the backward pass has those of the first run, and finds what they
+        need by their numbers.
         """
         for storage in saved:
             storage.keep_as(ACTIVATIONS)
-        if self.again:
+        if self.rerun:
             if saved:
-                self.again.save(saved)
+                self.rerun.save(saved)
             return None
 
         targets = []
@@ -257,17 +259,17 @@ class Tape:
             node.saved = saved
         elif saved:  # in a frame's first run: the node notes its number, and saves nothing
             node.frame = self.frame
-            node.number = self.frame.nodes
-            self.frame.nodes += 1
+            node.number = self.frame.node_count
+            self.frame.node_count += 1
         self.nodes.append(node)
         return node
 
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
         """Return an operation's results: run it, or take what a frame kept in its first run."""
-        frame = self.frame if self.again is None else self.again  # the one that runs, or None
+        frame = self.frame if self.rerun is None else self.rerun  # the one that runs, or None
         if frame is None or not frame.keeps(name):
             return self.run(name, *makes, **options)
-        if self.again:
+        if self.rerun:
             return frame.kept.pop(0)  # operations run again in the same order
         made = self.run(name, *makes, **options)
         for storage in made:

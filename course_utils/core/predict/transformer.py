@@ -182,11 +182,16 @@ class Shape(Model):
     ) -> Ledger:
         """Return the bytes that autograd keeps of one forward pass: each needed input, once.
 
-        Parameters are not counted. `fused` attention keeps one number in place of each row of
-        scores. RMSNorm in single operations, as on a CPU, keeps two copies in fp32; a `fused_norm`
-        is one kernel, as LayerNorm always is, and keeps its input. With both of them, a layer keeps
-        the accountant's `layer_bytes` plus LayerNorm's statistics. With `recompute` it keeps its
-        input alone. `loss` adds a cross-entropy in fp32. Exact for `models.Transformer` on a CPU.
+        Parameters are not counted. It is exact for `models.Transformer` on a CPU.
+
+        - `fused`: attention keeps one number in place of each row of scores.
+        - `fused_norm`: RMSNorm is one kernel, as LayerNorm always is, and keeps its input. In
+          single operations, as on a CPU, it keeps two copies in fp32.
+        - `recompute`: each layer keeps its input alone.
+        - `loss`: a cross-entropy in fp32 is added.
+
+        With `fused` and `fused_norm`, a layer keeps the accountant's `layer_bytes`, and LayerNorm's
+        statistics.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
@@ -198,10 +203,10 @@ class Shape(Model):
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
         recomputed_layers = self.layers - kept_layers
-        turned_width = self.head_width if self.rotary and self.layers else 0
+        rotated_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,
-            "rotation": number_bytes * sequence * turned_width,  # cosine and sine of each pair
+            "rotation": number_bytes * sequence * rotated_width,  # cosine and sine of each pair
             "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
         }
         for part, of_a_token in self._kept_in_layer(sequence, number_bytes, fused).items():

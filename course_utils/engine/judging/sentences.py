@@ -19,6 +19,7 @@ NO_END = "Does its loop come to an end?"
 IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
 NAMELESS = "your function"
 MOST_WRONG = 3  # keys of a dict whose wrong values are shown
+FEW_PARTS = 8  # of a list or tuple, of which a sentence keeps all
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
 MOST_OF_A_MESSAGE = 160  # characters
@@ -61,10 +62,10 @@ def _written(x: object) -> str:
     if type(x) in (int, float):  # written as people do: 1,024; bool, a kind of int, is not meant
         return number_in_full(x)
     if type(x) in (list, tuple):
-        # A short sequence keeps all of its parts, so `shown` shortens each that is long. A long
-        # one keeps few parts, since `_in_a_row` leaves out the rest, so those are in full.
-        is_short = len(x) < 9
-        parts = [shown(part) if is_short else _written(part) for part in x]
+        # Few parts all stay, so `shown` shortens those that are long. Of many parts, `_in_a_row`
+        # keeps only some from both ends, so there is room to write each of these in full.
+        write = shown if len(x) <= FEW_PARTS else _written
+        parts = [write(part) for part in x]
         words = _in_a_row(parts)
         if isinstance(x, list):
             return f"[{words}]"
@@ -91,10 +92,14 @@ def _in_a_row(parts: list[str]) -> str:
 
 
 def number_in_full(x: Number) -> str:
-    """Return an integer in full, with separators; a float with at most six significant digits.
+    """Return an integer in full, with separators, and a float with six significant digits.
+
+    Before the point, a float below 10^9 has all of its digits.
 
     >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
     ('2,142,208', '1,155.53', '6.3 × 10^24')
+    >>> number_in_full(123_456_789.5)
+    '123,456,790'
     """
     if isinstance(x, int):
         return f"{x:,}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from course_utils.core.say import Guess, Number
 from course_utils.engine.labs.fields import Field
 
-MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
+MOST_CHARACTERS = 600  # of a sentence on what went wrong; it may quote what was typed
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def sentence(error: Exception) -> str:
     """
     if not isinstance(error, ValueError):
         return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
-    words = str(error)
-    if len(words) > MOST_WORDS:
-        return f"{words[:MOST_WORDS]}…"
-    return words
+    message = str(error)
+    if len(message) > MOST_CHARACTERS:
+        return f"{message[:MOST_CHARACTERS]}…"
+    return message

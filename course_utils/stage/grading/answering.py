@@ -344,8 +344,7 @@ def _described(value: object) -> dict[str, object]:
     """Return what the judge receives: a function's name and parameters, or the answer's value."""
     if not callable(value):
         return {"is": "value", "value": observing.sendable(value), "noted": noting.NOTED}
-    # What has no name gets "<": that is no identifier, so the judge calls it "<answer>".
-    name = getattr(value, "__name__", "<")
+    name = getattr(value, "__name__", "<answer>")  # as the judge calls what has no name
     # A function's notes come later, with the outcome of each call.
     return {
         "is": "function",

@@ -99,7 +99,7 @@ class RemoteFunction:
             self.__signature__ = signature
         self.names_told: set[str] = set()  # the names that its code uses, for `names_used`
         self.noted: list[str] = []  # its process's notes: see `noting`
-        self._loop_report: dict[str, object] | None = None
+        self._loop_report: dict[str, object] | None = None  # on its loops; None until asked for
 
     def __call__(self, *case: object) -> object:
         """Call the student's function with this case.

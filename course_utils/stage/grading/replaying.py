@@ -25,7 +25,11 @@ def hold(path: Path, contents: object) -> None:
 
 
 def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
-    """Rename a file with these contents to `path`, from the folder of `path` or from another."""
+    """Rename a file with these contents to `path`, from the folder of `path` or from another.
+
+    The contents come from the answer's process. What cannot be a file's contents, such as None for
+    no file, is put right after the rename.
+    """
     # The other folder is on the same disk: a file cannot be renamed to another disk.
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
         folder = path.parent if from_same_folder else Path(elsewhere)
@@ -35,7 +39,7 @@ def rename(path: Path, contents: object, *, from_same_folder: bool) -> None:
             os.replace(beside, path)  # which the check watches, and may let fail
         finally:
             beside.unlink(missing_ok=True)  # still there if the rename failed
-    hold(path, contents)  # removes the file if the contents are None
+    hold(path, contents)  # also if the check let the rename fail, or if there is to be no file
 
 
 def replace_unseen(path: Path, contents: object) -> None:

@@ -114,8 +114,8 @@ class _Writer:
     """Makes a tree for JSON from a value. Tensors that share memory still share it when decoded."""
 
     def __init__(self, pieces: list[bytes]) -> None:
-        self.pieces = pieces
-        self.length = 0
+        self.pieces = pieces  # the storages' bytes, to which this adds
+        self.length = 0  # bytes of all pieces so far
         self.storages: dict[int, int] = {}  # the number of each storage, by its address
         self.kept_storages: list[object] = []  # so that no address is given to another storage
 

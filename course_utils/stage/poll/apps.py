@@ -109,17 +109,18 @@ class Handler(RequestHandler):
         if self.answer is None or not is_open:
             raise HTTPError(404)
         if self.request.method == "POST":
-            self._refuse_other_pages()
+            self._refuse_other_pages_and_bodies()
         self.who = await self.door.who(self)
 
-    def _refuse_other_pages(self) -> None:
+    def _refuse_other_pages_and_bodies(self) -> None:
         """Refuse what another page in the same browser sends, and bodies that are not JSON."""
         # A browser sends Origin and Sec-Fetch-Site. What sends neither is no page in a browser.
         headers = self.request.headers
         host = self.request.host
-        origin = headers.get("Origin", f"//{host}").partition("//")[2]  # a host, without https://
+        origin = headers.get("Origin")  # such as https://the.host
+        is_elsewhere = origin is not None and origin.partition("//")[2] != host
         site = headers.get("Sec-Fetch-Site", "none")
-        if origin != host or site not in ("same-origin", "none"):
+        if is_elsewhere or site not in ("same-origin", "none"):
             raise HTTPError(403)
         kind = headers.get("Content-Type", "").partition(";")[0]
         if kind != "application/json":

@@ -171,8 +171,9 @@ class Room:
     def move(self, given: Json) -> Json:
         """Make one of the moves that `Question.allows` lists, and return the question's state.
 
-        "again" starts the second round, "anew" begins the question anew, "leave out" leaves a
-        crowd's guesses out, and "count all" counts them again.
+        "show" shows the guesses, "again" starts the second round, and "anew" begins the question
+        anew. "leave out" leaves out the guesses that one address sent in great number, a crowd, and
+        "count all" counts them again.
 
         ValueError, with a sentence for the presenter, if the question does not allow the move.
         """
@@ -186,7 +187,7 @@ class Room:
             question = Question(question.fields)
             self._make_current(question)
         elif move == "leave out":
-            address, _ = self._crowd(question)
+            address, _ = self._crowd(question)  # "" if there is no crowd any more
             question.left_out = {address} if address else set()
         elif move == "count all":
             question.left_out = set()

@@ -213,8 +213,8 @@ def _answer(
     measured: object,
     unit: str = "",
     how: str = "measured",  # what the wall calls it: measured, reported, calculated, or answer
-    item: str = "",
-    predicted: object = None,
+    item: str = "",  # the row's name in its table, such as "share of the scores"
+    predicted: object = None,  # the calculated value, if the measured one may differ from it
 ) -> Json:
     """Return an answer as the wall shows it, with the bands of guesses that count as right.
 

@@ -40,7 +40,7 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     is_counted = whole is not None and abs(whole) <= SMALL
     if is_counted and not CONTINUOUS.search(unit):
         return [_exactly(whole)]
-    wide = [] if _is_narrow(measured, unit) else [_factor_of_two(measured)]
+    wide = [] if _needs_a_narrow_band(measured, unit) else [_factor_of_two(measured)]
     if predicted is not None:
         return wide if wide else [_within(measured, 0.1 * abs(measured), "10 %")]
     if whole is not None and whole < EXACT:
@@ -48,8 +48,11 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     return [_within(measured, 0.01 * abs(measured), "1 %"), *wide]
 
 
-def _is_narrow(measured: float, unit: str) -> bool:
-    """Whether a factor of two is too wide, as for a ratio near 1, or means nothing, as for 0."""
+def _needs_a_narrow_band(measured: float, unit: str) -> bool:
+    """Whether the band from half the measured value to twice it does not suit the question.
+
+    It is too wide for a ratio of 0.1 to 10, and it has no width for a measured 0.
+    """
     if measured <= 0:
         return True
     is_ratio = unit in ("", "share") or unit.startswith("times")

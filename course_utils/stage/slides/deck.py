@@ -98,7 +98,8 @@ def _text(name: str) -> str:
 def notes(path: Path) -> str:
     """Return the part of INSTRUCTORS.md on that notebook, with "your turn 3" in bold.
 
-    The names of sections are in bold already. So the script of the deck finds both.
+    The deck's script finds the notes on a slide by words in bold: by the names of sections, which
+    are in bold already, and by turns.
     """
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
     number = int(path.stem[:2])  # 4 of "04_flops"

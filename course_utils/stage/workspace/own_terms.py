@@ -90,7 +90,7 @@ class Judge:
 def sentences(link: str, mine: Path, judge: Judge) -> Markup:
     """Return a link to the file, and sentences on which terms are the reader's, right or wrong.
 
-    If the file cannot be used, they say why.
+    If the file cannot be used, they say why. While it is being checked, they say so.
     """
     try:
         text = program_text(mine / NAME)
@@ -101,7 +101,7 @@ def sentences(link: str, mine: Path, judge: Judge) -> Markup:
         return broken.format(NAME, error)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
     begin = Markup("{}, of {} terms.").format(file, len(TERMS))
-    if wrong is None:
+    if wrong is None:  # the judge is still at it, and the page asks again where it has data-soon
         checked = Markup(
             "{} You wrote: {}. <span data-soon>The file has changed, and is being checked.</span>"
         )

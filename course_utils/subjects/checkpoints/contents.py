@@ -44,7 +44,7 @@ def plain(state: object) -> object:
     A plain tensor shares its memory with the state's tensor, but has no gradient, no class of its
     own and no attributes. If a value cannot be saved, a ValueError names its place.
     """
-    return _plain(state, place=(), dtypes={})
+    return _plain(state, place=(), dtypes={})  # no storage has been seen yet
 
 
 def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:

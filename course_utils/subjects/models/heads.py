@@ -120,8 +120,9 @@ class Attention(nn.Module):
         k = self._in_heads(self.key(x))
         v = self._in_heads(self.value(x))
         # A tensor is freed when its name gets another value or its function returns, and
-        # `predict.timeline` relies on when that is: the queries and keys before a change are freed
-        # together, and the result of attention before the last product.
+        # `predict.timeline` relies on when that is. One line gives q and k new values, so both old
+        # ones are freed together. What attention returns for each head is a name of `_attended`
+        # alone, so it is freed before `out` multiplies.
         q, k = self._normed(q, k)
         if turn is not None:
             q, k = _turned(q, k, turn)

@@ -76,9 +76,12 @@ class PlanLab(Lab):
         own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 
         def with_shown(known: Found) -> Found:
-            """Return `known` with the reader's plan kept, and the level marked as shown."""
+            """Return `known` with the reader's plan to go back to, and the level as shown.
+
+            A level that was shown can't be solved any more.
+            """
             if own_plan == vars(outcome.best):
-                return known  # no control moves, so there is nothing to go back to
+                return known  # the controls have the best plan already
             shown = known.shown
             # A plan that differs, but takes no more days, is a best one, too. Whoever has found it
             # has solved the level, and learns nothing new.

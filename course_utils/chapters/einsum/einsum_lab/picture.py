@@ -205,7 +205,11 @@ def _meaning(asked: Asked) -> str:
 
 
 def _why(asked: Asked) -> str:
-    """Return the end of a sentence that begins with the FLOPs: why there are so many."""
+    """Return the end of a sentence that begins with the FLOPs: why there are so many.
+
+    In front of it stands, for example, "65,536 FLOP". It is like " in every order", or like ", 1
+    for each combination of the other names: k is summed first".
+    """
     per_step = _flops_per_step(asked)
     summed_first = _summed_first_in_words(asked) if per_step else ""
     if len(asked.orders) > 1:

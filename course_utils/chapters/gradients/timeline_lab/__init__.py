@@ -87,15 +87,16 @@ def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     The comparison ends before the optimizer's step, because the temporary tensors of an optimizer
     are not predicted.
     """
-    operations = asked.timeline.operations
-    predicted = [one.during.total for one in operations if one.phase != "optimizer"]
+    timeline = asked.timeline.operations
+    predicted = [one.during.total for one in timeline if one.phase != "optimizer"]
     pairs = zip(held, predicted, strict=False)  # `held` goes on with the optimizer's step
     differing = sum(measured != expected for measured, expected in pairs)
 
     where = "on tensors without numbers, as it is large"
     if real:
         where = "with real numbers"
-    alike = "as many bytes as predicted"
+    outcome = "as many bytes as predicted"
     if differing:
-        alike = f"{differing:,} times other bytes than predicted"
-    return f"Run {where}: {len(predicted):,} operations, up to the optimizer's step, hold {alike}."
+        outcome = f"as many bytes as predicted, except in {differing:,} of them"
+    operations = f"{len(predicted):,} operations, up to the optimizer's step,"
+    return f"Run {where}: {operations} hold {outcome}."
