@@ -143,9 +143,8 @@ def _mistaken_bytes(
 ) -> Answers:
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
-    # A nonlinearity goes by the number of the layer that it leads to.
     def kept(inputs: Iterable[int], leading_to: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes of some layers' inputs, and of what some nonlinearities keep."""
+        """Return the bytes of layers' inputs, and of nonlinearities, by the layers behind them."""
         counted = [*inputs, *leading_to]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)

@@ -182,16 +182,11 @@ class Shape(Model):
     ) -> Ledger:
         """Return the bytes that autograd keeps of one forward pass: each needed input, once.
 
-        Parameters are not counted. It is exact for `models.Transformer` on a CPU.
-
-        - `fused`: attention keeps one number in place of each row of scores.
-        - `fused_norm`: RMSNorm is one kernel, as LayerNorm always is, and keeps its input. In
-          single operations, as on a CPU, it keeps two copies in fp32.
-        - `recompute`: each layer keeps its input alone.
-        - `loss`: a cross-entropy in fp32 is added.
-
-        With `fused` and `fused_norm`, a layer keeps the accountant's `layer_bytes`, and LayerNorm's
-        statistics.
+        Parameters are not counted. `fused` attention keeps one number in place of each row of
+        scores. A `fused_norm` is one kernel, as LayerNorm always is, and keeps its input. RMSNorm
+        in single operations, as on a CPU, keeps two copies in fp32. With both flags, a layer keeps
+        the accountant's `layer_bytes` plus LayerNorm's statistics; with `recompute`, its input
+        alone. `loss` adds a cross-entropy in fp32. Exact for `models.Transformer` on a CPU.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072

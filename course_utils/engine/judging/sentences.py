@@ -92,14 +92,10 @@ def _in_a_row(parts: list[str]) -> str:
 
 
 def number_in_full(x: Number) -> str:
-    """Return an integer in full, with separators, and a float with six significant digits.
-
-    Before the point, a float below 10^9 has all of its digits.
+    """Return an integer with separators, and a float with six digits, or all before the point.
 
     >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
     ('2,142,208', '1,155.53', '6.3 × 10^24')
-    >>> number_in_full(123_456_789.5)
-    '123,456,790'
     """
     if isinstance(x, int):
         return f"{x:,}"
