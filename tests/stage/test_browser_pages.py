@@ -316,9 +316,12 @@ def test_a_guess_is_judged_when_its_field_is_left_and_show_unfolds_what_follows(
         expect(ask.get_by_role("status")).to_have_text("= 1.5 times")
         expect(ask.get_by_role("button", name="Show")).to_be_focused()
         expect(following).to_be_hidden()
+        ask.evaluate("(node) => node.scrollIntoView({ block: 'start', behavior: 'instant' })")
+        top = ask.bounding_box()["y"]
         page.keyboard.press("Enter")
         expect(following).to_be_visible()
         expect(ask.get_by_role("button", name="Show")).to_be_hidden()
+        assert ask.bounding_box()["y"] == top  # the page has not moved
         expect(ask_of(page, "my_days_of_70b")).to_be_visible()
         expect(answer_to(page, "my_days_of_70b")).to_be_hidden()
 

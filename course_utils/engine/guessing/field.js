@@ -63,8 +63,10 @@ function render({ model, el }) {
 
   field.show.addEventListener("click", () => {
     bars?.send();
-    lift();
+    // First what follows is unfolded, on a page, and then the space above it goes. The other way
+    // round, the page would be too short for a moment, and the browser would scroll it up.
     model.send({ show: true });
+    lift();
   });
   field.root.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.target === field.show) return;
