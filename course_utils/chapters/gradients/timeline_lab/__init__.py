@@ -87,8 +87,8 @@ def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     The comparison ends before the optimizer's step, because the temporary tensors of an optimizer
     are not predicted.
     """
-    timeline = asked.timeline.operations
-    predicted = [one.during.total for one in timeline if one.phase != "optimizer"]
+    operations = asked.timeline.operations
+    predicted = [one.during.total for one in operations if one.phase != "optimizer"]
     pairs = zip(held, predicted, strict=False)  # `held` goes on with the optimizer's step
     differing = sum(measured != expected for measured, expected in pairs)
 
@@ -98,5 +98,5 @@ def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     outcome = "as many bytes as predicted"
     if differing:
         outcome = f"as many bytes as predicted, except in {differing:,} of them"
-    operations = f"{len(predicted):,} operations, up to the optimizer's step,"
-    return f"Run {where}: {operations} hold {outcome}."
+    how_many = f"{len(predicted):,} operations, up to the optimizer's step,"
+    return f"Run {where}: {how_many} hold {outcome}."
