@@ -38,6 +38,39 @@ SAVE_S = 60  # seconds that one save takes: assumed
 RESTART_S = 300  # seconds from a failure until the run goes on: assumed
 PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
 LONGEST = 8192  # tokens of a sequence, unless --sequence gives another number: assumed
+BANDWIDTH = 3.35e12  # bytes a second from an H100 SXM's memory: NVIDIA's data sheet
+WATTS = 700  # of an H100 SXM, at most: NVIDIA's data sheet
+PUE = 1.1  # what the data centre takes, over what its GPUs take: assumed in arXiv 2302.13971
+SERVED_IN = "bf16"  # weights and cache, and the parts of a file that are not in blocks
+SENT_IN = "bf16"  # parameters, gradients and activations, between GPUs
+PRICE = 2  # dollars for a GPU hour: assumed in arXiv 2412.19437, table 1, for an H800
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A feed-forward of many experts. A router picks the few that work on a token."""
+
+    experts: int  # in one layer
+    used: int  # of these, by each token
+    inner: int  # width inside one expert
+    shared_inner: int = 0  # width inside the expert that every token uses; 0: there is none
+    dense_layers: int = 0  # layers with one feed-forward, `Model.inner` wide, and no experts
+    router_bias: bool = False  # beside its matrix, the router has a number for each expert
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Latent attention: of each token it keeps a short vector, and makes all heads' keys from it.
+
+    It makes the values from the same vector, which is the latent. A query and a key have two
+    parts: one is made from latents, the other one carries the position.
+    """
+
+    query_rank: int  # numbers of the latent from which queries are made; 0: there is none
+    rank: int  # numbers of the latent from which keys and values are made
+    content_width: int  # of a head's query and key: the part that is made from latents
+    position_width: int  # the other part; of a key, all heads have the same one
+    value_width: int  # of a head's value
 
 
 @dataclass(frozen=True)
@@ -51,13 +84,20 @@ class Model:
     head_width: int
     inner: int  # width inside the feed-forward
     vocabulary: int
-    context: int  # tokens of a sequence, at most: the positions, or the window of attention
+    context: int  # tokens of a sequence, at most
     gated: bool = True  # three matrices in the feed-forward: gate, up, down
     biases: tuple[str, ...] = ()  # names of the matrices that have a bias
     norm_vectors: int = 1  # RMSNorm has a weight; LayerNorm has a weight and a bias
     head_norms: bool = False  # queries and keys are normalised, head by head
     learned_positions: bool = False
     tied: bool = False  # the embedding is the output matrix, too
+    # The thirteen terms do not look at what follows; "What 2026 adds" counts it.
+    layer_norms: int = 2  # normalisations of a layer, besides those of the heads
+    sinks: bool = False  # each head has one more score, a parameter, in its softmax
+    window: int = 0  # tokens that a layer with a window looks at, the query's own among them
+    window_layers: int = 0  # layers with that window; the others look at all tokens before
+    mixture: Mixture | None = None
+    latent: Latent | None = None
 
 
 # The thirteen terms, in the order of the notebooks.
@@ -431,38 +471,59 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     refuse_other_peak(parts, peak)
 
     # The names stand in this order in the account that --exact prints.
-    lines = {"parameters": parameters(m), "tokens of a sequence": sequence}
-    lines |= memory_lines(m, gpus, parts, stage, batch, sequence, recomputed)
-    lines["fits"] = "yes" if lines["bytes together"] <= memory else "no"
+    if is_dense(m):
+        lines = {"parameters": parameters(m)}
+    else:
+        lines = {"parameters": stored_parameters(m)}
+        lines["parameters that a token uses"] = active_parameters(m)
+    lines["tokens of a sequence"] = sequence
+    state = state_bytes(lines["parameters"], parts, gpus, stage)
+    lines |= {f"bytes of {part}": nbytes for part, nbytes in state.items()}
+    together = sum(state.values())
+    if is_dense(m):
+        lines |= step_lines(m, gpus, parts, stage, batch, sequence, recomputed)
+        together += lines["bytes that the step adds then"] + lines["bytes gathered then"]
+        together += lines["bytes of the rest"]
+        lines["bytes together"] = together
+    lines["fits"] = answer_of_fits(m, together, memory)
     lines |= time_lines(m, gpus, tokens, sequence, recomputed, peak, share)
     return lines
 
 
-def memory_lines(m, gpus, parts, stage, batch, sequence, recomputed):
-    """The account's lines on what one GPU holds at the fullest moment of a step.
+NOT_KNOWN = "not known"
+
+
+def answer_of_fits(m, together, memory):
+    """Whether `together` bytes fit: "yes", "no", or not known.
+
+    Of a model that is not dense, `together` has the state alone, and a step adds to it.
+    """
+    if together > memory:
+        return "no"
+    return "yes" if is_dense(m) else NOT_KNOWN
+
+
+def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
+    """The account's lines on what one GPU holds beside its state, at a step's fullest moment.
 
     `parts` has the dtypes of each part of the state, as `recipe` returns them.
     """
     (dtype,) = parts["parameters"]  # a recipe keeps one number for each of these two
     (gradient_dtype,) = parts["gradients"]
-    state = state_bytes(parameters(m), parts, gpus, stage)
     added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
     gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
     fullest = max(added, key=lambda moment: added[moment] + gathered[moment])
-    rest = rest_bytes(m, batch, sequence, dtype)
-
-    lines = {f"bytes of {part}": nbytes for part, nbytes in state.items()}
-    lines["fullest moment of a step"] = fullest
-    lines["bytes that the step adds then"] = added[fullest]
-    lines["bytes gathered then"] = gathered[fullest]
-    lines["bytes of the rest"] = rest
-    lines["bytes together"] = sum(state.values()) + added[fullest] + gathered[fullest] + rest
-    return lines
+    return {
+        "fullest moment of a step": fullest,
+        "bytes that the step adds then": added[fullest],
+        "bytes gathered then": gathered[fullest],
+        "bytes of the rest": rest_bytes(m, batch, sequence, dtype),
+    }
 
 
 def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
     """The account's lines on the whole run: its FLOPs, its days, and what failures take of them."""
-    flops_of_a_sequence = step_flops(m, 1, sequence, recomputed)
+    flops_of_a_sequence = sequence_flops(m, sequence, recomputed)
     flops = flops_of_a_sequence * tokens / sequence
     failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus  # of all GPUs together
     save_every_s = interval(SAVE_S, failure_s)
@@ -472,6 +533,120 @@ def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
         "days without saves and failures": days(flops, gpus, peak, share),
         "seconds between two saves": save_every_s,
         "share that is lost, at most": min(lost, 1.0),  # the bound `lost` can be above 1
+    }
+
+
+def sequence_flops(m, sequence, recomputed):
+    """FLOPs of a step on one sequence, whatever the model's layers are."""
+    if not is_dense(m):
+        if recomputed:
+            raise ValueError(
+                "What a recomputed layer costs is counted of dense models only: say --recomputed 0."
+            )
+        return 3 * active_forward_flops(m, 1, sequence)
+
+    flops = step_flops(m, 1, sequence, recomputed)  # it counts all pairs of a query and a key
+    outside_windows = forward_flops(m, 1, sequence) - active_forward_flops(m, 1, sequence)
+    if outside_windows == 0:
+        return flops
+    if 0 < recomputed < m.layers and m.window_layers < m.layers:
+        raise ValueError(
+            "Some of the layers have a window, and it is not known whether those are recomputed: "
+            f"say --recomputed 0 or {m.layers}."
+        )
+    passes = 3 + recomputed / m.layers
+    return flops - passes * outside_windows
+
+
+def serving_lines(m, users, cached, gpus, bandwidth, peak):
+    """The lines on one step of decoding, by name.
+
+    The model and the caches of all users are spread evenly over `gpus` GPUs, each with that
+    bandwidth and that peak. Each user has `cached` tokens in the cache.
+    """
+    refuse_unless_positive("users", users)
+    refuse_unless_positive("cached", cached)
+    refuse_unless_positive("serving", gpus)
+    refuse_unless_positive("bandwidth", bandwidth)
+    weights_bytes = stored_parameters(m) * BYTES[SERVED_IN]
+    caches_bytes = users * cache_bytes(m, cached, SERVED_IN)
+    reading_s = decode_bytes(m, users, cached, SERVED_IN) / (gpus * bandwidth)
+    step_s = decode_seconds(m, users, cached, SERVED_IN, gpus * bandwidth, gpus * peak)
+    return {
+        "bytes of the cache for a token": cache_bytes(m, 1, SERVED_IN),
+        "bytes of all caches": caches_bytes,
+        "bytes of weights and caches, each GPU": (weights_bytes + caches_bytes) / gpus,
+        "seconds of a step of decoding": step_s,
+        "tokens a second for each user": 1 / step_s,
+        "tokens a second for all users": users / step_s,
+        "what bounds the step": "memory" if step_s == reading_s else "compute",
+    }
+
+
+def sending_lines(m, gpus, stage, batch, sequence, split, micro_batches):
+    """The lines on what a step sends, by name; tensors are sent in SENT_IN.
+
+    `split` GPUs share each layer, if it is tensor parallel, or each have some of the layers, if
+    there is a pipeline.
+    """
+    refuse_unless_positive("split", split)
+    refuse_unless_positive("micro-batches", micro_batches)
+    numbers = stored_parameters(m)
+    lines = {
+        "bytes sent by data parallelism": data_parallel_bytes(numbers, SENT_IN, gpus, stage),
+        "bytes sent by tensor parallelism": tensor_parallel_bytes(
+            m, batch, sequence, SENT_IN, split
+        ),
+        "bytes sent at a pipeline's border": pipeline_parallel_bytes(m, batch, sequence, SENT_IN),
+        "share of its work that it idles": pipeline_idle_share(split, micro_batches),
+    }
+    if m.mixture:
+        sent = expert_parallel_bytes(m, batch, sequence, SENT_IN, SENT_IN)
+        lines["bytes sent to experts, at most"] = sent
+    return lines
+
+
+def muon_lines(m, gpus, parts, stage, batch, sequence):
+    """The lines on Muon in place of AdamW, by name.
+
+    `parts` has the dtypes of each part of the state, as `recipe` returns them. Muon keeps its
+    numbers in the dtype of the recipe's optimizer, or in fp32 if the recipe's keeps none.
+    """
+    (dtype, *_) = parts["optimizer"] or ("fp32",)
+    numbers = muon_state_numbers(m)
+    if stage >= SHARDED_FROM["optimizer"]:
+        numbers = math.ceil(numbers / gpus)
+    flops = 0
+    for name, each in weights(m).items():
+        if name != "output":
+            flops += each.stored * muon_flops(each.inputs, each.outputs)
+    step = 3 * gpus * active_forward_flops(m, batch, sequence)
+    return {
+        "bytes of the optimizer, with Muon": numbers * BYTES[dtype],
+        "FLOPs that Muon adds, of a step's": flops / step,
+    }
+
+
+def file_lines(m):
+    """The lines on the bytes of a file: in SERVED_IN, or with the layers' matrices in blocks."""
+    lines = {f"bytes of a file in {SERVED_IN}": model_file_bytes(m, SERVED_IN, {})}
+    for block_format in BLOCK_FORMATS:
+        formats = {name: block_format for name in weights(m) if name not in ("router", "output")}
+        lines[f"bytes with layers in {block_format}"] = model_file_bytes(m, SERVED_IN, formats)
+    return lines
+
+
+def cost_lines(run_days, gpus, watts, pue, price):
+    """The lines on the run's energy and its price, by name."""
+    refuse_unless_positive("watts", watts)
+    refuse_unless_positive("price", price)
+    if not 1 <= pue < math.inf:
+        raise ValueError(f"pue is at least 1, since the GPUs are part of the centre; got {pue!r}.")
+    gpu_hours = run_days * 24 * gpus
+    return {
+        "GPU hours": gpu_hours,
+        "kilowatt-hours": energy_kwh(gpu_hours, watts, pue),
+        "dollars": gpu_hours * price,
     }
 
 
@@ -495,7 +670,7 @@ def refuse_impossible_step(m, batch, sequence, recomputed):
     if sequence > m.context:
         raise ValueError(
             f"A sequence has at most {m.context:,} tokens here, as many as the model has positions "
-            f"for, or as its attention looks back; got {sequence:,}."
+            f"for; got {sequence:,}."
         )
     if not 0 <= recomputed <= m.layers:
         raise ValueError(
@@ -541,6 +716,399 @@ def known_recipe(name):
     return recipe(name)
 
 
+# What 2026 adds: mixtures of experts, latent attention and windows; serving; what is sent; Muon;
+# formats with scales; energy and money.
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Matrices of one shape, in the whole model."""
+
+    inputs: int
+    outputs: int
+    stored: int  # such matrices in the model
+    used: int  # of these, by each token
+    bias: bool = False  # each of them has one
+
+    @property
+    def numbers(self):
+        """Parameters of one such matrix, with its bias."""
+        numbers = self.inputs * self.outputs
+        if self.bias:
+            numbers += self.outputs
+        return numbers
+
+
+ATTENTION = ("query", "key", "value", "out")  # the other matrices are the feed-forward's
+
+
+def weights(m):
+    """The matrices that tokens are multiplied by, in the whole model, by their name.
+
+    A mixture stores all of its experts and uses a few of them for a token. Of everything else,
+    what is stored is used.
+    """
+    if m.latent:
+        attention = latent_matrices(m)
+    else:
+        attention = {name: matrices(m)[name] for name in ATTENTION}
+    dense_layers = m.mixture.dense_layers if m.mixture else m.layers
+
+    table = {}
+    for name, (inputs, outputs) in attention.items():
+        table[name] = Weights(inputs, outputs, m.layers, m.layers, name in m.biases)
+    for name, (inputs, outputs) in feed_forward(m, m.inner).items():
+        table[name] = Weights(inputs, outputs, dense_layers, dense_layers, name in m.biases)
+    if m.mixture:
+        table |= mixture_weights(m)
+    table["output"] = Weights(m.width, m.vocabulary, stored=1, used=1)
+    return table
+
+
+def feed_forward(m, inner):
+    """The matrices of a feed-forward that is `inner` wide."""
+    shapes = matrices(replace(m, inner=inner))
+    return {name: shape for name, shape in shapes.items() if name not in ATTENTION}
+
+
+def mixture_weights(m):
+    """The matrices of all layers with experts, but for attention."""
+    mixture = m.mixture
+    layers = m.layers - mixture.dense_layers
+    stored = layers * mixture.experts
+    used = layers * mixture.used
+    table = {"router": Weights(m.width, mixture.experts, layers, layers, mixture.router_bias)}
+    for name, (inputs, outputs) in feed_forward(m, mixture.inner).items():
+        table[f"experts' {name}"] = Weights(inputs, outputs, stored, used, name in m.biases)
+    if mixture.shared_inner:
+        for name, (inputs, outputs) in feed_forward(m, mixture.shared_inner).items():
+            table[f"shared {name}"] = Weights(inputs, outputs, layers, layers, name in m.biases)
+    return table
+
+
+def latent_matrices(m):
+    """The matrices of latent attention in one layer. "Down" makes a latent, "up" makes heads."""
+    latent = m.latent
+    queries = m.heads * (latent.content_width + latent.position_width)
+    if latent.query_rank:
+        shapes = {
+            "query down": (m.width, latent.query_rank),
+            "query up": (latent.query_rank, queries),
+        }
+    else:
+        shapes = {"query": (m.width, queries)}
+    # The part of a key that carries the position comes with the latent, once for all heads.
+    shapes["key and value down"] = (m.width, latent.rank + latent.position_width)
+    made = m.heads * (latent.content_width + latent.value_width)
+    shapes["key and value up"] = (latent.rank, made)
+    shapes["out"] = (m.heads * latent.value_width, m.width)
+    return shapes
+
+
+def stored_parameters(m):
+    """How many parameters the model has, whatever its layers are; `parameters` if it is dense."""
+    stored = parameters_outside_products(m)
+    for each in weights(m).values():
+        stored += each.stored * each.numbers
+    return stored
+
+
+def active_parameters(m):
+    """How many of the parameters one token uses: all but the experts that it does not go to.
+
+    The embedding counts as a whole, although a token reads one row of it. Some published numbers
+    leave it out.
+    """
+    used = parameters_outside_products(m)
+    for each in weights(m).values():
+        used += each.used * each.numbers
+    return used
+
+
+def parameters_outside_products(m):
+    """The parameters of normalisations, sinks and embeddings.
+
+    A tied embedding is the output matrix, which `weights` has.
+    """
+    layer = m.layer_norms * m.norm_vectors * m.width
+    if m.head_norms:
+        layer += 2 * m.head_width
+    if m.sinks:
+        layer += m.heads
+    if m.latent:
+        layer += m.latent.query_rank + m.latent.rank  # each latent is normalised
+    numbers = m.layers * layer + m.norm_vectors * m.width
+    if not m.tied:
+        numbers += m.vocabulary * m.width
+    if m.learned_positions:
+        numbers += m.context * m.width
+    return numbers
+
+
+def pairs(sequence, window=0, causal=False):
+    """Pairs of a query and a key in one sequence, for each of which a head has a score.
+
+    With a window, a query looks at no more than `window` keys, its own among them; 0 is no window.
+    Without `causal` each query counts all keys that it may look at if it stands last, which is the
+    convention of `forward_flops`. With `causal`, it counts only those before it, and its own.
+    """
+    reach = min(sequence, window) if window else sequence
+    if not causal:
+        return sequence * reach
+    growing = reach * (reach + 1) // 2  # the first queries have 1, 2, ... keys
+    return growing + (sequence - reach) * reach
+
+
+def score_flops(m):
+    """FLOPs of one layer for each pair of a query and a key: their product, and a weighted sum."""
+    if m.latent:
+        key_width = m.latent.content_width + m.latent.position_width
+        value_width = m.latent.value_width
+    else:
+        key_width = value_width = m.head_width
+    return 2 * m.heads * (key_width + value_width)
+
+
+def used_weights(m):
+    """How many weights one token is multiplied by. The embedding's row is only read."""
+    return sum(each.used * each.inputs * each.outputs for each in weights(m).values())
+
+
+def active_forward_flops(m, batch, sequence, causal=False):
+    """FLOPs of a forward pass, whatever the layers are; `forward_flops` if the model is dense."""
+    whole_layers = m.layers - m.window_layers
+    pairs_of_layers = whole_layers * pairs(sequence, causal=causal)
+    if m.window_layers:
+        pairs_of_layers += m.window_layers * pairs(sequence, m.window, causal)
+    tokens = batch * sequence
+    return 2 * tokens * used_weights(m) + batch * pairs_of_layers * score_flops(m)
+
+
+def is_dense(m):
+    """Whether the thirteen terms count all of the model, but for the windows of attention."""
+    return not (m.mixture or m.latent or m.sinks) and m.layer_norms == 2
+
+
+# Serving: a cache for each user, and one token at a time.
+
+
+def cache_bytes(m, tokens, dtype):
+    """Bytes of the cache for one sequence of so many tokens: what attention keeps of each of them.
+
+    Attention keeps keys and values, or the latent and the position's part of the key. A layer with
+    a window keeps no more tokens than its window has.
+    """
+    if m.latent:
+        numbers = m.latent.rank + m.latent.position_width
+    else:
+        numbers = 2 * m.kv_heads * m.head_width
+    whole_layers = m.layers - m.window_layers
+    kept_tokens = whole_layers * tokens + m.window_layers * min(tokens, m.window)
+    return kept_tokens * numbers * BYTES[dtype]
+
+
+def read_weights(m, users):
+    """How many weights a step of decoding reads, for one token of each user.
+
+    An expert is read if at least one token goes to it. On average, that is this many experts if
+    each token goes to all experts with the same chance.
+    """
+    read = 0
+    for each in weights(m).values():
+        if each.stored:
+            missed_by_all = (1 - each.used / each.stored) ** users
+            read += each.stored * (1 - missed_by_all) * each.inputs * each.outputs
+    return read
+
+
+def decode_bytes(m, users, tokens, dtype):
+    """Bytes that one step of decoding reads: weights once for all users, and each user's cache.
+
+    `tokens` is how many each user has in the cache.
+    """
+    return read_weights(m, users) * BYTES[dtype] + users * cache_bytes(m, tokens, dtype)
+
+
+def decode_flops(m, users, tokens):
+    """FLOPs of one step of decoding: a token of each user, which looks at its own cache.
+
+    Latent attention works on the latents themselves: what would make keys and values of them is
+    multiplied into the query and the result, once for a token ("absorbed").
+    """
+    for_a_pair = score_flops(m)
+    if m.latent:
+        for_a_pair = 2 * m.heads * (2 * m.latent.rank + m.latent.position_width)
+    whole_layers = m.layers - m.window_layers
+    keys = whole_layers * tokens + m.window_layers * min(tokens, m.window)
+    return users * (2 * used_weights(m) + keys * for_a_pair)
+
+
+def decode_seconds(m, users, tokens, dtype, bandwidth, peak):
+    """Seconds of one step of decoding, at least: reading or computing, whichever takes longer.
+
+    `bandwidth` is in bytes a second, `peak` in FLOP/s, both of all GPUs that share the model.
+    """
+    reading_s = decode_bytes(m, users, tokens, dtype) / bandwidth
+    computing_s = decode_flops(m, users, tokens) / peak
+    return max(reading_s, computing_s)
+
+
+def ridge_users(dtype, bandwidth, peak):
+    """Users from whom on a dense model's matrices take longer to multiply than to read.
+
+    A user's token costs 2 FLOPs for each weight, which is read once for all of them.
+    """
+    return BYTES[dtype] * peak / (2 * bandwidth)
+
+
+# What is sent: bytes that each GPU sends in one step.
+
+
+def all_gather_bytes(nbytes, gpus):
+    """Bytes that each GPU sends so that all have `nbytes`, of which each has one part, in a ring.
+
+    A reduce-scatter, which adds instead and leaves each GPU one part of the sum, sends as many.
+    """
+    return nbytes * (gpus - 1) / gpus
+
+
+def all_reduce_bytes(nbytes, gpus):
+    """Bytes that each GPU sends so that all have the sum: a reduce-scatter and an all-gather."""
+    return 2 * all_gather_bytes(nbytes, gpus)
+
+
+def data_parallel_bytes(numbers, dtype, gpus, stage):
+    """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
+
+    Up to stage 2 the gradients are added and the new parameters are gathered. At stage 3, all
+    parameters are gathered twice, for the forward and for the backward pass.
+    """
+    times = 3 if stage >= SHARDED_FROM["parameters"] else 2
+    return times * all_gather_bytes(numbers * BYTES[dtype], gpus)
+
+
+def tensor_parallel_bytes(m, batch, sequence, dtype, gpus):
+    """Bytes that each GPU sends in a step if the matrices of each layer are split over GPUs.
+
+    Attention and feed-forward each end in a sum over the GPUs, forward and backward.
+    """
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    return m.layers * 4 * all_reduce_bytes(hidden, gpus)
+
+
+def pipeline_parallel_bytes(m, batch, sequence, dtype):
+    """Bytes that cross the border between two stages of a pipeline in a step, there and back."""
+    return 2 * tensor_bytes((batch, sequence, m.width), dtype)
+
+
+def pipeline_idle_share(stages, micro_batches, chunks=1):
+    """The time in which a stage waits, as a share of the time in which it works.
+
+    `chunks` is how many separate pieces of the model each stage has: 1 unless they interleave.
+    """
+    return (stages - 1) / (chunks * micro_batches)
+
+
+def expert_parallel_bytes(m, batch, sequence, sent_dtype, returned_dtype):
+    """Bytes that tokens take to their experts and back in a step's forward and backward pass.
+
+    It is an upper bound, as if no expert were on the token's own GPU. It has the convention that a
+    gradient takes as many bytes as what it is the gradient of.
+    """
+    layers = m.layers - m.mixture.dense_layers
+    sent = batch * sequence * m.mixture.used * m.width
+    return 2 * layers * sent * (BYTES[sent_dtype] + BYTES[returned_dtype])
+
+
+# Muon: momentum for the matrices of the layers, AdamW for all else.
+
+
+def muon_state_numbers(m):
+    """How many numbers Muon keeps: one for each weight of a layer's matrices, two for all else."""
+    in_matrices = 0
+    for name, each in weights(m).items():
+        if name != "output":
+            in_matrices += each.stored * each.inputs * each.outputs
+    all_else = stored_parameters(m) - in_matrices
+    return in_matrices + 2 * all_else
+
+
+def muon_flops(inputs, outputs, steps=5):
+    """FLOPs of Muon's Newton-Schulz iteration for one matrix.
+
+    Each of its steps takes X Xᵀ, the square of that, and a product of the sum of both with X.
+    """
+    short = min(inputs, outputs)
+    long = max(inputs, outputs)
+    products_with_x = 2 * (2 * long * short**2)  # two of them
+    square = 2 * short**3
+    return steps * (products_with_x + square)
+
+
+# Formats in which a block of numbers shares a scale.
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A format whose numbers share a scale, block by block."""
+
+    bits: int  # of a number
+    block: tuple[int, int]  # rows and columns of a block
+    scale_bits: int
+    tensor_bytes: int = 0  # of one more scale, for the whole tensor
+
+
+BLOCK_FORMATS = {
+    # The MX formats: OCP Microscaling Formats (MX) Specification, version 1.0, table 1.
+    "mxfp8": Blocks(bits=8, block=(1, 32), scale_bits=8),
+    "mxfp4": Blocks(bits=4, block=(1, 32), scale_bits=8),
+    # NVIDIA, arXiv 2509.25149. A tensor has one more scale, in fp32.
+    "nvfp4": Blocks(bits=4, block=(1, 16), scale_bits=8, tensor_bytes=4),
+    # DeepSeek-V3's weights: arXiv 2412.19437, section 3.3.2.
+    "fp8 128x128": Blocks(bits=8, block=(128, 128), scale_bits=32),
+}
+
+
+def block_bytes(shape, name):
+    """Bytes of a matrix of that shape (rows, columns), and of its scales.
+
+    A block at the edge, which is not full, has a scale of its own, too.
+    """
+    scaled = BLOCK_FORMATS[name]
+    rows, columns = shape
+    block_rows, block_columns = scaled.block
+    blocks = math.ceil(rows / block_rows) * math.ceil(columns / block_columns)
+    bits = rows * columns * scaled.bits + blocks * scaled.scale_bits
+    return math.ceil(bits / 8) + scaled.tensor_bytes
+
+
+def model_file_bytes(m, dtype, block_formats):
+    """Bytes of all parameters in a file, without its head.
+
+    `block_formats` has the format of each kind of matrix that has one, by its name in `weights`.
+    All else, the biases of such matrices among it, is in `dtype`.
+    """
+    nbytes = stored_parameters(m) * BYTES[dtype]
+    table = weights(m)
+    for name, block_format in block_formats.items():
+        each = table[name]
+        shape = (each.outputs, each.inputs)  # a row has the weights of one output
+        in_blocks = block_bytes(shape, block_format) - tensor_bytes(shape, dtype)
+        nbytes += each.stored * in_blocks
+    return nbytes
+
+
+# Energy and money.
+
+
+def energy_kwh(gpu_hours, watts, pue):
+    """Kilowatt-hours of a data centre, if each GPU takes so many watts.
+
+    `pue` is power usage effectiveness: what the whole centre takes, over what the GPUs take.
+    """
+    return gpu_hours * watts * pue / 1000
+
+
 # The shape of a published model, from its config.json.
 
 GPT2_NAMES = {  # GPT-2's own names for fields, and what the other models call them
@@ -550,21 +1118,68 @@ GPT2_NAMES = {  # GPT-2's own names for fields, and what the other models call t
     "n_inner": "intermediate_size",
     "n_positions": "max_position_embeddings",
 }
+QWEN_WINDOW = {"sliding_window": 4096, "use_sliding_window": False, "max_window_layers": 28}
+GEMMA = {"head_dim": 256, "tie_word_embeddings": True}
+DEEPSEEK = {
+    "first_k_dense_replace": 0,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
 DEFAULTS = {  # what the transformers library takes where a config.json says nothing
     "gpt2": {"tie_word_embeddings": True},
     "llama": {},
     "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
-    "qwen2": {"num_key_value_heads": 32, "sliding_window": 4096, "use_sliding_window": False},
-    "qwen3": {
-        "num_key_value_heads": 32,
-        "head_dim": 128,
+    "qwen2": {"num_key_value_heads": 32} | QWEN_WINDOW,
+    "qwen3": {"num_key_value_heads": 32, "head_dim": 128} | QWEN_WINDOW,
+    "gemma": {"num_key_value_heads": 16} | GEMMA,
+    "gemma2": {"num_key_value_heads": 4, "sliding_window": 4096} | GEMMA,
+    "gemma3_text": {
+        "num_key_value_heads": 4,
+        "sliding_window": 4096,
+        "sliding_window_pattern": 6,
+    }
+    | GEMMA,
+    "mixtral": {"num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2},
+    "qwen3_moe": {
+        "num_key_value_heads": 4,
+        "num_experts": 128,
+        "num_experts_per_tok": 8,
+        "moe_intermediate_size": 768,
         "sliding_window": 4096,
         "use_sliding_window": False,
     },
+    "gpt_oss": {
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "sliding_window": 128,
+        "num_local_experts": 128,
+        "num_experts_per_tok": 4,
+        "attention_bias": True,
+    },
+    "deepseek_v2": {"n_routed_experts": 64, "n_shared_experts": 2, "moe_intermediate_size": 1407}
+    | DEEPSEEK,
+    "deepseek_v3": {
+        "n_routed_experts": 256,
+        "n_shared_experts": 1,
+        "moe_intermediate_size": 2048,
+        "num_experts_per_tok": 8,
+    }
+    | DEEPSEEK
+    | {"first_k_dense_replace": 3},
 }
+# Kimi K2 has DeepSeek-V3's fields, and says all of them.
+DEFAULTS["kimi_k2"] = DEFAULTS["deepseek_v3"]
+LATENT_KINDS = ("deepseek_v2", "deepseek_v3", "kimi_k2")
+ATTENTION_BIAS_KINDS = ("llama", "qwen3", "qwen3_moe", "gpt_oss")  # the field is read for these
+
 NOT_COUNTED = (  # a field with such a word in its name changes the account
     "expert",
     "moe",
+    "mlp_only",  # as in mlp_only_layers
+    "sparse_step",  # as in decoder_sparse_step
     "lora",
     "quantization",
     "cross_attention",
@@ -572,11 +1187,37 @@ NOT_COUNTED = (  # a field with such a word in its name changes the account
     "qk_norm",
     "nextn",  # as in num_nextn_predict_layers
     "pruned",
+    "bidirectional",  # a query that looks at later tokens, too
 )
+LIKE_DEEPSEEK = {
+    "n_routed_experts",
+    "n_shared_experts",
+    "num_experts_per_tok",
+    "moe_intermediate_size",
+    "kv_lora_rank",
+    "q_lora_rank",
+    "num_nextn_predict_layers",  # layers for a second token ahead, which are left out here
+    "quantization_config",  # the format of the file; it changes no number of parameters
+}
+COUNTED = {  # fields with such a word whose effect on the account is known, for each kind
+    "mixtral": {"num_local_experts", "num_experts_per_tok"},
+    "qwen3_moe": {"num_experts", "num_experts_per_tok", "moe_intermediate_size"},
+    "gpt_oss": {
+        "num_local_experts",
+        "num_experts_per_tok",
+        "experts_per_token",  # the same number again
+        "quantization_config",
+    },
+    "deepseek_v2": LIKE_DEEPSEEK,
+    "deepseek_v3": LIKE_DEEPSEEK,
+    "kimi_k2": LIKE_DEEPSEEK,
+}
+# What such a field says in a model that has nothing to count of it.
+WITHOUT_EFFECT = {"moe_layer_freq": 1, "decoder_sparse_step": 1}
 
 
 def model_from(config):
-    """The model that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
+    """The model that a config.json describes, of a kind that DEFAULTS has."""
     kind = kind_of(config)
     fields = dict(DEFAULTS[kind])
     for name, value in config.items():
@@ -584,29 +1225,48 @@ def model_from(config):
     refuse_unknown(kind, fields)
 
     is_gpt2 = kind == "gpt2"
-    width = size_in(fields, "hidden_size")
-    heads = size_in(fields, "num_attention_heads")
-    if fields.get("head_dim") is None:  # then it is hidden_size / num_attention_heads
-        refuse_no_multiple("hidden_size", width, "num_attention_heads", heads)
-    kv_heads = size_in(fields, "num_key_value_heads", heads)
-    refuse_no_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
-    default_inner = 4 * width if is_gpt2 else None  # None: a config has to give its own
+    layers = size_in(fields, "num_hidden_layers")
+    window, window_layers = windows_in(kind, fields, layers)
+    latent = latent_in(kind, fields)
+    default_inner = None  # then a config has to give its own
+    if is_gpt2:
+        default_inner = 4 * size_in(fields, "hidden_size")
     return Model(
-        layers=size_in(fields, "num_hidden_layers"),
-        width=width,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_width=size_in(fields, "head_dim", width // heads),
+        layers=layers,
+        width=size_in(fields, "hidden_size"),
+        **heads_in(fields, latent),
         inner=size_in(fields, "intermediate_size", default_inner),
         vocabulary=size_in(fields, "vocab_size"),
-        context=context_in(fields),
+        context=size_in(fields, "max_position_embeddings"),
         gated=not is_gpt2,
         biases=biases_in(kind, fields),
         norm_vectors=2 if is_gpt2 else 1,
-        head_norms=kind == "qwen3",
+        head_norms=kind in ("qwen3", "qwen3_moe", "gemma3_text"),
         learned_positions=is_gpt2,
         tied=bool(fields.get("tie_word_embeddings")),
+        layer_norms=4 if kind in ("gemma2", "gemma3_text") else 2,
+        sinks=kind == "gpt_oss",
+        window=window,
+        window_layers=window_layers,
+        mixture=mixture_in(kind, fields, layers),
+        latent=latent,
     )
+
+
+def heads_in(fields, latent):
+    """The sizes of attention's heads, by the model's names for them."""
+    width = size_in(fields, "hidden_size")
+    heads = size_in(fields, "num_attention_heads")
+    kv_heads = size_in(fields, "num_key_value_heads", heads)
+    refuse_no_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
+    if latent:
+        head_width = latent.content_width + latent.position_width
+    elif fields.get("head_dim") is None:  # then it is hidden_size / num_attention_heads
+        refuse_no_multiple("hidden_size", width, "num_attention_heads", heads)
+        head_width = width // heads
+    else:
+        head_width = size_in(fields, "head_dim")
+    return {"heads": heads, "kv_heads": kv_heads, "head_width": head_width}
 
 
 def kind_of(config):
@@ -622,14 +1282,65 @@ def kind_of(config):
     return kind
 
 
-def context_in(fields):
-    """The most tokens of a sequence: all positions, or attention's window if it is shorter."""
-    context = size_in(fields, "max_position_embeddings")
-    # A model without this field, such as Mistral, always uses the window that it has.
-    if not fields.get("use_sliding_window", True):
-        return context
-    window = size_in(fields, "sliding_window", context)
-    return min(context, window)
+def mixture_in(kind, fields, layers):
+    """The mixture of experts that the config describes, or None."""
+    if kind in ("mixtral", "gpt_oss"):
+        experts = size_in(fields, "num_local_experts")
+        inner = size_in(fields, "intermediate_size")
+        shared = 0
+    elif kind == "qwen3_moe":
+        experts = size_in(fields, "num_experts")
+        inner = size_in(fields, "moe_intermediate_size")
+        shared = 0
+    elif kind in LATENT_KINDS:
+        experts = size_in(fields, "n_routed_experts")
+        inner = size_in(fields, "moe_intermediate_size")
+        shared = count_in(fields, "n_shared_experts")
+    else:
+        return None
+    used = size_in(fields, "num_experts_per_tok")
+    if used > experts:
+        raise ValueError(f"A token goes to {used:,} experts, and a layer has {experts:,}.")
+    return Mixture(
+        experts=experts,
+        used=used,
+        inner=inner,
+        shared_inner=shared * inner,
+        dense_layers=min(layers, count_in(fields, "first_k_dense_replace")),
+        router_bias=kind in ("gpt_oss", "deepseek_v3", "kimi_k2"),
+    )
+
+
+def latent_in(kind, fields):
+    """The latent attention that the config describes, or None."""
+    if kind not in LATENT_KINDS:
+        return None
+    return Latent(
+        query_rank=count_in(fields, "q_lora_rank"),
+        rank=size_in(fields, "kv_lora_rank"),
+        content_width=size_in(fields, "qk_nope_head_dim"),
+        position_width=size_in(fields, "qk_rope_head_dim"),
+        value_width=size_in(fields, "v_head_dim"),
+    )
+
+
+def windows_in(kind, fields, layers):
+    """The window of attention, and how many layers have it; (0, 0) if none has one."""
+    if fields.get("sliding_window") is None or not fields.get("use_sliding_window", True):
+        return 0, 0
+    window = size_in(fields, "sliding_window")
+    kinds_of_layers = fields.get("layer_types")
+    if kinds_of_layers:
+        with_window = kinds_of_layers.count("sliding_attention")
+    elif kind in ("gemma2", "gpt_oss"):  # the first layer, the third, and so on
+        with_window = (layers + 1) // 2
+    elif kind == "gemma3_text":  # of six layers, the last one has none
+        with_window = layers - layers // size_in(fields, "sliding_window_pattern")
+    elif kind in ("qwen2", "qwen3"):  # from that layer on
+        with_window = layers - min(layers, count_in(fields, "max_window_layers"))
+    else:
+        with_window = layers
+    return (window, with_window) if with_window else (0, 0)
 
 
 def biases_in(kind, fields):
@@ -638,9 +1349,10 @@ def biases_in(kind, fields):
         return ("query", "key", "value", "out", "up", "down")
     if kind == "qwen2":
         return ("query", "key", "value")
-    if fields.get("attention_bias"):
-        return ("query", "key", "value", "out")
-    return ()
+    attention = ATTENTION if fields.get("attention_bias") else ()
+    if kind == "gpt_oss":  # its experts have biases, whatever attention has
+        return (*attention, "up", "gate", "down")
+    return attention
 
 
 def size_in(fields, name, otherwise=None):
@@ -658,6 +1370,13 @@ def size_in(fields, name, otherwise=None):
     return value
 
 
+def count_in(fields, name):
+    """The field of that name, which may be 0, or 0 where the config has none."""
+    if fields.get(name) in (None, 0):
+        return 0
+    return size_in(fields, name)
+
+
 def refuse_no_multiple(name, value, divisor_name, divisor):
     """Raise a ValueError if the value is no multiple of the divisor."""
     if value % divisor:
@@ -667,7 +1386,9 @@ def refuse_no_multiple(name, value, divisor_name, divisor):
 def refuse_unknown(kind, fields):
     """Raise a ValueError on a field whose effect on the account this program cannot count."""
     for name, value in fields.items():
-        if value and any(word in name for word in NOT_COUNTED):
+        if name in COUNTED.get(kind, ()) or not value or WITHOUT_EFFECT.get(name) == value:
+            continue
+        if any(word in name for word in NOT_COUNTED):
             raise ValueError(
                 f"The config has {name}: this program does not know what that changes."
             )
@@ -677,7 +1398,12 @@ def refuse_unknown(kind, fields):
         raise ValueError(
             f"layer_types names {' and '.join(known)}; this program does not know others."
         )
-    if fields.get("attention_bias") and kind not in ("llama", "qwen3"):
+    if layers and len(layers) != fields.get("num_hidden_layers"):
+        raise ValueError(
+            f"layer_types has {len(layers)} layers, and num_hidden_layers is "
+            f"{fields.get('num_hidden_layers')!r}."
+        )
+    if fields.get("attention_bias") and kind not in ATTENTION_BIAS_KINDS:
         raise ValueError(
             f"The config has attention_bias, which a model of type {kind} does not know."
         )
@@ -694,7 +1420,7 @@ def parser():
         epilog=f"A save takes {SAVE_S} s, and a restart {RESTART_S} s: assumed.",
     )
     options.add_argument(
-        "config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3"
+        "config", help=f"a config.json whose model_type is one of {', '.join(DEFAULTS)}"
     )
     options.add_argument("--gpus", type=int, default=8, help="GPUs (default: %(default)s)")
     options.add_argument(
@@ -744,10 +1470,73 @@ def parser():
         default=0.4,
         help="of the peak that the counted FLOPs reach (default: %(default)s, assumed)",
     )
+    add_serving_and_costs(options)
+    add_sending(options)
+    options.add_argument(
+        "--all", action="store_true", help="say what is sent, what Muon takes, and files, too"
+    )
     options.add_argument(
         "--exact", action="store_true", help="print every number as it was counted"
     )
     return options
+
+
+def add_sending(options):
+    """Give the parser the options on what is sent."""
+    options.add_argument(
+        "--split",
+        type=int,
+        default=8,
+        help="GPUs of tensor parallelism, or of a pipeline (default: %(default)s)",
+    )
+    options.add_argument(
+        "--micro-batches",
+        type=int,
+        default=32,
+        help="parts of a batch that go through a pipeline (default: %(default)s)",
+    )
+
+
+def add_serving_and_costs(options):
+    """Give the parser the options on serving, energy and money."""
+    options.add_argument(
+        "--users", type=int, default=1, help="who are served at a time (default: %(default)s)"
+    )
+    options.add_argument(
+        "--cached",
+        type=int,
+        help="tokens in the cache of each user (default: as many as a sequence has)",
+    )
+    options.add_argument(
+        "--serving",
+        type=int,
+        default=8,
+        help="GPUs that serve one copy of the model (default: %(default)s)",
+    )
+    options.add_argument(
+        "--bandwidth",
+        type=float,
+        default=BANDWIDTH,
+        help=f"bytes a second from a GPU's memory (default: {typed(BANDWIDTH)}, an H100 SXM's)",
+    )
+    options.add_argument(
+        "--watts",
+        type=float,
+        default=WATTS,
+        help="of a GPU (default: %(default)s, an H100 SXM's at most)",
+    )
+    options.add_argument(
+        "--pue",
+        type=float,
+        default=PUE,
+        help="what the data centre takes, over what its GPUs take (default: %(default)s, assumed)",
+    )
+    options.add_argument(
+        "--price",
+        type=float,
+        default=PRICE,
+        help="dollars for a GPU hour (default: %(default)s, assumed)",
+    )
 
 
 def config_in(path):
@@ -795,17 +1584,49 @@ def answer(asked):
         peak=asked.peak,
         share=asked.share,
     )
+    lines |= more_lines(m, lines, asked)
     if asked.exact:
-        return [f"{name:<34}{written(value):>26}" for name, value in lines.items()]
-    return [
-        *model_report(m, lines),
-        "",
-        *memory_report(lines, asked),
-        "",
-        *time_report(lines),
-        "",
-        *assumptions(m, lines, asked),
+        return [f"{name:<38}{written(value):>26}" for name, value in lines.items()]
+    reports = [
+        model_report(m, lines),
+        memory_report(m, lines, asked),
+        time_report(m, lines),
+        serving_report(lines, asked),
+        cost_report(lines),
     ]
+    if asked.all:
+        reports += [sending_report(m, lines, asked), muon_report(lines), file_report(lines)]
+    reports.append(assumptions(m, lines, asked))
+    return "\n\n".join("\n".join(report) for report in reports).split("\n")
+
+
+def more_lines(m, lines, asked):
+    """The lines on what follows a run or stands beside it: serving, costs, sending, Muon, files."""
+    sequence = lines["tokens of a sequence"]
+    if asked.cached is None:
+        asked.cached = sequence
+    serving = serving_lines(
+        m,
+        users=asked.users,
+        cached=asked.cached,
+        gpus=asked.serving,
+        bandwidth=asked.bandwidth,
+        peak=asked.peak,
+    )
+    run_days = lines["days without saves and failures"]
+    costs = cost_lines(run_days, asked.gpus, asked.watts, asked.pue, asked.price)
+    sending = sending_lines(
+        m,
+        gpus=asked.gpus,
+        stage=asked.stage,
+        batch=asked.batch,
+        sequence=sequence,
+        split=asked.split,
+        micro_batches=asked.micro_batches,
+    )
+    parts = recipe(asked.recipe)
+    muon = muon_lines(m, asked.gpus, parts, asked.stage, asked.batch, sequence)
+    return serving | costs | sending | muon | file_lines(m)
 
 
 # What is printed, for people: a number with its unit, and the function that counted it.
@@ -814,18 +1635,33 @@ def answer(asked):
 def model_report(m, lines):
     """The lines of the report on the model's size."""
     wide = f"{m.layers} layers, {m.width:,} wide"
+    stored = count_text(lines["parameters"])
+    rows = [row(f"The model: {wide}", "", "counted by")]
+    if is_dense(m):
+        return [*rows, row("  parameters", stored, "parameters")]
+    used = count_text(lines["parameters that a token uses"])
     return [
-        row(f"The model: {wide}", "", "counted by"),
-        row("  parameters", count_text(lines["parameters"]), "parameters"),
+        *rows,
+        row("  parameters", stored, "stored_parameters"),
+        row("  of these, a token uses", used, "active_parameters"),
     ]
 
 
-def memory_report(lines, asked):
+def memory_report(m, lines, asked):
     """The lines of the report on the bytes of each GPU, and whether they fit."""
-    fullest = lines["fullest moment of a step"]
-    rows = [f"On each GPU, at the fullest moment of a step, {fullest}"]
+    state = []
     for part in ("parameters", "gradients", "optimizer", "master"):
-        rows.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
+        state.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
+    if not is_dense(m):
+        said = {
+            "no": "This alone does not fit",
+            NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
+        }
+        has = f"{said[lines['fits']]}: each GPU has {bytes_text(asked.memory)}."
+        return ["On each GPU, before a step", *state, has]
+
+    fullest = lines["fullest moment of a step"]
+    rows = [f"On each GPU, at the fullest moment of a step, {fullest}", *state]
     added_by = "step_bytes" if fullest == AT_LOSS else "moments"
     added = bytes_text(lines["bytes that the step adds then"])
     gathered = bytes_text(lines["bytes gathered then"])
@@ -840,17 +1676,99 @@ def memory_report(lines, asked):
     return [*rows, f"{fits}: each GPU has {bytes_text(asked.memory)}."]
 
 
-def time_report(lines):
+def time_report(m, lines):
     """The lines of the report on the FLOPs and the time of the whole run."""
+    flops_by = "step_flops" if is_dense(m) else "active_forward_flops"
     run_s = lines["days without saves and failures"] * SECONDS_PER_DAY
     lost = lines["share that is lost, at most"]
     return [
         "The whole run",
-        row("  FLOPs", f"{lines['FLOPs']:.3g}", "step_flops"),
+        row("  FLOPs", f"{lines['FLOPs']:.3g}", flops_by),
         row("  without saves and failures", time_text(run_s), "days"),
         row("  between two saves", time_text(lines["seconds between two saves"]), "interval"),
         row("  lost to saves and failures, at most", f"{100 * lost:.2g} %", "lost_share"),
     ]
+
+
+def serving_report(lines, asked):
+    """The lines of the report on decoding: one token for each user at a time."""
+    step_ms = 1000 * lines["seconds of a step of decoding"]
+    for_each = lines["tokens a second for each user"]
+    on_each = lines["bytes of weights and caches, each GPU"]
+    if on_each <= asked.memory:
+        fits = "It fits"
+    else:
+        fits = "It does not fit"
+    bound = f"{lines['what bounds the step']}-bound"
+    return [
+        f"Serving it in {SERVED_IN}, on {plural(asked.serving, 'GPU')}",
+        row(
+            "  the cache, for each token",
+            bytes_text(lines["bytes of the cache for a token"]),
+            "cache_bytes",
+        ),
+        row("  the caches of all users", bytes_text(lines["bytes of all caches"]), "cache_bytes"),
+        row("  weights and caches, on each GPU", bytes_text(on_each), ""),
+        row("  a token takes, at least", f"{three_digits(step_ms)} ms", "decode_seconds"),
+        row("  tokens a second for each user", three_digits(for_each), ""),
+        f"{fits}: each GPU has {bytes_text(asked.memory)}. Decoding is {bound}.",
+    ]
+
+
+def cost_report(lines):
+    """The lines of the report on energy and money."""
+    return [
+        "What it takes, without saves and failures",
+        row("  GPU hours", count_text(lines["GPU hours"]), ""),
+        row("  energy", energy_text(lines["kilowatt-hours"]), "energy_kwh"),
+        row("  money", f"${count_text(lines['dollars'])}", ""),
+    ]
+
+
+def sending_report(m, lines, asked):
+    """The lines of the report on what a step sends, between passes or layers."""
+    idle = lines["share of its work that it idles"]
+    tensor_parallel = bytes_text(lines["bytes sent by tensor parallelism"])
+    at_border = bytes_text(lines["bytes sent at a pipeline's border"])
+    split = plural(asked.split, "GPU")
+    rows = [
+        "What each GPU sends in a step",
+        row(
+            "  data parallel, with ZeRO",
+            bytes_text(lines["bytes sent by data parallelism"]),
+            "data_parallel_bytes",
+        ),
+        row(f"  tensor parallel, {split}", tensor_parallel, "tensor_parallel_bytes"),
+        row("  at a pipeline's border", at_border, "pipeline_parallel_bytes"),
+        row("  it idles, of its work", f"{100 * idle:.3g} %", "pipeline_idle_share"),
+    ]
+    if m.mixture:
+        to_experts = bytes_text(lines["bytes sent to experts, at most"])
+        rows.append(row("  to experts and back, at most", to_experts, "expert_parallel_bytes"))
+    return rows
+
+
+def muon_report(lines):
+    """The lines of the report on Muon in place of the recipe's optimizer."""
+    optimizer = bytes_text(lines["bytes of the optimizer, with Muon"])
+    added = lines["FLOPs that Muon adds, of a step's"]
+    return [
+        "With Muon for the layers' matrices, and AdamW for all else",
+        row("  optimizer, on each GPU", optimizer, "muon_state_numbers"),
+        row("  FLOPs more, of a step's", f"{100 * added:.2g} %", "muon_flops"),
+    ]
+
+
+def file_report(lines):
+    """The lines of the report on files of the model."""
+    rows = [f"Its file, in {SERVED_IN}, or with its layers' matrices in blocks"]
+    for name, nbytes in lines.items():
+        _, in_blocks, block_format = name.partition("bytes with layers in ")
+        if name.startswith("bytes of a file"):
+            rows.append(row(f"  {SERVED_IN}", bytes_text(nbytes), "model_file_bytes"))
+        elif in_blocks:
+            rows.append(row(f"  {block_format}", bytes_text(nbytes), "block_bytes"))
+    return rows
 
 
 SHARDED = (  # by ZeRO's stage
@@ -882,6 +1800,7 @@ def assumptions(m, lines, asked):
         ),
         choice(f"  {peak}", f"--peak {typed(asked.peak)}"),
         choice(f"  {100 * asked.share:.3g} % of that is reached", f"--share {asked.share:g}"),
+        *assumptions_beside_the_run(asked),
         choice(f"  a save takes {SAVE_S} s", f"SAVE_S {in_file}"),
         choice(f"  a restart takes {RESTART_S} s", f"RESTART_S {in_file}"),
         choice(
@@ -889,7 +1808,33 @@ def assumptions(m, lines, asked):
             f"GPU_DAYS_PER_FAILURE {in_file}",
         ),
         "  attention is fused, gradients are accumulated, and sending takes no time",
+        "--all says what is sent, what Muon takes, and the bytes of files, too.",
         "--exact prints every number as it was counted.",
+    ]
+
+
+def assumptions_beside_the_run(asked):
+    """The lines on what was asked or assumed of serving, costs and sending."""
+    rows = [
+        choice(f"  {plural(asked.users, 'user')} at a time", f"--users {asked.users}"),
+        choice(f"  {asked.cached:,} tokens in the cache of each", f"--cached {asked.cached}"),
+        choice(f"  served by {plural(asked.serving, 'GPU')}", f"--serving {asked.serving}"),
+        choice(
+            f"  {three_digits(asked.bandwidth / 1e12)} TB/s from a GPU's memory",
+            f"--bandwidth {typed(asked.bandwidth)}",
+        ),
+        choice(f"  a GPU takes {three_digits(asked.watts)} W", f"--watts {asked.watts:g}"),
+        choice(f"  the data centre takes {asked.pue:g} times that", f"--pue {asked.pue:g}"),
+        choice(f"  a GPU hour costs ${asked.price:g}", f"--price {asked.price:g}"),
+    ]
+    if not asked.all:
+        return rows
+    micro = asked.micro_batches
+    return [
+        *rows,
+        choice(f"  a layer or a pipeline is split over {asked.split}", f"--split {asked.split}"),
+        choice(f"  {micro} micro-batches in a pipeline", f"--micro-batches {micro}"),
+        choice("  what is sent, Muon and files, too", "--all"),
     ]
 
 
@@ -946,6 +1891,14 @@ def bytes_text(nbytes):
         if nbytes >= size:
             return f"{three_digits(nbytes / size)} {unit}"
     return f"{three_digits(nbytes)} bytes"
+
+
+def energy_text(kwh):
+    """Energy as text, such as "3.9 GWh"."""
+    for size, unit in ((1e6, "GWh"), (1e3, "MWh")):
+        if kwh >= size:
+            return f"{three_digits(kwh / size)} {unit}"
+    return f"{three_digits(kwh)} kWh"
 
 
 def time_text(seconds):

@@ -262,14 +262,22 @@ def shape_of(m: Model) -> Shape:
     """Return the model's shape, with two fields that the accountant's `Model` does not have.
 
     The shape has RMSNorm if a normalisation has one vector, and rotary positions if no positions
-    are learned.
+    are learned. Windows are not predicted here, so if a layer has one, the context ends with it. A
+    mixture of experts, or another model that is not dense, gets a ValueError.
 
     >>> shape_of(Model(1, 8, 2, 1, 4, 16, vocabulary=11, context=8)).kv_width
     4
     """
     if isinstance(m, Shape):
         return m
+    if not accountant.is_dense(m):
+        raise ValueError(
+            "Operation by operation, dense models are predicted: without experts, latent "
+            "attention, sinks, or more than two normalisations in a layer."
+        )
     model = {field.name: getattr(m, field.name) for field in fields(Model)}
+    if m.window:
+        model["context"] = min(m.context, m.window)
     return Shape(**model, rms_norm=m.norm_vectors == 1, rotary=not m.learned_positions)
 
 

@@ -1,0 +1,516 @@
+"""What 2026 adds to the accountant: against published numbers, counted models, and itself."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_utils.core import accountant, measure
+from course_utils.core.accountant import Latent, Mixture, Model
+from course_utils.core.accountant_file import OURS
+from course_utils.core.predict.known import CONFIGS, known
+from course_utils.subjects import models
+
+H100_BYTES_A_SECOND = 3.35e12
+
+# Parameters stored and used, from each model's page on huggingface.co (the number of its file's
+# weights) unless the line says something else.
+STORED = {
+    "deepseek-v2": 235_741_434_880,
+    "deepseek-v2-lite": 15_706_484_224,
+    "deepseek-v3": 671_026_419_200,  # without the layers for a second token ahead
+    "gemma-2-9b": 9_241_705_984,
+    "gemma-3-1b": 999_885_952,
+    "gemma-7b": 8_537_680_896,
+    "gpt-oss-120b": 116_829_156_672,
+    "gpt-oss-20b": 20_914_757_184,
+    "kimi-k2": 1_026_408_232_448,
+    "mixtral-8x7b": 46_702_792_704,
+    "qwen3-30b-a3b": 30_532_122_624,
+}
+# In billions, as published: the papers' and the cards' own numbers.
+USED = {
+    "deepseek-v2": 21,  # arXiv 2405.04434, abstract
+    "deepseek-v3": 37,  # arXiv 2412.19437, abstract
+    "mixtral-8x7b": 13,  # arXiv 2401.04088, abstract
+    "qwen3-30b-a3b": 3.3,  # its card
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_published_models_parameters_agree_to_the_last_digit(name):
+    assert accountant.stored_parameters(known(name)) == STORED[name]
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_published_models_used_parameters_agree_to_the_digits_given(name):
+    used = accountant.active_parameters(known(name)) / 1e9
+    digits = 1 if isinstance(USED[name], float) else 0
+    # Qwen says 3.3 for 3.35, and DeepSeek says 37 for 37.55: they cut the number off.
+    assert USED[name] in (round(used, digits), math.floor(used * 10**digits) / 10**digits)
+
+
+def test_gpt_oss_counts_only_one_table_among_the_parameters_that_a_token_uses():
+    """Its card, arXiv 2508.10925, table 1: 3.61 and 5.13 billion."""
+    for name, billions in (("gpt-oss-20b", 3.61), ("gpt-oss-120b", 5.13)):
+        m = known(name)
+        with_one_table = accountant.active_parameters(m) - m.vocabulary * m.width
+        assert round(with_one_table / 1e9, 2) == billions
+
+
+def test_the_experts_of_gpt_oss_120b_have_as_many_parameters_as_its_card_says():
+    """The same table: the MLPs have 114.71 and 19.12 billion."""
+    parts = {}
+    for name in ("gpt-oss-120b", "gpt-oss-20b"):
+        table = accountant.weights(known(name))
+        mlp = [each for kind, each in table.items() if kind == "router" or "experts" in kind]
+        parts[name] = sum(each.stored * each.numbers for each in mlp) / 1e9
+    assert {name: round(part, 2) for name, part in parts.items()} == {
+        "gpt-oss-120b": 114.71,
+        "gpt-oss-20b": 19.12,
+    }
+
+
+# What is counted of models that are written out.
+
+
+@st.composite
+def drawn_models(draw, dense=False):
+    """Small ones with experts, latent attention, or both."""
+    latent = draw(
+        st.none()
+        | st.builds(
+            Latent,
+            query_rank=st.integers(0, 9),
+            rank=st.integers(1, 9),
+            content_width=st.integers(1, 6),
+            position_width=st.sampled_from([2, 4]),
+            value_width=st.integers(1, 6),
+        )
+    )
+    layers = draw(st.integers(1, 4))
+    experts = draw(st.integers(1, 6))
+    mixture = Mixture(
+        experts=experts,
+        used=draw(st.integers(1, experts)),
+        inner=draw(st.integers(1, 12)),
+        shared_inner=draw(st.sampled_from([0, 5, 12])),
+        dense_layers=draw(st.integers(0, layers)),
+        router_bias=draw(st.booleans()),
+    )
+    kv_heads = draw(st.integers(1, 3))
+    biases = st.lists(st.sampled_from(["up", "gate", "down"]), unique=True)
+    return Model(
+        layers=layers,
+        width=draw(st.integers(1, 12)),
+        heads=kv_heads * draw(st.integers(1, 2)),
+        kv_heads=kv_heads,
+        head_width=draw(st.sampled_from([2, 4])),
+        inner=draw(st.integers(1, 12)),
+        vocabulary=draw(st.integers(2, 20)),
+        context=16,
+        tied=draw(st.booleans()),
+        biases=tuple(draw(biases)),
+        mixture=None if dense else mixture,
+        latent=None if dense else latent,
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(drawn_models(), st.integers(1, 2), st.integers(1, 8))
+def test_a_drawn_mixture_agrees_with_the_counted_one_to_the_digit(m, batch, sequence):
+    model = models.MixtureTransformer(m)
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    assert accountant.stored_parameters(m) == counted
+
+    ids = torch.zeros(batch, sequence, dtype=torch.int64)
+    flops = measure.flops(lambda: model(ids)).total
+    assert accountant.active_forward_flops(m, batch, sequence) == flops
+
+
+@given(drawn_models())
+def test_the_parameters_that_a_token_uses_are_those_that_get_a_gradient_from_one_token(m):
+    model = models.MixtureTransformer(m, generator=torch.Generator().manual_seed(0))
+    model(torch.zeros(1, 1, dtype=torch.int64)).sum().backward()
+    used = 0
+    for name, parameter in model.named_parameters():
+        # Each expert's matrices have a gradient, but of an expert without tokens it is 0.
+        of_unused_expert = ".experts." in name and not parameter.grad.any()
+        if not of_unused_expert:
+            used += parameter.numel()
+    assert accountant.active_parameters(m) == used
+
+
+@given(drawn_models(dense=True), st.integers(1, 3), st.integers(1, 16))
+def test_of_a_dense_model_the_new_terms_say_what_the_thirteen_say(m, batch, sequence):
+    assert accountant.is_dense(m)
+    assert accountant.stored_parameters(m) == accountant.parameters(m)
+    assert accountant.active_parameters(m) == accountant.parameters(m)
+    flops = accountant.forward_flops(m, batch, sequence)
+    assert accountant.active_forward_flops(m, batch, sequence) == flops
+
+
+@given(st.integers(1, 30), st.integers(0, 40))
+def test_the_pairs_of_a_window_are_those_that_its_mask_leaves(sequence, window):
+    query = torch.arange(sequence)[:, None]
+    key = torch.arange(sequence)[None]
+    leaves = key <= query
+    if window:
+        leaves &= query - key < window
+    assert accountant.pairs(sequence, window, causal=True) == leaves.sum()
+    # The other convention: every query has as many keys as the last one.
+    assert accountant.pairs(sequence, window) == sequence * leaves[-1].sum()
+
+
+def test_deepseek_v3_takes_as_many_flops_a_token_as_its_makers_say():
+    """ArXiv 2505.09343, table 2: 250 GFLOP for each token at 4,096, with the causal half of pairs.
+
+    Table 4 of the same paper: 272.80 billion tokens a day on 2,048 H800s are 432 TFLOP/s for each
+    with all pairs, and 385 with the causal half.
+    """
+    m = known("deepseek-v3")
+    causal = 3 * accountant.active_forward_flops(m, 1, 4096, causal=True) / 4096
+    assert round(causal / 1e9) == 250
+    tokens_a_second = 272.80e9 / accountant.SECONDS_PER_DAY / 2048
+    every_pair = 3 * accountant.active_forward_flops(m, 1, 4096) / 4096
+    assert every_pair * tokens_a_second / 1e12 == pytest.approx(432, rel=0.005)
+    assert causal * tokens_a_second / 1e12 == pytest.approx(385, rel=0.005)
+
+
+def test_all_pairs_of_mistral_at_32768_tokens_are_nearly_twice_the_work_of_its_window():
+    m = known("mistral-7b")
+    all_pairs = accountant.forward_flops(m, 1, 32_768)
+    causal = accountant.active_forward_flops(m, 1, 32_768, causal=True)
+    assert all_pairs / causal == pytest.approx(1.93, abs=0.005)
+
+
+# Serving.
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "nbytes"),
+    [
+        ("deepseek-v3", 1, 70_272),  # arXiv 2505.09343, table 1
+        ("llama-3-8b", 1, 131_072),
+        ("llama-3-70b", 1, 327_680),  # the same table has Qwen2.5 72B, of the same shape
+        ("llama-3-70b", 131_072, 40 * 2**30),
+        ("mistral-7b", 4096, 2**29),
+        ("mistral-7b", 32_768, 2**29),  # arXiv 2310.06825, section 2: 8 times less than without
+        ("gpt-oss-120b", 131_072, 4_836_556_800),
+    ],
+)
+def test_a_cache_has_the_published_bytes(name, tokens, nbytes):
+    assert accountant.cache_bytes(known(name), tokens, "bf16") == nbytes
+
+
+def test_half_of_gpt_oss_keeps_128_tokens_in_its_cache():
+    m = known("gpt-oss-120b")
+    for_a_token = 2 * 8 * 64 * 2  # keys and values of 8 heads, 64 wide, in bf16
+    assert accountant.cache_bytes(m, 131_072, "bf16") == 18 * for_a_token * (131_072 + 128)
+
+
+@given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(0, 40))
+def test_what_decoding_reads_of_the_experts_is_what_all_draws_together_say(
+    experts, used, users, tokens
+):
+    """Over all ways in which users choose their experts, each as likely as any other."""
+    used = min(used, experts)
+    mixture = Mixture(experts=experts, used=used, inner=3)
+    m = Model(1, 4, 2, 1, 2, 3, 7, 64, mixture=mixture)
+    missed_by_one = 1 - used / experts
+    read = experts * (1 - missed_by_one**users)
+    outside = accountant.used_weights(m) - used * 3 * 4 * 3  # three matrices of 4 × 3
+    expected = outside + read * 3 * 4 * 3
+    assert accountant.read_weights(m, users) == pytest.approx(expected)
+    cache = users * accountant.cache_bytes(m, tokens, "bf16")
+    assert accountant.decode_bytes(m, users, tokens, "bf16") == pytest.approx(2 * expected + cache)
+
+
+def test_an_experts_mean_is_that_of_users_who_choose_at_random():
+    m = Model(1, 4, 2, 1, 2, 3, 7, 64, mixture=Mixture(experts=8, used=2, inner=3))
+    generator = torch.Generator().manual_seed(0)
+    chances = torch.rand(20_000, 5, 8, generator=generator)  # five users, eight experts
+    chosen = chances.topk(2).indices.flatten(1)
+    hit = torch.zeros(20_000, 8).scatter_(1, chosen, 1.0).sum(1).mean().item()
+    outside = accountant.used_weights(m) - 2 * 3 * 4 * 3
+    read = (accountant.read_weights(m, 5) - outside) / (3 * 4 * 3)
+    assert read == pytest.approx(hit, abs=0.03)  # five standard errors of the mean are 0.03
+
+
+def test_8_billion_parameters_in_bf16_give_209_tokens_a_second_and_serve_296_users_at_the_ridge():
+    """From an H100's memory at 3.35 TB/s; the cache is left out, as on a napkin."""
+    tokens_a_second = H100_BYTES_A_SECOND / (8e9 * 2)
+    assert round(tokens_a_second) == 209
+    users = accountant.ridge_users("bf16", H100_BYTES_A_SECOND, accountant.PEAK)
+    assert math.ceil(users) == 296
+
+
+@given(st.sampled_from(sorted(STORED)), st.integers(1, 2000), st.integers(1, 100_000))
+def test_a_step_of_decoding_takes_no_less_than_either_reading_or_computing(name, users, tokens):
+    m = known(name)
+    seconds = accountant.decode_seconds(m, users, tokens, "bf16", 1e12, 1e15)
+    assert seconds >= accountant.decode_bytes(m, users, tokens, "bf16") / 1e12
+    assert seconds >= accountant.decode_flops(m, users, tokens) / 1e15
+    assert accountant.decode_seconds(m, users + 1, tokens, "bf16", 1e12, 1e15) > seconds
+
+
+def test_a_token_after_others_costs_its_share_of_the_causal_half_of_a_pass():
+    """Each token looks at those before it and itself, so the sum over tokens is a causal pass."""
+    for name in ("llama-3-8b", "mixtral-8x7b", "gpt-oss-20b"):
+        m = known(name)
+        one_by_one = sum(accountant.decode_flops(m, 1, tokens) for tokens in range(1, 301))
+        assert one_by_one == accountant.active_forward_flops(m, 1, 300, causal=True)
+
+
+# What is sent.
+
+
+def ring(parts, rounds):
+    """Bytes that one of `parts` GPUs sends in a ring: a part of the data in each round."""
+    return rounds * (parts - 1) / parts
+
+
+@given(st.integers(2, 64), st.integers(1, 10**6))
+def test_what_is_sent_is_what_a_ring_sends(gpus, numbers):
+    nbytes = 2 * numbers
+    assert accountant.all_gather_bytes(nbytes, gpus) == pytest.approx(nbytes * ring(gpus, 1))
+    assert accountant.all_reduce_bytes(nbytes, gpus) == pytest.approx(nbytes * ring(gpus, 2))
+    for stage, rounds in ((0, 2), (1, 2), (2, 2), (3, 3)):  # arXiv 1910.02054, section 7
+        sent = accountant.data_parallel_bytes(numbers, "bf16", gpus, stage)
+        assert sent == pytest.approx(nbytes * ring(gpus, rounds))
+
+
+def test_a_layer_split_over_gpus_sends_what_megatrons_paper_counts():
+    """ArXiv 2104.04473, section 3.2: 8 · b · s · h · (t - 1) / t numbers for each layer."""
+    m = known("llama-3-8b")
+    for gpus in (1, 2, 8):
+        numbers = 8 * 3 * 100 * m.width * (gpus - 1) / gpus
+        sent = accountant.tensor_parallel_bytes(m, 3, 100, "bf16", gpus)
+        assert sent == pytest.approx(m.layers * numbers * 2)
+
+
+def test_a_pipeline_idles_as_megatrons_paper_counts():
+    """ArXiv 2104.04473, section 2.2: (p - 1) / m of the work, and 1/v of that with v chunks."""
+    assert accountant.pipeline_idle_share(stages=8, micro_batches=32) == 7 / 32
+    assert accountant.pipeline_idle_share(stages=8, micro_batches=32, chunks=2) == 7 / 64
+    m = known("llama-3-8b")
+    assert accountant.pipeline_parallel_bytes(m, 1, 10, "bf16") == 2 * 10 * m.width * 2
+
+
+def test_experts_far_away_get_as_many_bytes_as_deepseek_counts():
+    """ArXiv 2505.09343, section 2.3.2: (1 + 2) bytes × 32 tokens × 9 experts × 7,000 at 50 GB/s.
+
+    That is one layer, forward only, and its ninth expert is the shared one.
+    """
+    m = Model(1, 7000, 2, 1, 2, 4, 7, 64, mixture=Mixture(experts=256, used=9, inner=8))
+    there_and_back = accountant.expert_parallel_bytes(m, 1, 32, "fp8", "bf16") / 2
+    assert there_and_back / 50e9 == pytest.approx(120.96e-6)
+
+
+# Muon.
+
+
+def test_muon_keeps_12_bytes_for_each_weight_of_a_layer_where_adamw_keeps_16():
+    m = known("llama-3-70b")
+    in_layers = m.layers * sum(
+        inputs * outputs for inputs, outputs in accountant.matrices(m).values()
+    )
+    others = accountant.parameters(m) - in_layers
+    assert accountant.muon_state_numbers(m) == in_layers + 2 * others
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_muons_flops_are_those_of_its_products(rows, columns):
+    weight = torch.ones(rows, columns)
+    if rows > columns:
+        weight = weight.T
+
+    def iterate():
+        x = weight
+        for _ in range(5):
+            gram = x @ x.T
+            x = x + (gram + gram @ gram) @ x
+
+    assert accountant.muon_flops(rows, columns) == measure.flops(iterate).total
+
+
+@pytest.mark.parametrize(("width", "tokens", "share"), [(768, 524_288, 0.7), (16_384, 16e6, 0.5)])
+def test_muon_adds_the_share_of_a_step_that_its_author_counts(width, tokens, share):
+    """Keller Jordan, *Muon: An optimizer for hidden layers in neural networks*, 2024, in percent.
+
+    Square matrices take the largest share: at most 5 · width / tokens.
+    """
+    most = 5 * width / tokens
+    counted = accountant.muon_flops(width, width) / (6 * width * width * tokens)
+    assert counted <= most
+    assert round(100 * most, 1) == share
+
+
+# Formats with scales, and files.
+
+
+def test_the_file_of_gpt_oss_20b_has_the_published_bytes():
+    """`total_size` in model.safetensors.index.json of openai/gpt-oss-20b."""
+    experts = {f"experts' {name}": "mxfp4" for name in ("up", "gate", "down")}
+    assert accountant.model_file_bytes(known("gpt-oss-20b"), "bf16", experts) == 13_761_264_768
+
+
+def test_a_plain_file_has_two_bytes_for_each_number():
+    """`total_size` in the index of Meta-Llama-3-8B."""
+    assert accountant.model_file_bytes(known("llama-3-8b"), "bf16", {}) == 16_060_522_496
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [("mxfp8", 8.25), ("mxfp4", 4.25), ("nvfp4", 4.5), ("fp8 128x128", 8)]
+)
+def test_a_number_with_its_share_of_the_scale_takes_so_many_bits(name, bits):
+    rows = columns = 4096
+    counted = 8 * accountant.block_bytes((rows, columns), name) / (rows * columns)
+    assert counted == pytest.approx(bits, abs=0.002)  # 32 bits for 128 × 128 numbers are 0.002
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(sorted(accountant.BLOCK_FORMATS)))
+def test_a_block_at_the_edge_has_a_scale_of_its_own(rows, columns, name):
+    scaled = accountant.BLOCK_FORMATS[name]
+    block_rows, block_columns = scaled.block
+    scales = 0
+    for _ in range(0, rows, block_rows):
+        for _ in range(0, columns, block_columns):
+            scales += 1
+    bits = rows * columns * scaled.bits + scales * scaled.scale_bits
+    bits += 8 * scaled.tensor_bytes
+    assert 0 <= 8 * accountant.block_bytes((rows, columns), name) - bits < 8
+
+
+# Energy and money.
+
+
+def test_llamas_65b_took_the_energy_that_its_paper_says():
+    """ArXiv 2302.13971, table 15: 1,022,362 hours at 400 W and a PUE of 1.1 are 449 MWh."""
+    assert accountant.energy_kwh(1_022_362, 400, 1.1) / 1000 == pytest.approx(449, abs=1)
+
+
+def test_deepseek_v3_cost_as_many_dollars_as_its_paper_says():
+    """ArXiv 2412.19437, table 1: 2.788 million hours of an H800 at $2 are $5.576 million."""
+    days_of_run = 2.788e6 / 24 / 2048
+    lines = accountant.cost_lines(days_of_run, gpus=2048, watts=700, pue=1.1, price=2)
+    assert lines["GPU hours"] == pytest.approx(2.788e6)
+    assert lines["dollars"] == pytest.approx(5.576e6)
+
+
+# The program.
+
+
+def printed_by(*asked):
+    """What our file prints, run by a Python that has no package."""
+    command = [sys.executable, "-I", "-S", str(OURS), *map(str, asked)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_program_says_of_a_mixture_what_is_stored_what_is_used_and_what_it_does_not_know():
+    report = printed_by(CONFIGS / "deepseek-v3.json", "--gpus", "2048", "--tokens", "14.8e12")
+    assert f"  {'parameters':<36}{'671 billion':>14}    stored_parameters" in report
+    assert f"  {'of these, a token uses':<36}{'37.6 billion':>14}    active_parameters" in report
+    assert "Whether it fits is not known, since a step adds to this: each GPU has 80 GB." in report
+    assert f"  {'the cache, for each token':<36}{'70.3 kB':>14}    cache_bytes" in report
+    assert "It does not fit: each GPU has 80 GB. Decoding is memory-bound." in report
+    alone = printed_by(CONFIGS / "deepseek-v3.json", "--gpus", "8")
+    assert "This alone does not fit: each GPU has 80 GB." in alone
+
+
+def test_many_users_of_a_small_model_are_bound_by_compute():
+    asked = [CONFIGS / "qwen2.5-0.5b.json", "--users", "4096", "--cached", "1", "--serving", "1"]
+    assert "Decoding is compute-bound." in printed_by(*asked)
+
+
+def test_the_price_and_the_energy_are_those_of_the_run():
+    asked = [CONFIGS / "gpt2.json", "--watts", "500", "--pue", "1.5", "--price", "3", "--exact"]
+    said = {line[:38].strip(): line[38:].strip() for line in printed_by(*asked).splitlines()}
+    hours = float(said["GPU hours"].replace(",", ""))
+    run_days = float(said["days without saves and failures"].replace(",", ""))
+    assert hours == pytest.approx(8 * 24 * run_days, rel=1e-3)
+    assert float(said["kilowatt-hours"].replace(",", "")) == pytest.approx(0.75 * hours, rel=1e-3)
+    assert float(said["dollars"].replace(",", "")) == pytest.approx(3 * hours, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--users", "0"], "users is a number above 0; got 0"),
+        (["--serving", "-2"], "serving is a number above 0; got -2"),
+        (["--bandwidth", "nan"], "bandwidth is a number above 0"),
+        (["--cached", "0"], "cached is a number above 0; got 0"),
+        (["--pue", "0.9"], "pue is at least 1"),
+        (["--price", "-1"], "price is a number above 0"),
+        (["--recomputed", "3"], "counted of dense models only: say --recomputed 0"),
+    ],
+)
+def test_an_impossible_option_gets_a_sentence(options, said):
+    command = [sys.executable, "-I", "-S", OURS, CONFIGS / "mixtral-8x7b.json", *options]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert said in run.stderr.splitlines()[-1]
+
+
+# What is read of a config.json.
+
+
+def config(name, **changed):
+    return json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")) | changed
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("qwen3-30b-a3b", {"mlp_only_layers": [0]}, "has mlp_only_layers: "),
+        ("qwen3-30b-a3b", {"decoder_sparse_step": 2}, "has decoder_sparse_step: "),
+        ("deepseek-v3", {"moe_layer_freq": 2}, "has moe_layer_freq: "),
+        ("mixtral-8x7b", {"n_shared_experts": 1}, "has n_shared_experts: "),
+        ("mixtral-8x7b", {"num_experts_per_tok": 9}, "goes to 9 experts, and a layer has 8"),
+        ("deepseek-v3", {"kv_lora_rank": 0}, "kv_lora_rank is a whole number from 1 up"),
+        ("gemma-3-1b", {"use_bidirectional_attention": True}, "use_bidirectional_attention: "),
+        ("gpt-oss-20b", {"layer_types": ["full_attention"]}, "layer_types has 1 layers, and "),
+        ("mistral-7b", {"kv_lora_rank": 512}, "has kv_lora_rank: "),
+    ],
+)
+def test_a_field_that_it_cannot_count_is_named(name, changed, said):
+    with pytest.raises(ValueError, match=said):
+        accountant.model_from(config(name, **changed))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "window", "layers"),
+    [
+        ("mistral-7b", {}, 4096, 32),
+        ("mistral-7b", {"sliding_window": None}, 0, 0),
+        ("gemma-2-9b", {}, 4096, 21),
+        ("gemma-3-1b", {}, 512, 22),  # layers 6, 12, 18 and 24 of 26 look at everything
+        ("gpt-oss-20b", {"layer_types": None}, 128, 12),
+        ("qwen3-4b", {"use_sliding_window": True, "sliding_window": 8}, 8, 8),  # from the 29th on
+        ("qwen3-4b", {"use_sliding_window": False, "sliding_window": 8}, 0, 0),
+        ("llama-3-8b", {"sliding_window": 64}, 64, 32),
+    ],
+)
+def test_the_layers_with_a_window_are_those_that_transformers_gives_one(
+    name, changed, window, layers
+):
+    m = accountant.model_from(config(name, **changed))
+    assert (m.window, m.window_layers) == (window, layers)
+
+
+def test_a_recomputed_layer_with_a_window_costs_the_work_of_the_window():
+    m = known("mistral-7b")
+    once = accountant.sequence_flops(m, 32_768, recomputed=0)
+    all_again = accountant.sequence_flops(m, 32_768, recomputed=m.layers)
+    layers = accountant.active_forward_flops(m, 1, 32_768) - 2 * 32_768 * m.width * m.vocabulary
+    last_products = m.layers * 2 * 32_768 * m.inner * m.width
+    assert all_again - once == layers - last_products
+    mixed = accountant.model_from(config("qwen3-4b", use_sliding_window=True, sliding_window=8))
+    with pytest.raises(ValueError, match="it is not known whether those are recomputed"):
+        accountant.sequence_flops(mixed, 100, recomputed=1)
