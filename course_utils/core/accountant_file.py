@@ -92,10 +92,13 @@ def say_what_is_missing():
 
 
 def ours() -> str:
-    """Return the file as a workspace gets it at first, with a stub in place of each term."""
-    begun = {}
+    """Return the file as a workspace gets it at first, with a stub in place of each term.
+
+    A stub calls the course's term, until the reader's term is put in its place.
+    """
+    begun = {}  # the text of each statement of the new file, by the statement's name
     for name, text in statements(OURS.read_text(encoding="utf-8")).items():
-        if name == TERMS[0]:
+        if name == TERMS[0]:  # before the first stub stand the helpers that all stubs need
             begun |= statements(WHILE_MISSING.rstrip("\n"))
             del begun[""]  # the text after its last statement, which is empty
         begun[name] = _stub(text) if name in TERMS else text
@@ -105,9 +108,13 @@ def ours() -> str:
 
 
 def _stub(term: str) -> str:
-    """Return the term's text up to its docstring, and a call of the course's term."""
+    """Return the term's text up to its docstring, and a call of the course's term.
+
+    `term` is the text of the course's function. The stub of "days" ends in the line
+    `return course("days")(flops, gpus, peak, share)` with MARK behind it.
+    """
     (function,) = ast.parse(term).body
-    docstring = function.body[0]
+    docstring = function.body[0]  # each term has one
     head = term.split("\n")[: docstring.end_lineno]
     arguments = ", ".join(argument.arg for argument in function.args.args)
     course_term = f'course("{function.name}")'
@@ -118,19 +125,24 @@ def _stub(term: str) -> str:
 
 
 def together(written: dict[str, str]) -> str:
-    """Return the text of a file from what `statements` has returned, perhaps with some changed.
+    """Return a file's text from its statements: the text of each, by its name, in their order.
 
-    If no stub is among them, the statements of WHILE_MISSING are left out.
+    `written` is what `statements` has returned, perhaps with some texts changed. If no stub is
+    among them, the statements of WHILE_MISSING are left out, because only stubs need them.
     """
     if any(MARK in written.get(name, "") for name in TERMS):
         return "\n".join(written.values())
+    # The names of these statements; "" is that of the empty text behind the last one.
     not_needed = statements(WHILE_MISSING).keys() - {""}
     stays = [text.removesuffix(SAY) for name, text in written.items() if name not in not_needed]
     return "\n".join(stays)
 
 
 def program_text(path: Path) -> str:
-    """Return the text of the file; ValueError if it cannot be read or is no Python."""
+    """Return the text of the file; ValueError, with the reason, if it is unreadable or no Python.
+
+    The caller shows the reason to the reader, behind the file's name.
+    """
     try:
         # utf-8-sig also reads a file that an editor has begun with a byte order mark.
         text = path.read_text(encoding="utf-8-sig")
@@ -152,19 +164,19 @@ def statements(text: str) -> dict[str, str]:
     statement is under "".
     """
     lines = text.split("\n")
-    found = {}
-    begin = 0
+    text_by_name = {}
+    begin = 0  # the line, counted from 0, after the statement before
     for node in ast.parse(text).body:
         name = getattr(node, "name", None)
         if not name:  # no function and no class
             name, _, _ = ast.unparse(node).partition("= ")  # up to the first "= ", or all
-        while name in found:
+        while name in text_by_name:
             name += " again"
         if node.end_lineno > begin:  # otherwise it is on the last line of the one before
-            found[name] = "\n".join(lines[begin : node.end_lineno])
+            text_by_name[name] = "\n".join(lines[begin : node.end_lineno])
             begin = node.end_lineno
-    found[""] = "\n".join(lines[begin:])
-    return found
+    text_by_name[""] = "\n".join(lines[begin:])
+    return text_by_name
 
 
 def theirs(text: str) -> list[str]:

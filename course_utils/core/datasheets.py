@@ -45,15 +45,17 @@ class Machine:
 def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
     """FLOP/s by dtype, from the TFLOP/s that an entry of the table has under `kind`.
 
-    `kind` is "dense", "sparse" or "searched".
+    `kind` is "dense", "sparse" or "searched". `printed` is the entry of a machine, such as
+    {"gigabytes": 80, "dense": {"bf16": 312}, …}. It may have nothing under `kind`.
     """
     return {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
 
 
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
-    """The machine of an entry of the table, which has TFLOP/s and GB, as data sheets have.
+    """The machine `name`, made from its entry `printed`: TFLOP/s and GB become FLOP/s and bytes.
 
-    `searched_by` names the source of the rates that somebody searched for.
+    `printed` has what the data sheet says, by the names in datasheets.toml. `searched_by` names the
+    source of the rates that somebody searched for.
     """
     return Machine(
         name,
@@ -84,6 +86,7 @@ def machine_named(name: str) -> Machine:
 def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
     """The data sheet of a GPU, by torch's name for the GPU and its memory; None if unknown.
 
+    torch's name is such as "NVIDIA H100 80GB HBM3", and the data sheet's such as "H100 SXM".
     The name alone is not enough, because GPUs of one name come with memories of several sizes.
     """
     for name, printed in _TABLE.items():

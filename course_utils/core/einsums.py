@@ -21,12 +21,14 @@ EXAMPLE = '"b d, d k -> b k"'
 LETTERS = string.ascii_letters
 
 Names = tuple[str, ...]
-Tree = int | tuple  # an operand's place, or a pair of trees that are multiplied with each other
+# An operand's place, or a pair of trees that are multiplied with each other: ((A B) C) is the tree
+# ((0, 1), 2).
+Tree = int | tuple
 
 
 @dataclass(frozen=True)
 class Einsum:
-    """A parsed pattern."""
+    """A parsed pattern: the dimensions of each operand in their order, and those of the result."""
 
     operands: tuple[Names, ...]
     output: Names
@@ -52,8 +54,8 @@ class Einsum:
         >>> parsed("a b c, c d -> a d").summed_first
         ('b',)
         """
-        held = Counter(itertools.chain(*self.operands))
-        return tuple(name for name in self.summed if held[name] == 1)
+        operands_with = Counter(itertools.chain(*self.operands))  # how many, by dimension
+        return tuple(name for name in self.summed if operands_with[name] == 1)
 
     def role(self, name: str) -> str:
         """The dimension's role: "summed", "batch" or "kept".
@@ -67,6 +69,7 @@ class Einsum:
         """
         if name not in self.output:
             return "summed"
+        # A single operand cannot share a dimension with others.
         everywhere = len(self.operands) > 1 and all(name in operand for operand in self.operands)
         return "batch" if everywhere else "kept"
 
@@ -107,8 +110,8 @@ def parsed(pattern: str) -> Einsum:
         )
     pattern = pattern.replace("→", "->")
     arrow = _arrow(pattern)
-    operands = []
-    start = 0
+    operands = []  # for each, its names with their positions in the pattern
+    start = 0  # positions are counted in the whole pattern, in which a message marks a mistake
     for operand in pattern[:arrow].split(","):
         end = start + len(operand)
         operands.append(_names(pattern, start, end))
@@ -145,31 +148,33 @@ def _arrow(pattern: str) -> int:
 
 
 def _names(pattern: str, start: int, end: int) -> dict[str, int]:
-    """The names that stand in the pattern from `start` to `end`, each with its position.
+    """The names from `start` to `end` in the pattern, each with its position in the pattern.
 
     These are the names of one operand or of the result. ValueError if something there is no name.
 
     >>> _names("b d, d k -> b k", 0, 3)
     {'b': 0, 'd': 2}
     """
-    found: dict[str, int] = {}
-    # Each match is a name, several dots, or one other character.
+    positions: dict[str, int] = {}
+    # Each match is a name (a letter or _, then letters, digits and _), several dots, or one other
+    # character that is no space.
     for match in re.finditer(r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
         name = match[0]
         at = start + match.start()
-        # Python takes two names for one if they are the same in this normal form.
+        # Python takes two names for one if they are the same in this normal form, such as a name
+        # with the ligature of f and i, and the same name with these two letters.
         is_normal = unicodedata.normalize("NFKC", name) == name
         has_outer_underscore = name.strip("_") != name  # einops allows none
         if not (is_normal and name.isidentifier()) or has_outer_underscore:
             raise _mistake(pattern, at, at + len(name), _why_no_name(name))
-        if name in found:
+        if name in positions:
             what = (
                 f"{name} stands twice in one place, which would take a diagonal: "
                 "give each dimension a name of its own"
             )
             raise _mistake(pattern, at, at + len(name), what)
-        found[name] = at
-    return found
+        positions[name] = at
+    return positions
 
 
 def _why_no_name(name: str) -> str:
@@ -184,7 +189,7 @@ def _why_no_name(name: str) -> str:
 
 
 def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
-    """An error that marks the pattern from `start` to `end`, and says what is wrong there."""
+    """A new error that marks the pattern from `start` to `end`, and says what is wrong there."""
     marked = f"{pattern[:start]}▸{pattern[start:end]}◂{pattern[end:]}"
     return ValueError(f"In “{marked}”, at ▸◂: {what}.{hint}")
 
@@ -203,7 +208,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
                 total += A[i, k] * B[k, j]
             result[i, j] = total
     """
-    spelled = _spelled(einsum)
+    spelled = _spelled(einsum)  # the name in the loops, by dimension
     lines = []
     indent = ""
 
@@ -216,7 +221,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
     for name in einsum.output:
         lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
         indent += "    "
-    outside = indent  # of what stands around the loops over summed dimensions
+    outside = indent  # of lines inside the loops over kept dimensions, but outside all others
     lines.append(f"{outside}total = 0")
     for name in einsum.summed:
         lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
@@ -228,7 +233,11 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
-    """Each dimension's name in the loops: its own, or with a _ behind it if that is taken."""
+    """Each dimension's name in the loops: its own, or with a _ behind it if that is taken.
+
+    Python's keywords and the names that the loops use themselves are taken: the dimension "in" is
+    called in_. A name with the _ is always free, because `_names` refuses names that end in _.
+    """
     taken = {"result", "total", "range", *keyword.kwlist}
     for place in range(len(einsum.operands)):
         taken.add(operand_name(place))
@@ -288,12 +297,12 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def orders_of(group: int) -> list[Order]:
-        """The orders of multiplying the operands of a group, whose bits `_Groups` explains."""
+        """Return the orders of multiplying a group's operands. Bit n of `group` is operand n."""
         if group.bit_count() == 1:
             place = group.bit_length() - 1  # the number of the group's only bit
-            return [Order(place, flops=0, largest=0)]
-        found = []
-        elements = groups.volume(groups.kept(group))
+            return [Order(place, flops=0, largest=0)]  # one operand is not multiplied yet
+        group_orders = []
+        elements = groups.volume(groups.kept(group))  # of the group's product
         for half in _halves(group):
             others = group ^ half  # the operands of the group that are not in the half
             pair_flops = groups.pair_flops(half, others)
@@ -301,9 +310,11 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
                 tree = (first.tree, second.tree)
                 flops = first.flops + second.flops + pair_flops
                 largest = max(first.largest, second.largest, elements)
-                found.append(Order(tree, flops, largest))
-        found.sort(key=lambda order: order.flops)
-        return found[:1] if only_cheapest else found
+                group_orders.append(Order(tree, flops, largest))
+        group_orders.sort(key=lambda order: order.flops)
+        # Each order of a group makes the same product, so it leaves the costs of all later products
+        # as they are. If only the cheapest is wanted, no other order of the group is needed.
+        return group_orders[:1] if only_cheapest else group_orders
 
     everyone = (1 << operands) - 1  # one bit for each operand
     return orders_of(everyone)
@@ -338,7 +349,7 @@ class _Groups:
 
         Each combination of their dimensions costs 2 if a dimension is summed, and 1 otherwise.
         """
-        both = self.kept(first) | self.kept(second)
+        both = self.kept(first) | self.kept(second)  # the dimensions of the two products
         summed = both - self.kept(first | second)
         if summed:
             return 2 * self.volume(both)
@@ -346,11 +357,15 @@ class _Groups:
 
 
 def _halves(group: int) -> Iterator[int]:
-    """Yield each way to split a group in two, as the half that has the group's first operand."""
+    """Yield each way to split a group in two, as the half that has the group's first operand.
+
+    Bit n of a number stands for operand n. The other half is the rest of the group: 0b111 is split
+    into 0b101 and 0b010, into 0b011 and 0b100, and into 0b001 and 0b110.
+    """
     first = group & -group  # the lowest bit
     # `(n - 1) & group` is the next number below n that has only bits of the group.
     half = (group - 1) & group
     while half:
-        if half & first:
+        if half & first:  # otherwise this split is yielded as its other half
             yield half
         half = (half - 1) & group

@@ -30,7 +30,7 @@ class Format:
 
     @property
     def label(self) -> str:
-        """The name as papers write it.
+        """The name as papers write it: the small formats in capitals, all others as they are.
 
         >>> FORMATS["e4m3"].label, FORMATS["bf16"].label
         ('E4M3', 'bf16')
@@ -39,7 +39,7 @@ class Format:
 
     @cached_property
     def bits(self) -> int:
-        """Bits that carry information: 1 + exponent + fraction."""
+        """Bits that carry information: 1 + exponent + fraction. Of tf32's 32 stored bits, 19 do."""
         return 1 + self.exponent_bits + self.fraction_bits
 
     @cached_property
@@ -54,14 +54,17 @@ class Format:
 
     @cached_property
     def max_bits(self) -> int:
-        """The pattern of the largest finite number."""
+        """The pattern of the largest finite number, as a whole number.
+
+        Above it are only the patterns of infinity and NaN.
+        """
         if self.has_infinity:
-            special = 2**self.fraction_bits  # patterns: infinity's and NaN's
+            special = 2**self.fraction_bits  # patterns with the largest exponent: infinity and NaN
         elif self.has_nan:
-            special = 1
+            special = 1  # pattern: E4M3's NaN
         else:
             special = 0
-        all_ones = 2 ** (self.bits - 1) - 1  # in all bits but the sign
+        all_ones = 2 ** (self.bits - 1) - 1  # the highest pattern, in all bits but the sign
         return all_ones - special
 
     @property
@@ -69,7 +72,7 @@ class Format:
         """The pattern that NaN is stored as; None if the format has no NaN."""
         if not self.has_nan:
             return None
-        after_the_largest = self.max_bits + 1
+        after_the_largest = self.max_bits + 1  # the pattern after the largest number's
         if self.has_infinity:  # IEEE: infinity's pattern with the first fraction bit set ("quiet")
             return after_the_largest + 2 ** (self.fraction_bits - 1)
         return after_the_largest  # E4M3: all ones
@@ -82,13 +85,17 @@ class Format:
 
     @cached_property
     def largest(self) -> tuple[int, int]:
-        """(exponent, steps): the largest number as steps * 2^(exponent - fraction bits)."""
+        """(exponent, steps): the largest number as steps * 2^(exponent - fraction bits).
+
+        So `steps` is the significand as a whole number, its leading one included. In fp16 the pair
+        is (15, 2047), because 65504 is 2047 * 2^(15 - 10).
+        """
         exponent, fraction = divmod(self.max_bits, 2**self.fraction_bits)
         return exponent - self.bias, 2**self.fraction_bits + fraction
 
     @property
     def smallest_normal(self) -> float:
-        """2^(1 - bias): the smallest number with all its fraction bits."""
+        """2^(1 - bias): the smallest number with a leading one, and so with full precision."""
         return 2.0**self.min_exponent
 
     @property
@@ -141,11 +148,13 @@ def fields(bits: int, fmt: str) -> Fields:
     Fields(sign=0, exponent=124, fraction=2097152)
     """
     f = format_named(fmt)
+    # A bool is an int in Python, and is no pattern. NumPy's integers are an Integral, too.
     if isinstance(bits, bool) or not isinstance(bits, Integral) or not 0 <= bits < 2**f.bits:
         raise ValueError(
             f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; "
             f"got {bits!r}."
         )
+    # Each division cuts off the lowest bits as the remainder.
     sign_and_exponent, fraction = divmod(int(bits), 2**f.fraction_bits)
     sign, exponent = divmod(sign_and_exponent, 2**f.exponent_bits)
     return Fields(sign, exponent, fraction)
@@ -158,9 +167,9 @@ def kind(bits: int, fmt: str) -> str:
 
 
 def _kind(f: Format, exponent: int, fraction: int) -> str:
-    """What a pattern with these two fields is, in the words of `kind`."""
-    without_sign = exponent << f.fraction_bits | fraction
-    if without_sign > f.max_bits:
+    """What these two fields mean: "zero", "subnormal", "normal", "infinity" or "NaN"."""
+    without_sign = exponent << f.fraction_bits | fraction  # the pattern, but for its sign bit
+    if without_sign > f.max_bits:  # above the pattern of the largest finite number
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
     if exponent == 0:
         return "subnormal" if fraction else "zero"
@@ -202,12 +211,13 @@ def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
     '00111110001000000000000000000000'
     """
     f = format_named(fmt)
-    x = _exact(x)
+    x = _exact(x)  # a fraction, or a float, which alone can be -0, infinity or NaN
     if isinstance(x, float):
         is_negative = math.copysign(1, x) < 0  # true of -0.0, too
     else:
         is_negative = x < 0
     sign = 1 if is_negative else 0
+    # The sign is the highest bit, and the magnitude's pattern fills the bits below it.
     return sign << (f.bits - 1) | _encode_magnitude(abs(x), f, saturate)
 
 
@@ -219,10 +229,11 @@ def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) ->
                 f"{f.name} has no NaN: every one of its {2**f.bits} patterns is a number."
             )
         return f.nan_bits
-    exponent, steps = _rounded(magnitude, f)
+    exponent, steps = _rounded(magnitude, f)  # steps * 2^(exponent - fraction bits)
+    # Pairs of an exponent and steps; the steps are compared only if the exponents are equal.
     if (exponent, steps) > f.largest:
         if saturate or not f.has_nan:
-            return f.max_bits
+            return f.max_bits  # the pattern of the largest number
         return f.max_bits + 1  # infinity, and NaN in E4M3
     if steps < 2**f.fraction_bits:  # subnormal, or zero: the exponent field is 0
         return steps
@@ -268,7 +279,8 @@ def _exact(x: Real) -> float | Fraction:
     # As a float, zero keeps its sign; infinity and NaN are no fractions.
     if isinstance(x, float) or x == 0 or not math.isfinite(x):
         return float(x)
-    numerator, denominator = x.as_integer_ratio()  # x may be wider than a float
+    # x may be wider than a float, such as NumPy's longdouble.
+    numerator, denominator = x.as_integer_ratio()
     return Fraction(int(numerator), int(denominator))
 
 
@@ -282,6 +294,7 @@ def overflows(x: Real, fmt: str) -> bool:
     magnitude = abs(_exact(x))
     if magnitude != magnitude:  # NaN
         return False
+    # Both are (exponent, significand as a whole number), so the exponents are compared first.
     return _rounded(magnitude, f) > f.largest
 
 
@@ -333,6 +346,7 @@ def formula(bits: int, fmt: str) -> str:
     value = decode(bits, fmt)
     significand_text = repr(significand)
     value_text = f"{value:.17g}"
+    # Fraction reads a decimal text exactly: so this asks whether no digit is left out.
     all_shown = Fraction(significand_text) == significand and Fraction(value_text) == value
     equals = "=" if all_shown else "≈"
     return f"(-1)^{sign} × {significand_text} × 2^({exponent} - {f.bias}) {equals} {value_text}"

@@ -30,8 +30,9 @@ Space = dict[str, object]  # what a file defines, by name
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     """Write a right answer into the workspace's accountant.py, as the reader's term `name`.
 
-    `check` judges the answer once more, as the file defines it. Return a sentence for the reader on
-    what happened; without a workspace, nothing happens and the sentence is empty.
+    A notebook's cell `check.days(my_days).kept` calls this if the answer is right. `check` judges
+    the answer once more, as the file defines it. Return a sentence for the reader on what happened;
+    without a workspace, nothing happens and the sentence is empty.
     """
     workspace = record.workspace()
     if workspace is None:
@@ -42,6 +43,7 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
             # Another notebook may be keeping another term. There are file systems without locks.
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
+            # The names of all terms that are the reader's now.
             theirs = _keep_in(workspace, name, answer, check)
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
@@ -64,17 +66,18 @@ def _keep_in(
         # The copy in the hidden folder is what an update of the course compares the file with.
         write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
         write_whole(path, files.ours().encode())
-    former = files.program_text(path)
+    former = files.program_text(path)  # the file's text, without the new term
     text = files.with_term(former, name, _text_of(answer, name))
     defined = run(text, path)
+    # The term may need something that the notebook has and the file lacks, so it is judged again.
     verdict = check(defined.get(name))
     if not verdict.right:
         raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
     write_whole(path, text.encode())
-    other_terms = {*files.theirs(former)} - {name}
+    other_terms = {*files.theirs(former)} - {name}  # that the reader has written before
     # This term is right now. The whole file is known to be right if all other terms were judged
-    # right in it before, or if there are none.
-    nothing_wrong = {}
+    # right in it before, or if there are none. If so, the next import need not judge the file.
+    nothing_wrong = {}  # the verdict's words for each wrong term, of which there is none
     all_were_right = remembered(workspace) == (former, nothing_wrong)
     if all_were_right or not other_terms:
         remember(workspace, text, nothing_wrong)
@@ -84,7 +87,8 @@ def _keep_in(
 def _text_of(answer: object, name: str) -> str:
     """Return the source of the reader's function, with the term's name in place of its own.
 
-    ValueError if the answer is not a single function without a decorator.
+    The reader may have called the function that answers the term "days" by another name, such as
+    mine. ValueError if the answer is not a single function without a decorator.
     """
     try:
         source = textwrap.dedent(inspect.getsource(answer))
@@ -97,8 +101,8 @@ def _text_of(answer: object, name: str) -> str:
     text = "\n".join(source.split("\n")[: node.end_lineno])  # without comments below the function
     # A function that was copied from the file has the mark, and would count as the course's.
     text = re.sub(f" *{files.MARK}", "", text)
-    # Replaces the name in `def mine(x)`, and where the function calls itself as `mine(x)`, but not
-    # in `a.mine(x)`.
+    # Replaces the name in `def mine(x)` and `def mine[T](x)`, and where the function calls itself,
+    # as `mine(x)`, but not in `a.mine(x)`.
     return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)
 
 
@@ -115,7 +119,8 @@ def run(text: str, path: Path) -> Space:
 def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
     """Return the text that was judged last, and the verdict's words for each of its wrong terms.
 
-    The text is empty if none is remembered.
+    The words are by the term's name; a text without a wrong term has none. The text is empty if
+    none is remembered, or if the file with it cannot be read.
     """
     with suppress(OSError, ValueError, TypeError):
         text, wrong = json.loads((workspace / JUDGED).read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def address(t: torch.Tensor, index: Sequence[int]) -> int:
         )
     result = t.storage_offset()
     for i, size, stride in zip(index, shape, t.stride(), strict=True):
-        from_the_start = i % size  # for an index that counts from the end, too
+        from_the_start = i % size  # an index from the end, such as -1, becomes size - 1
         result += from_the_start * stride
     return result
 
@@ -75,12 +75,14 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
     if math.prod(new_shape) != elements:
         return False
     if elements == 0:
-        return True
-    # A border between two dimensions is known, in both shapes, by how many elements follow it.
+        return True  # with no element, no stride is ever used
+    # A border between two dimensions is known, in both shapes, by how many elements follow it. In
+    # the shape (2, 2, 3) these are 6 and 3.
     new_borders = {math.prod(new_shape[place:]) for place in range(1, len(new_shape))}
     # Nobody steps along a dimension of size 1, so its stride does not matter.
     stepped_along = [dimension for dimension, size in enumerate(shape) if size != 1]
     behind = 1  # elements that follow the border between left and right
+    # Neighbouring dimensions, from the last pair to the first: so `behind` only grows.
     for left, right in reversed(list(pairwise(stepped_along))):
         behind *= shape[right]
         can_be_merged = stride[left] == shape[right] * stride[right]
@@ -90,7 +92,7 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return `sides`, a shape, its strides and a new shape, as tuples.
+    """Return the three `sides`, which are a shape, its strides and a new shape, as tuples.
 
     ValueError if they are not made of whole numbers from 0 up, or if strides are missing.
     """

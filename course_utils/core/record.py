@@ -70,18 +70,22 @@ class Said:
 
 def workspace() -> Path | None:
     """Return the folder of the reader's copies; None if this kernel's notebook is not in it."""
-    here = Path.cwd()
+    here = Path.cwd()  # Jupyter starts a kernel in the folder of its notebook
     return here if (here / HIDDEN).is_dir() else None
 
 
 def note(folder: Path, check: str, outcome: str) -> None:
-    """Add a line on the exercise of that check; `outcome` is one of OUTCOMES."""
+    """Add a line on the exercise of that check, such as "floats.encode", with the outcome.
+
+    `outcome` is "tried" for a wrong answer, "right", or "anew" if the reader begins it again.
+    """
     _add(folder, f"{check} {outcome}")
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line with the question, the guess and the measured value.
 
+    Fields of the guess without a value are left out: `_guess_in` reads them as their defaults.
     Numbers of other types, such as NumPy's, are written as Python's.
     """
     fields = {name: value for name, value in vars(guess).items() if value is not None}
@@ -113,43 +117,52 @@ def note_asked_anew(folder: Path, notebook: str) -> None:
 
 
 def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
-    """Return what the reader has said in that notebook, by the names of the questions."""
-    found: dict[str, Said] = {}
+    """Return what the reader has said in that notebook, by the names of the questions.
+
+    The lines are read in their order, and each changes what those before it say of its question.
+    """
+    so_far: dict[str, Said] = {}
+    # Such as ("floats", "said", '{"asked": "one matrix", "said": 2.4}').
     for of_notebook, what, as_json in ASKED.findall(_text(folder)):
         if of_notebook != notebook:
             continue
         if what == "asked anew":
-            found.clear()
+            so_far.clear()
             continue
         # A line that somebody has edited raises one of these.
         with suppress(ValueError, TypeError, KeyError, RecursionError):
             line = json.loads(as_json)
-            former = found.get(line["asked"], Said())
+            former = so_far.get(line["asked"], Said())
             if what == "shown":
-                found[line["asked"]] = replace(former, has_gone_on=True)
+                so_far[line["asked"]] = replace(former, has_gone_on=True)
             elif what == "seen":
-                found[line["asked"]] = replace(former, is_closed=True)
+                so_far[line["asked"]] = replace(former, is_closed=True)
             elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
                 said = line["said"]
                 first = said if former.first is None else former.first
-                is_closed = what == "guessed"
-                found[line["asked"]] = replace(former, said=said, first=first, is_closed=is_closed)
-    return found
+                is_closed = what == "guessed"  # this line is written once the answer is shown
+                so_far[line["asked"]] = replace(former, said=said, first=first, is_closed=is_closed)
+    return so_far
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
     """Add a line on one of the guesses in a picture: the one that was farthest off.
 
-    Nothing is added if this kernel's notebook is not a reader's copy.
+    A lab calls this when *Show* reveals the answer to the guesses that were drawn in its picture.
+    There may be many, and the record gets one line for all. Nothing is added if this kernel's
+    notebook is not a reader's copy.
     """
     folder = workspace()
-    if folder and notebook and guesses:
+    if folder and notebook and guesses:  # `notebook` is this module's variable
         farthest_off = max(guesses, key=lambda guess: guess.off)
         note_guess(folder, notebook, farthest_off)
 
 
 def note_place(folder: Path, notebook: str, cell: str) -> None:
-    """Remember the id of the cell that ran last in that notebook."""
+    """Remember the id of the cell that ran last in that notebook.
+
+    The contents page leads the reader back to that cell.
+    """
     with suppress(OSError):
         (folder / PLACES).mkdir(parents=True, exist_ok=True)
         (folder / PLACES / notebook).write_text(cell, encoding="utf-8")
@@ -170,17 +183,18 @@ def done(folder: Path) -> dict[str, Done]:
 
     Without a record that can be read, nothing was attempted.
     """
-    found: dict[str, Done] = {}
+    done_by_check: dict[str, Done] = {}
+    # Such as ("2026-01-31", "floats.encode", "right"); after a wrong answer, "tried".
     for day, check, outcome in LINE.findall(_text(folder)):
         if outcome == "anew":
-            found[check] = Done()  # as if it had never been attempted
+            done_by_check[check] = Done()  # as if it had never been attempted
             continue
-        former = found.get(check, Done())
+        former = done_by_check.get(check, Done())
         first_right = former.first_right
         if outcome == "right" and not first_right:
             first_right = day
-        found[check] = Done(former.tries + 1, first_right)
-    return found
+        done_by_check[check] = Done(former.tries + 1, first_right)
+    return done_by_check
 
 
 def guesses(folder: Path) -> dict[str, list[Guess]]:
@@ -188,7 +202,8 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
     Later guesses are left out, because the reader knew the answer by then.
     """
-    found: dict[str, dict[str, Guess]] = {}
+    found: dict[str, dict[str, Guess]] = {}  # by notebook, then by question
+    # Such as ("floats", '{"asked": "one matrix", "said": 2.4, "measured": 2.416, …}').
     for notebook, guess_json in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
             guess = _guess_in(guess_json)
@@ -198,10 +213,14 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
 
 def _guess_in(guess_json: str) -> Guess:
-    """Return the guess that a line has as JSON. ValueError or TypeError if it cannot be shown."""
+    """Return the guess that a line has as JSON. ValueError or TypeError if it cannot be shown.
+
+    The reader may have edited the line, so each field may be anything that JSON can say.
+    """
     guess = Guess(**json.loads(guess_json))
     if not isinstance(guess.unit, str):
         raise TypeError(f"{guess.unit!r} is no unit.")
+    # All that a page would show. The words alone raise a TypeError for many wrong fields.
     shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.words}"
     # JSON may have half of a character, such as "\ud83d", for which this raises a ValueError.
     shown.encode()
@@ -212,13 +231,16 @@ def _guess_in(guess_json: str) -> Guess:
 
 
 def write_whole(path: Path, contents: bytes) -> None:
-    """Write the file whole: after an error, the former contents of `path` are still there."""
+    """Write the file whole: after an error, the former contents of `path` are still there.
+
+    The contents go to a file beside it, which then takes the name `path` in one step.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(contents)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # on the disk before it takes the name
         if path.exists():  # keep the permissions: what others could not read stays so
             temporary.chmod(path.stat().st_mode & 0o777)
         os.replace(temporary, path)
@@ -243,6 +265,7 @@ def _add(folder: Path, words: str) -> None:
 def _text(folder: Path) -> str:
     """Return the text of the record; empty if it cannot be read."""
     try:
+        # utf-8-sig also reads a file that an editor has begun with a byte order mark.
         return (folder / RECORD).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return ""

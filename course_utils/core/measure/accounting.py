@@ -66,7 +66,9 @@ def account(
     """
     with _faked(model_factory, inputs) as (model, given):
         parameters = list(model.parameters())
-        losses = []  # `forward` puts its loss here, and the backward pass takes it out again
+        # `forward` puts its loss here, because `flops` returns counts alone, and the backward pass
+        # takes the loss out again.
+        losses = []
         passes = {}
 
         def forward() -> None:
@@ -117,6 +119,7 @@ def step_peak_bytes(
     with _faked(model_factory, inputs) as (model, given):
         if accumulate:
             for p in model.parameters():
+                # grad_dtype is the dtype that torch asks of this parameter's gradient.
                 p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
         return peak_bytes(lambda: loss(model(*given)).backward())
 

@@ -14,7 +14,7 @@ def free_bytes(device: str = "cpu") -> int:
     """Bytes that can still be allocated; on a CPU, as far as a container's limit allows it."""
     if torch.device(device).type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
-        # torch keeps what was freed, for tensors to come.
+        # torch keeps what was freed, for tensors to come, so the GPU does not count it as free.
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + cached
     _, free = cgroups.memory_bytes()
@@ -32,6 +32,7 @@ def memory_ran_out(error: BaseException) -> str:
     is_of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
     if not is_of_memory and not WORDS.search(words):
         return ""
+    # NumPy's MemoryError says how much it could not allocate. torch's errors are shortened below.
     if isinstance(error, MemoryError) and words:
         return f"Memory ran out: {words.rstrip('.')}."
     # Such as "Tried to allocate 20.00 GiB", or "you tried to allocate 4000 bytes".

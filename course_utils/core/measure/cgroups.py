@@ -28,7 +28,10 @@ V2 = Names("memory.max", "memory.current", "inactive_file")
 
 
 def memory_bytes() -> tuple[int, int]:
-    """The bytes that this process may use, and how many of them are free without swapping."""
+    """The bytes that this process may use, and how many of them are free without swapping.
+
+    The smallest limit counts: the machine's memory, or that of a control group.
+    """
     machine = psutil.virtual_memory()
     totals = [machine.total]
     frees = [machine.available]
@@ -47,7 +50,7 @@ def _used_bytes(folder: Path, names: Names) -> int:
     The system counts these files as used memory, but drops them as soon as memory is needed.
     """
     lines = (folder / "memory.stat").read_text().splitlines()
-    counts = dict(line.split() for line in lines)
+    counts = dict(line.split() for line in lines)  # a line is such as "inactive_file 4096"
     used = int((folder / names.used).read_text())
     return used - int(counts.get(names.cached_files, 0))
 

@@ -62,11 +62,11 @@ class _FlopCounter(internals.Mode):
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        operation = func.overloadpacket
+        operation = func.overloadpacket  # aten.mm, if func is its overload aten.mm.default
         name = str(operation).removeprefix("aten.")
         _refuse_what_would_be_0(func, name, args)
         result = func(*args, **kwargs)
-        if operation in _FORMULAS:
+        if operation in _FORMULAS:  # a formula takes the operation's arguments and its result
             self.by_operation[name] += _FORMULAS[operation](*args, **kwargs, out_val=result)
         return result
 
@@ -77,6 +77,7 @@ def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple)
     A product with a sparse matrix is refused, too, since it would count as one without zeros.
     """
     has_formula = func.overloadpacket in _FORMULAS
+    # By its name: `mm` and `cdist` multiply and add, for example, and `gamma` does not.
     is_product = _PRODUCT.search(name) and not _NO_PRODUCT.search(name)
     # The formula of mm takes shapes alone, so it would count the zeros that are not multiplied.
     is_sparse_product = "mm" in name and any(map(_is_sparse, args))
@@ -104,7 +105,8 @@ def _convolution_backward(
     forgets the groups; here the shape of w has them, (outputs, inputs / groups, ...).
     """
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
-    by_product = wanted[:2]  # whether the gradient of x is wanted, and whether that of w is
+    # `wanted` says of x, w and the bias whether its gradient is asked for. A bias has no product.
+    by_product = wanted[:2]
     return by_product.count(True) * conv_flop_count(x, w, grad_out, transposed=transposed)
 
 
@@ -129,7 +131,8 @@ def _attention_backward(
 ) -> int:
     """Return the FLOPs of five products, not four, because the kernel computes the scores again.
 
-    Three of them are as wide as a key, two as a value. q, k and v are shapes, as in `_attention`.
+    Three of them are as wide as a key, two as a value. q, k and v are shapes: (batch, heads,
+    sequence, width).
     """
     scores = math.prod(q[:3]) * k[2]  # one for each query and key
     return 2 * scores * (3 * q[3] + 2 * v[3])

@@ -27,6 +27,7 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
     kept: set[Storage] = set()
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
+        """Note the storage; autograd calls this with each tensor that it keeps."""
         kept.add(tensor.untyped_storage())
         return tensor
 
@@ -87,6 +88,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """
 
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
+        """Return what the hook `inner` keeps of a tensor, and show `see` the tensors in it."""
         kept: object = tensor  # stays the tensor if `inner` raises
         try:
             # When checkpointing recomputes, it keeps the last tensor and then raises an exception.
@@ -109,7 +111,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         enter(hooks)
 
     with _one_watches, ExitStack() as afterwards:
-        enter = saved_tensors_hooks.__enter__
+        enter = saved_tensors_hooks.__enter__  # torch's own method, put back at the end
         afterwards.callback(setattr, saved_tensors_hooks, "__enter__", enter)
         saved_tensors_hooks.__enter__ = enter_watched
         outermost = saved_tensors_hooks(_Watched(pack, _unchanged), _unchanged)
@@ -127,7 +129,7 @@ class Held:
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
         self.over_time = [0]
-        self.known = weakref.WeakSet(storages(before))
+        self.known = weakref.WeakSet(storages(before))  # that are counted, or never will be
 
     @property
     def now(self) -> int:
@@ -141,9 +143,11 @@ class Held:
                 continue
             self.known.add(storage)
             self._change(storage.nbytes())
+            # Python makes this call when the storage is freed.
             weakref.finalize(storage, self._change, -storage.nbytes())
 
     def _change(self, nbytes: int) -> None:
+        """Note that `nbytes` more bytes are held; the number is below 0 if some were freed."""
         self.over_time.append(self.now + nbytes)
 
 

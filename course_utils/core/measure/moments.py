@@ -54,17 +54,20 @@ class Watch(internals.Mode):
         # What is held after an operation is what is held before the next one.
         held_at_borders = [written.before for written in self._written]
         held_at_borders.append(self.held.now)
-        found = []
+        moments = []
         for written, after in zip(self._written, held_at_borders[1:], strict=True):
-            found.append(Moment(written.name, written.during, after))
-        return found
+            moments.append(Moment(written.name, written.during, after))
+        return moments
 
     @contextmanager
     def as_one(self, name: str) -> Iterator[None]:
-        """A context in which all operations together count as one, of that name."""
+        """A context in which all operations together count as one, of that name.
+
+        An optimizer's step is one operation in this way, whatever operations it is made of.
+        """
         self._inside_as_one = True
         before = self.held.now
-        changes_before = len(self.held.over_time)
+        changes_before = len(self.held.over_time)  # one entry for each change so far
         yield
         # Without a change, the most that was held is what was held before.
         within = self.held.over_time[changes_before:]
@@ -81,7 +84,7 @@ class Watch(internals.Mode):
         self.held.known.update(given)
         before = self.held.now
         result = func(*args, **kwargs)
-        made = storages(tensors_in(result)) - given
+        made = storages(tensors_in(result)) - given  # a view's storage was given, not made
         self.held.add(made)
         writes = made or internals.changes(func)
         if writes and not self._inside_as_one:
@@ -119,6 +122,7 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     with Watch() as watch:
         fn()
     allocated = 0
+    # The bytes held fall where a storage is freed; only what they rise by was allocated.
     for before, after in pairwise(watch.held.over_time):
         allocated += max(0, after - before)
     return allocated

@@ -37,9 +37,10 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
     """Sample until the samples agree, or until the deadline. Progress is counted from `begun`."""
-    on_a_cpu = torch.device(device).type == "cpu"  # where a call has ended when it returns
+    # On a CPU, a call has ended when it returns. On a Mac's GPU, for example, it may run on.
+    on_a_cpu = torch.device(device).type == "cpu"
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
-    others = _OtherWork()
+    others = _OtherWork()  # of other processes, watched from now on
     latest = _one_call(fn, synchronize, deadline)
     calls = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))  # 1e-7: never divide by 0
     if calls == 1:
@@ -99,7 +100,10 @@ class _Sample:
 def _one_call(
     fn: Callable[[], object], synchronize: Callable[[], None], deadline: Number
 ) -> _Sample:
-    """Time one call: a second, warm one if the deadline leaves time for it, or else the first."""
+    """Time one call: a second, warm one if the deadline leaves time for it, or else the first.
+
+    The first call is slower, because it also loads what later calls find in memory.
+    """
     first = _sample(fn, 1, synchronize)
     return _sample(fn, 1, synchronize) if time.perf_counter() < deadline else first
 
@@ -148,12 +152,14 @@ class _OtherWork:
     def _now() -> _Clocks:
         """The clocks as they are now. `others_s` is the cores' busy time without this process's."""
         cores = psutil.cpu_times()  # seconds of all cores together, by kind
+        # NOT_BUSY has "idle" and others, of which a system may lack some.
         not_busy_s = sum(getattr(cores, name, 0) for name in NOT_BUSY)
         busy_s = sum(cores) - not_busy_s
         return _Clocks(time.perf_counter(), busy_s - time.process_time())
 
     def look(self) -> None:
         """Add the time since the last look to the quiet time, if it was quiet."""
+        # The system counts its cores' work in hundredths of a second: too coarse for a short time.
         if time.perf_counter() - self._latest.wall_s < SLICE_S:
             return
         now = self._now()
@@ -201,4 +207,5 @@ def cpu_threads(number: int) -> Iterator[None]:
         yield
     finally:
         with _changing:
+            # Contexts of two threads may overlap. The last one to end pops the first number.
             torch.set_num_threads(_before.pop())

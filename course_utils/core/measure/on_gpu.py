@@ -31,6 +31,7 @@ def samples(
     Each call is timed between two events, after the second-level cache was overwritten.
     """
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+    # Twice the cache, so that nothing of a call before stays in it.
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
     if time.perf_counter() < deadline:
@@ -42,6 +43,7 @@ def samples(
     while time.perf_counter() + batch * latest < deadline and not converged:
         taken += _event_times(fn, sweeper, batch)
         latest = taken[-1]
+        # The GPU's clock takes a while to rise, so samples that agree at once are not enough.
         long_enough = time.perf_counter() - warm >= QUIET_S
         converged = long_enough and _halves_agree(taken)
         calls = int(BATCH_S / max(latest, 1e-6))  # 1e-6: never divide by 0

@@ -32,6 +32,7 @@ def timing_steps(
     begun = time.perf_counter()
     deadline = begun + at_most_s
     with cpu_threads(1):
+        # `yield from` hands on the progress, and its value is what `samples` returns: the Timing.
         if torch.device(device).type != "cuda":
             return (yield from on_cpu.samples(fn, device, begun, deadline))
         with torch.cuda.device(device):

@@ -76,7 +76,7 @@ def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number,
         logs = [math.log(seconds / (c + roof / e)) for roof, seconds in times]
         error = statistics.fmean(map(abs, logs))
         tried.append((error, c, e))
-    _, c, e = min(tried)  # the smallest error
+    _, c, e = min(tried)  # tuples are compared by their first number, the error
     return c, e
 
 

@@ -12,7 +12,12 @@ from course_utils.core.predict.transformer import FP32_BYTES
 
 
 class LayerOperations:
-    """The operations of a layer, with the model, the dtype and the tokens of `config`."""
+    """The operations of a layer, with the model, the dtype and the tokens of `config`.
+
+    Nothing is computed, because a `Tensor` is only a number of bytes here. Each method writes the
+    operations down that torch would run. Code is written as the model's code is, and deletes a name
+    where the model lets go of the tensor, so that the same bytes are held.
+    """
 
     def __init__(self, config: StepConfig) -> None:
         self.config = config
@@ -55,8 +60,9 @@ class LayerOperations:
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
         """Return x times the matrix `name`, plus the matrix's bias if the model has one.
 
-        The gradient of the result arrives in another memory order, and has to be copied, if heads
-        are split after the bias is added (`splits`) or rows are folded before that (`folds`).
+        The result's gradient may arrive in a memory order that the product cannot read. It is then
+        copied: with `splits` where heads are split, after the bias is added; with `folds` where the
+        rows of all sequences become the rows of one matrix, before that.
         """
         self.tape.where = name
         inputs, outputs = self.matrices[name]
@@ -113,7 +119,7 @@ class LayerOperations:
         edges = (x, *weights)
         if self.shape.rms_norm:
             return self.tape.op("rms_norm", edges, x.nbytes, back="rms_norm_backward", saves=(x,))
-        number_a_row = x.nbytes // width
+        number_a_row = x.nbytes // width  # bytes: one number for each row
         return self.tape.op(
             "native_layer_norm",
             edges,
@@ -184,6 +190,7 @@ class LayerOperations:
         first, second = tape.views(x, "cat", half, half)
         a = self._scaled(first, rotation)  # first half × cosine
         b = self._scaled(second, rotation)  # second half × sine
+        # The gradient of a is the result's own, and that of b is its negative.
         turned_first = tape.op("sub", (a, b), half, back=(PASS, "neg"))
         del a, b
         a = self._scaled(second, rotation)  # second half × cosine
@@ -231,7 +238,8 @@ class LayerOperations:
         """
         tape = self.tape
         in_groups = self.shape.kv_heads < self.shape.heads and self.sequence > 1
-        by_head = min(self.config.batch, self.sequence, self.shape.kv_heads) > 1  # several of each
+        # Several sequences, several tokens and several heads.
+        by_head = min(self.config.batch, self.sequence, self.shape.kv_heads) > 1
         mask_bytes = self.dtype_bytes * self.sequence * self.sequence
         scores_bytes = self.dtype_bytes * self.tokens * self.shape.heads * self.sequence
 

@@ -25,6 +25,7 @@ def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) ->
             "A network needs at least two widths, its input's and its output's; "
             f"got {list(widths)}."
         )
+    # `check_sizes` names the wrong width in its message by the key, such as "width 0".
     sizes = {f"width {place}": width for place, width in enumerate(widths)}
     check_sizes(**sizes)
     layers = [matmul_flops(batch, d, k) for d, k in pairwise(widths)]

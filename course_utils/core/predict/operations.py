@@ -25,7 +25,10 @@ def dtype_bytes(dtype: str) -> Number:
 
 
 def check_sizes(**sizes: object) -> None:
-    """Raise a ValueError on the first size that is not a whole number from 0 up."""
+    """Raise a ValueError on the first size that is not a whole number from 0 up.
+
+    The message names the size by its keyword, such as b in `check_sizes(b=-1)`.
+    """
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise ValueError(f"{name} is a size, a whole number from 0 up; got {size!r}.")
@@ -37,6 +40,7 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
     >>> tensor_bytes((4, 8), "bf16")
     64
     """
+    # `check_sizes` names the wrong size in its message by the key, such as "size 0".
     sizes = {f"size {place}": size for place, size in enumerate(shape)}
     check_sizes(**sizes)
     dtype_bytes(dtype)  # raises a ValueError if there is no such dtype
@@ -113,6 +117,7 @@ def einsum_flops(pattern: str, /, **sizes: int) -> int:
     >>> einsum_flops("a b c, c d -> a d", a=3, b=5, c=7, d=2)  # 2·3·7·2: b is gone by then
     84
     """
+    # The `/` above lets a dimension be called "pattern", too.
     einsum = einsums.parsed(pattern)
     if set(einsum.names) != set(sizes):
         needed = ", ".join(sorted(einsum.names))

@@ -35,6 +35,7 @@ def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
     along = math.cos(turn) - math.sin(turn)
     across = math.cos(turn) + math.sin(turn)
     curvatures = along**2 + steepness * across**2
+    # A parabola's loss is curvature / 2 × distance², and each parameter is lr / 2 off: hence the 8.
     return curvatures * lr**2 / 8
 
 

@@ -27,7 +27,11 @@ def operations(config: StepConfig, layers: int) -> list[Operation]:
 
 
 class ForwardPass(LayerOperations):
-    """One forward pass and its loss, for the model of `config` with `layers` layers."""
+    """One forward pass and its loss, for the model of `config` with `layers` layers.
+
+    Nothing is computed, because a `Tensor` is only a number of bytes here. Each method writes the
+    operations down that torch would run, and deletes a name where the model lets go of the tensor.
+    """
 
     def __init__(self, config: StepConfig, layers: int) -> None:
         super().__init__(config)
@@ -48,7 +52,7 @@ class ForwardPass(LayerOperations):
         return self.linear(inner, "down")
 
     def _gated(self, x: Tensor) -> Tensor:
-        """Return silu(x Wg) × (x W1)."""
+        """Return silu(x Wg) × (x W1), where Wg is the matrix "gate", and W1 is "up"."""
         gate = self.linear(x, "gate")
         gate = self.pointwise("silu", gate)
         up = self.linear(x, "up")
@@ -83,7 +87,7 @@ class ForwardPass(LayerOperations):
         tape = self.tape
         shape = self.shape
         tape.where = "token embedding"
-        row = self.dtype_bytes * shape.width
+        row = self.dtype_bytes * shape.width  # bytes of one token's vector
         nbytes = row * self.tokens
         x = tape.op(
             "embedding",
@@ -118,7 +122,7 @@ class ForwardPass(LayerOperations):
         both = tape.one("stack", 2 * angles_bytes, reads=2 * angles_bytes)
         del cos, sin
         if self.dtype_bytes < FP32_BYTES:
-            narrow = 2 * angles_bytes // FP32_BYTES * self.dtype_bytes
+            narrow = 2 * angles_bytes // FP32_BYTES * self.dtype_bytes  # bytes in the model's dtype
             both = tape.one("_to_copy", narrow, reads=2 * angles_bytes)
         both.keep_as(ACTIVATIONS)  # the backward pass of each layer needs it
         return Tensor(both, both.nbytes)
@@ -143,7 +147,7 @@ class ForwardPass(LayerOperations):
         recompute = self.config.recompute
         segment = self.config.segment if recompute is True else 1  # `recompute` may be a text
         for begin in range(0, self.layers, segment):
-            recomputes = bool(recompute)
+            recomputes = bool(recompute)  # True for any text, too
             if recompute == "every other layer":
                 recomputes = begin % 2 == 1  # layers count from 0, so the second one is 1
             end = min(begin + segment, self.layers)
@@ -189,7 +193,7 @@ class ForwardPass(LayerOperations):
 
     def in_fp32(self, logits: Tensor) -> Tensor:
         """Return a copy of the logits in fp32; the logits themselves if they are in fp32."""
-        wide = logits.nbytes // self.dtype_bytes * FP32_BYTES
+        wide = logits.nbytes // self.dtype_bytes * FP32_BYTES  # bytes in fp32
         if wide == logits.nbytes:
             return logits
         return self.tape.op("_to_copy", (logits,), wide, back="_to_copy", part=LOGITS)
@@ -221,7 +225,7 @@ class ForwardPass(LayerOperations):
         The logits of a piece are held only for its loss, and computed again in the backward pass.
         """
         tape = self.tape
-        row = x.nbytes // self.tokens
+        row = x.nbytes // self.tokens  # bytes of one token's hidden state
         most_tokens = -(-self.tokens // self.config.pieces)  # of a piece: rounded up
         sizes = []
         for begin in range(0, self.tokens, most_tokens):

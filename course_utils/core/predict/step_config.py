@@ -53,7 +53,11 @@ class StepConfig:
 
     @property
     def unit(self) -> int:
-        """The number of layers that make one unit: units are alike, single layers may not be."""
+        """The number of layers that make one unit: units are alike, single layers may not be.
+
+        If every other layer is recomputed, a unit is one layer that is not and one that is. Units
+        are what `stretches` repeats.
+        """
         if self.recompute == "every other layer":
             return 2
         if self.recompute is True:

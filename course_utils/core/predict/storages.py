@@ -58,7 +58,10 @@ class Storage:
         self.held[self.part] -= self.nbytes
 
     def keep_as(self, part: int) -> None:
-        """Count these bytes in that part from now on, if they are counted in PASSING so far."""
+        """Count these bytes in that part from now on, if they are counted in PASSING so far.
+
+        Bytes that have another part already, such as the logits, stay in it.
+        """
         if self.part == PASSING:
             self.move_to(part)
 

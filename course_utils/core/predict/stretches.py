@@ -45,7 +45,7 @@ class Stretch(NamedTuple):
         """Yield the operations of a repetition, counted from 0, with its layers and held bytes."""
         added = self.shift(repetition)
         layers_up = self.layer_start + repetition * self.layer_step
-        if layers_up == 0 and not any(added):
+        if layers_up == 0 and not any(added):  # nothing is added to layers and bytes
             yield from self.rows  # they need no change
             return
         for name, where, phase, layer, flops, moved, during, after in self.rows:
@@ -66,29 +66,34 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     skipped = max(layers // config.unit - 3, 0)  # three units are run, the second for all others
     rows = operations(config, layers - skipped * config.unit)
     if skipped == 0:
-        return (once(rows, start=Held(), layer_start=0),)
+        return (once(rows, start=Held(), layer_start=0),)  # one stretch: each layer was run
 
-    found = []
+    in_order = []
     # The rows are of a shorter model. So what follows a repeated stretch holds more than its rows
     # say, and in the forward pass its layers have higher numbers.
     start = Held()
     layer_start = 0
+    # There are five stretches: all before the second unit, the second unit, all from the third unit
+    # on until it has gone backward, the second unit's backward pass, and the rest.
     for number, (first, end) in enumerate(pairwise(_borders(rows, config.unit))):
         if number not in (REPEATED_FORWARD, REPEATED_BACKWARD):
-            found.append(once(rows[first:end], start, layer_start))
+            in_order.append(once(rows[first:end], start, layer_start))
             continue
         # What one repetition leaves held beyond what was held before.
         grows = Held._make(map(sub, rows[end - 1].after, rows[first - 1].after))
         layer_step = config.unit if number == REPEATED_FORWARD else -config.unit
         stretch = Stretch(rows[first:end], 1 + skipped, start, grows, layer_start, layer_step)
-        found.append(stretch)
+        in_order.append(stretch)
         start = stretch.shift(skipped)  # what follows comes after the last repetition
         layer_start += skipped * layer_step
-    return tuple(found)
+    return tuple(in_order)
 
 
 def once(rows: list[Operation], start: Held, layer_start: int) -> Stretch:
-    """Return a stretch that is not repeated."""
+    """Return a stretch that is not repeated.
+
+    It holds `start` more bytes than `rows` say, and its layers' numbers are `layer_start` higher.
+    """
     return Stretch(rows, 1, start, grows=Held(), layer_start=layer_start, layer_step=0)
 
 

@@ -135,7 +135,7 @@ class Frame:
 
 
 class Tape:
-    """The operations of a step, one after the other, and the bytes that are held.
+    """The operations of a step in their order, and the bytes that are held. Nothing is computed.
 
     `phase`, `layer` and `where` are written down with each operation, and are set before it.
     """
@@ -197,7 +197,7 @@ class Tape:
         pass reads the result's gradient and all that was saved; it has as many FLOPs as the forward
         one, unless `flops_back` is given.
         """
-        options.setdefault("reads", sum(edge.nbytes for edge in edges))
+        options.setdefault("reads", sum(edge.nbytes for edge in edges))  # unless it is given
         if flops_back is None:
             flops_back = options.get("flops", 0)
         kept_sizes = makes[keeps]
@@ -267,7 +267,7 @@ class Tape:
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
         """Return an operation's results: run it, or take what a frame kept in its first run."""
         frame = self.frame if self.rerun is None else self.rerun  # the one that runs, or None
-        if frame is None or not frame.keeps(name):
+        if frame is None or not frame.keeps(name):  # `keeps` also counts the products
             return self.run(name, *makes, **options)
         if self.rerun:
             return frame.kept.pop(0)  # operations run again in the same order
@@ -283,7 +283,7 @@ class Tape:
         `gradient` is that of the last operation's result, the loss.
         """
         self.nodes[-1].gradients[0] = gradient
-        del gradient
+        del gradient  # only the node holds it now, and lets go of it when it is used
         while self.nodes:
             node = self.nodes.pop()
             self.layer = node.layer
@@ -303,7 +303,7 @@ class Tape:
         given = node.gradients  # of the node's results
         node.gradients = None  # from here on, only names in this method hold them
         gradients = [given[0]] * len(node.edges)  # what PASS hands on
-        recomputed = node.frame.saved_by(node.number) if node.frame else ()
+        recomputed = node.frame.saved_by(node.number) if node.frame else ()  # held, not read
         for place, back in enumerate(node.back):
             if back is PASS:  # the edge has its gradient already
                 continue
@@ -336,7 +336,7 @@ class Tape:
         if earlier is not None:
             gradient = self.one("add", gradient.nbytes, reads=2 * gradient.nbytes)
         to.gradients[place] = gradient
-        del earlier, gradient
+        del earlier, gradient  # no name here may hold them longer than torch does
         if isinstance(to, Parameter):
             to.uses -= 1
             if to.uses == 0:  # the gradient is complete
@@ -384,7 +384,7 @@ def _backs(
     """
     if isinstance(names, str):
         sizes = tuple(edge.nbytes for edge in edges)
-        if over:
+        if over:  # the gradients are written over what was saved, so none is made
             return [Back(names, (), reads + sum(sizes), flops, part)]
         return [Back(names, sizes, reads, flops, part)]
     backs = []

@@ -24,9 +24,11 @@ LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 @dataclass(frozen=True)
 class Timeline:
-    """All operations of a step, one after the other.
+    """All operations of a step, one after the other, with the bytes that one machine holds.
 
-    The docstring of `timeline` explains the fields.
+    `config` says what is computed, and `recipe` names the dtypes and the optimizer. With several
+    `machines`, each holds only its part of what ZeRO's `stage` splits, and with `gathered` also
+    what the machines put together for a while. The docstring of `timeline` says more.
     """
 
     config: StepConfig
@@ -38,11 +40,11 @@ class Timeline:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """All operations, in the order in which they run."""
-        found = []
+        in_order = []
         for stretch in self.stretches:
             for repetition in range(stretch.times):
-                found += map(self._on_one_machine, stretch.at(repetition))
-        return tuple(found)
+                in_order += map(self._on_one_machine, stretch.at(repetition))
+        return tuple(in_order)
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
@@ -53,6 +55,7 @@ class Timeline:
         """
         found = []
         before = self._before_step
+        # The function `stretches` has only what the step itself adds to these bytes.
         for stretch in stretches(self.config):
             start = Held._make(map(add, stretch.start, before))
             found.append(stretch._replace(start=start))
@@ -91,7 +94,7 @@ class Timeline:
         for stretch in stretches(self.config):
             for operation in stretch.at(0):
                 if operation.phase == "loss":
-                    last_of_loss = operation  # the backward pass follows
+                    last_of_loss = operation  # the last one stays: the backward pass follows it
         return last_of_loss.after.total
 
     @cached_property
@@ -115,6 +118,7 @@ class Timeline:
         gradients = 0
         if self.config.accumulate:
             gradients = self.config.model.parameters * self.config.gradient_bytes
+        # The state has gradients in any case, and on several machines perhaps only a share of them.
         return Held(**{**self.state, "gradients": gradients})
 
     @property
@@ -182,6 +186,7 @@ class Timeline:
         if not (self.gathered and splits_weights):
             return 0
         back = operation.phase in ("backward", "recompute")
+        # Such as "last norm", or None for an operation inside a layer.
         outside = operation.where if operation.layer is None else None
         return self.config.dtype_bytes * _gathered_numbers(self.config.model, back, outside)
 

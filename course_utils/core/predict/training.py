@@ -144,7 +144,10 @@ def _seconds_by_part(
 
 
 def _sending_seconds(shape: Shape) -> Number:
-    """Return the seconds of sending for one sequence, added up over the GPUs that share it."""
+    """Return the seconds of sending for one sequence, added up over the GPUs that share it.
+
+    Where GPUs share a product, each has a part of every result's sum: an all-reduce adds these up.
+    """
     sums = 4  # in a layer: two forward, two backward
     # For one token in one layer. In a ring of N GPUs, a sum of one number is sent 2 (N - 1) times.
     sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
@@ -161,7 +164,9 @@ def _passed_numbers(shape: Shape) -> int:
 
     The operations between the products are fused as far as they can be.
     """
-    numbers = 8 * shape.width  # four tensors for each of two additions with their normalisations
+    # Two additions, each with the normalisation behind it. For each, two summands are read, and the
+    # sum and the normalised sum are written: four tensors.
+    numbers = 8 * shape.width
     if shape.rotary:
         numbers += 2 * (shape.width + shape.kv_width)  # queries and keys, read and written
     if shape.gated:
@@ -242,6 +247,7 @@ COUNT_NO_STEPS = ("sgd", "momentum")  # all other optimizers count their steps
 def _recipe(name: str) -> Recipe:
     """Return the recipe of that name: the accountant's own, or one of VARIANTS."""
     unchanged = (name, {})  # the accountant's own: nothing differs from it
+    # A variant is such as ("fp32 sgd", {"optimizer": ("fp32",)}): a recipe, and what differs.
     base, differing = VARIANTS.get(name, unchanged)
     dtypes = {**accountant.recipe(base), **differing}
     return Recipe(dtypes, counts_steps=optimizer_of(name) not in COUNT_NO_STEPS)
@@ -281,7 +287,7 @@ def split_in(stage: int) -> tuple[str, ...]:
         raise ValueError(
             f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}."
         )
-    first_stages = accountant.SHARDED_FROM.items()
+    first_stages = accountant.SHARDED_FROM.items()  # such as ("gradients", 2): from stage 2 on
     return tuple(part for part, first in first_stages if stage >= first)
 
 

@@ -48,6 +48,7 @@ class Shape(Model):
                 f"Got norm_vectors {self.norm_vectors!r}."
             )
         names = accountant.matrices(self)
+        # `<=` asks whether the first set is part of the second.
         if not isinstance(self.biases, tuple) or not {*self.biases} <= {*names}:
             raise ValueError(
                 f"biases names the matrices that have one, some of {', '.join(names)}; "
@@ -198,6 +199,7 @@ class Shape(Model):
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
         recomputed_layers = self.layers - kept_layers
+        # The layers keep cosine and sine. Without a layer, nothing does.
         rotated_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,
@@ -236,8 +238,9 @@ class Shape(Model):
     def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:
         """Return the bytes that normalisations keep for one token.
 
-        They are those of `kept_layers` layers, and the last one before the output. The last one and
-        two in each layer keep their results, too.
+        Each of `kept_layers` layers has two that are as wide as the model, and the last one stands
+        before the output. These keep their results, too, for the product that follows. A layer may
+        also normalise its queries and keys, whose results `_kept_in_layer` counts.
         """
         result = dtype_bytes(dtype) * self.width  # which the next product reads
         of_one = self._kept_by_norm(self.width, dtype, fused) + result

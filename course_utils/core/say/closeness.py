@@ -80,15 +80,20 @@ def whole_of(unit: str) -> float:
 def _shares_apart(unit: str) -> list[tuple[float, str]]:
     """Return for each word how far a guess may be from the measured value, as a share of the whole.
 
-    A count out of several has narrower bounds than a share.
+    In percent, (0.02, SPOT_ON) means that a guess within 2 points is spot on. A count out of
+    several has narrower bounds than a share.
     """
-    if OF_HOW_MANY.match(unit):
+    if OF_HOW_MANY.match(unit):  # such as "of 200"
         return [(0.01, SPOT_ON), (0.05, CLOSE)]
     return [(0.02, SPOT_ON), (0.1, CLOSE)]
 
 
 def _count(measured: float, unit: str, digits: int | None) -> int | None:
-    """Return the measured value, as it is shown, if that is a small whole number; else None."""
+    """Return the measured value, as it is shown, if that is a small whole number; else None.
+
+    `digits` is how many significant digits are shown; None means all.
+    """
+    # In GB or days, for example, a number is whole only by accident.
     if CONTINUOUS.search(unit) or abs(measured) >= COUNTED:
         return None
     shown = float(f"{measured:.{digits}g}") if digits else measured
@@ -96,13 +101,16 @@ def _count(measured: float, unit: str, digits: int | None) -> int | None:
 
 
 def _of_count(count: int) -> list[Bounds]:
-    """Return the bounds of a count. One too many or too few is close only from 4 on."""
-    found = [(count, count, SPOT_ON)]
+    """Return the bounds of a count: the lowest guess, the highest, and the word for each.
+
+    One too many or too few is close only from 4 on, because of 3 it is a third.
+    """
+    bounds_of_words = [(count, count, SPOT_ON)]
     if count >= 4:
-        found.append((count - 1, count + 1, CLOSE))
+        bounds_of_words.append((count - 1, count + 1, CLOSE))
     if count:  # no factor leads to 0
-        found.append(_within_factor(count, math.sqrt(10), POWER))
-    return found
+        bounds_of_words.append(_within_factor(count, math.sqrt(10), POWER))
+    return bounds_of_words
 
 
 def _within(measured: float, apart: float, word: str) -> Bounds:

@@ -105,7 +105,7 @@ class Comparison(InRows):
         if len(self.predicted) == 1 and len(guess.names) == 1:
             (item,) = self.predicted
             (name,) = guess.names
-            return {item: guess.said.get(name, ...)}
+            return {item: guess.said.get(name, ...)}  # `...`: not answered yet
         return dict(guess.said)  # a copy: what the reader says later does not change a comparison
 
     def _common_unit(self) -> str:
@@ -126,12 +126,12 @@ class Comparison(InRows):
         _, kind = self.heads  # such as "measured" or "reported"
         # A comparison whose items have several units has no unit of its own, but the question has.
         unit = self.open_guess.unit if self.open_guess else self.unit
-        found = []
+        guesses = []
         for item, guess in self._by_item().items():
             if item in self.measured and plain(guess) is not None:
                 measured = self.measured[item]
-                found.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
-        return found
+                guesses.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
+        return guesses
 
     def _by_item(self) -> dict[str, object]:
         """Return the reader's guesses by item, without those that are not made yet."""
@@ -203,6 +203,7 @@ class Comparison(InRows):
             measured = self.measured[item]
             row = [item]
             if guesses:
+                # Of several items, the reader may have guessed some only.
                 guessed = short(number_text(guesses[item])) if item in guesses else ""
                 row.append(guessed)
             row.append(number_text(predicted, self.digits))
@@ -235,11 +236,15 @@ class Choice(InRows):
             raise ValueError(f"{self.measured!r} is none of {listed(self.among)}.")
         if isinstance(self.guess, OpenGuess):
             object.__setattr__(self, "open_guess", self.guess)
+            # `...` means that there is no guess yet.
             object.__setattr__(self, "guess", self.guess.said.get(self.asked, ...))
 
     @property
     def guesses(self) -> list[Guess]:
-        """The reader's choice, with what was measured; empty if the guess is no option."""
+        """The reader's choice, with what was measured; empty if the guess is no option.
+
+        It is a list, as in a Comparison, so that callers treat both alike.
+        """
         said = str(self.guess).strip().casefold()
         for option in self.among:
             if option.casefold() == said:

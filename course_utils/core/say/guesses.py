@@ -61,7 +61,7 @@ class Guess:
         """
         if self.is_right:
             return 1.0
-        if self._ratio == 0:
+        if self._ratio == 0:  # stands for: there is no ratio
             return math.inf
         return max(self._ratio, 1 / self._ratio)
 
@@ -122,13 +122,13 @@ class Guess:
             return ""
         apart = as_float(self.said) - measured
         way = "too high" if apart > 0 else "too low"
-        whole = _closeness().whole_of(self.unit)
+        whole = _closeness().whole_of(self.unit)  # such as 100 in percent, 200 for "of 200", or 0
         if whole in (1, 100):  # a share or percent
             return f"{three_digits(abs(apart) * 100 / whole)} points {way}"
         is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
-        if whole or is_off_by_one:
+        if whole or is_off_by_one:  # a count: "1 too low" says more than a factor
             return f"{three_digits(abs(apart))} {way}"
-        if self.off == math.inf:
+        if self.off == math.inf:  # no factor leads from the guess to the value, as from 0
             return ""
         if self.off < 10:
             return f"{times_text(self._ratio)} {self._what_was_measured}"
@@ -176,6 +176,7 @@ class Guess:
         for power in (1, 2, 3, 4):
             factors += [1000**power, 1024**power]
         about = 0.12  # how far from such a factor the guess may be off, as a share of the factor
+        # `off` is at least 1, whether the guess is too large or too small.
         return any(abs(self.off / factor - 1) < about for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
@@ -198,7 +199,10 @@ def _text(value: Number | str) -> str:
 
 
 def _closeness() -> ModuleType:
-    """Return the module `closeness`, which only a notebook with a guess has to load."""
+    """Return the module `closeness`, which only a notebook with a guess has to load.
+
+    The import stands here, and not above, because every notebook loads this module.
+    """
     from course_utils.core.say import closeness
 
     return closeness

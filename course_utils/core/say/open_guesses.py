@@ -56,7 +56,8 @@ class OpenGuess:
     def when_seen(self, call: Callable[[], None]) -> None:
         """Call that function when the reader has pressed *Show*: now, if that was done before.
 
-        All cells of a notebook may have been run together, before the reader came to this question.
+        Such a call records the guess, for example. All cells of a notebook may have been run
+        together, before the reader came to this question.
         """
         if self.has_gone_on:
             call()
@@ -79,30 +80,33 @@ class OpenGuess:
             return
         # Somebody may have edited the record, or the question may have another unit by now.
         with suppress(ValueError):
-            self._read(str(said))
+            self._read(str(said))  # raises a ValueError if it is no answer to this question
             self.said[name] = said
 
     def __getitem__(self, name: str) -> "OpenGuess":
-        """Return a guess at one of the questions alone. Its reveal closes the others, too."""
+        """Return a guess at one of the questions alone, such as `my_bytes["fp16"]`.
+
+        A cell reveals one question by it. That closes the other questions, too.
+        """
         if name not in self.names:
             raise KeyError(f"Nothing is asked by the name {name!r}, but {listed(self.names)}.")
         # `one` and `self` share the dictionary `said`: a guess made later in the field is in both.
         one = OpenGuess((name,), self.unit, self.among, self.said, self.has_gone_on, self.is_closed)
 
-        def follow() -> None:
-            """Do to the one question what was done to all."""
+        def update_one() -> None:
+            """Note for the one question that *Show* was pressed, or the answer seen, for all."""
             if self.has_gone_on and not one.has_gone_on:
                 one.go_on()
             if self.is_closed:
                 one.close()
 
-        def lead() -> None:
-            """Close the whole guess once this one question is closed."""
+        def close_all() -> None:
+            """Close the whole guess if this one question is closed; called after its changes."""
             if one.is_closed:
                 self.close()
 
-        self.on_change.append(follow)
-        one.on_change.append(lead)
+        self.on_change.append(update_one)
+        one.on_change.append(close_all)
         return one
 
     def in_words(self, name: str) -> str:
@@ -129,6 +133,7 @@ class OpenGuess:
         if self.among:
             return self._option(typed)
         number = _number_in(typed, self.unit)
+        # Without a unit, the number may be an exponent, for example, and those can be below 0.
         if self.unit and number < 0:
             raise ValueError(f"It cannot be below 0: {self._with_unit(number)}.")
         if self.unit == "share" and number > 1:

@@ -59,9 +59,9 @@ class Shown:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The three numbers by the names in SIGNS."""
+        """The three numbers, by the names "guess", "predicted" and "measured"."""
         numbers = (self.guess.said, self.predicted, self.guess.measured)
-        return dict(zip(SIGNS, map(as_float, numbers), strict=True))
+        return dict(zip(SIGNS, map(as_float, numbers), strict=True))  # SIGNS has these three names
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Axis:
     def ticks(self) -> list[float]:
         """The numbers that are named on the axis: at most MOST_TICKS."""
         if self.is_linear:
-            return [self.highest * n / 4 for n in range(5)]
+            return [self.highest * n / 4 for n in range(5)]  # such as 0, 25, 50, 75 and 100 %
         if self.highest - self.lowest <= 2:
             digits = (1, 2, 5)
         else:
@@ -124,7 +124,7 @@ def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
     whole = whole_of(unit)
     if whole and all(0 <= x <= whole for x in numbers):
         return Axis(0, whole, is_linear=True)
-    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]
+    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]  # of 1, if there is none
     middle = (min(logs) + max(logs)) / 2
     # Half the axis. 0.5 of the numbers' range would end at the numbers, so with 0.6 a tenth is free
     # at either end; and the axis has at least 1.2 powers of ten.
@@ -161,14 +161,14 @@ def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
     sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]  # some number, if there is none
     unit = several[0].guess.unit
     # `sizes` has a number above 0 even where `numbers` has none.
-    axes = [_axis_for([*numbers, *sizes], unit)]
+    axes = [_axis_for([*numbers, *sizes], unit)]  # first, the axis of these numbers alone
     for factor in FACTORS:  # for guesses that are too high, or too low, by up to that factor
         ends = (max(sizes) * factor, min(sizes) / factor)
         axes += [_axis_for([*numbers, end], unit) for end in ends]
         if len(several) > 1:  # one guess may be too low, and another one too high
             axes.append(_axis_for([*numbers, *ends], unit))
     axes.append(_axis_for([*numbers, *sizes, 0.0], unit))  # for a guess of 0, too
-    each_once = dict.fromkeys(axes)
+    each_once = dict.fromkeys(axes)  # a dictionary has each key once, and keeps their order
     return [(axis, _drawn(several, axis)) for axis in each_once]
 
 
@@ -202,7 +202,7 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
         below = f'<span style="font-size:12px">{words_below}</span>'
         chip = f'<span style="{";".join(styles)}">{html.escape(option)}</span>'
         chips.append(f'<span style="{_CHIP}">{chip}{below}</span>')
-    row = f'<div role="img" aria-label="{_said(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
+    row = f'<div role="img" aria-label="{_spoken(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
     heading = _large(guess.measured, guess.kind, guess.word)
     return f'<div style="max-width:720px;margin:4px 0">{heading}{row}</div>'
 
@@ -210,12 +210,12 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
 def _heading(shown: Shown, is_alone: bool) -> str:
     """Return the line above a guess's axis; if the guess is alone, its measured number is large."""
     guess = shown.guess
-    _, kind = shown.heads
+    _, kind = shown.heads  # such as "measured" or "reported"
     measured = in_words(guess.measured, guess.unit, guess.digits)
     if is_alone:
         return _large(measured, kind, guess.word)
     said = in_words(guess.said, guess.unit)
-    return (
+    return (  # on a page, a script puts the reader's guess into the parts with data-guess
         f'<div style="margin-top:6px"><span>{html.escape(guess.asked)}: '
         f'<b>{html.escape(measured)}</b><span data-guess="said">, your guess '
         f"{html.escape(said)}</span></span> "
@@ -273,14 +273,14 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
             height += 20  # a row for each label, whose text stands 6 pixels above the row's end
             parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
     return (
-        f'<svg role="img" aria-label="{_said(shown.guess)}" width="100%" height="{height}" '
+        f'<svg role="img" aria-label="{_spoken(shown.guess)}" width="100%" height="{height}" '
         'style="display:block;overflow:visible;font-family:inherit">'
         f"{''.join(parts)}</svg>"
     )
 
 
-def _said(guess: Guess) -> str:
-    """Return the question and the words on the guess, for screen readers."""
+def _spoken(guess: Guess) -> str:
+    """Return what a screen reader says of the picture: the question, and how close the guess is."""
     return html.escape(f"{guess.asked}. {guess.words}")
 
 

@@ -70,7 +70,7 @@ def side_by_side(
     bytes  8,192  16,384
     fits     yes      no
     """
-    first, *_ = columns.values()
+    first, *_ = columns.values()  # any column would do, because all have the same items
     rows = [["", *columns]]
     for item in first:
         row = [item]
@@ -102,6 +102,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
     columns = _names_of_columns(values)  # none if each name has a single value
     rows = [["", *columns]] if columns else []
     for name, value in values.items():
+        # A mapping has a value for each column, and a single value is the row's only cell.
         row_values = [value[column] for column in columns] if columns else [value]
         rows.append([str(name), *(_written(cell, unit, exact=exact) for cell in row_values)])
     return Table(rows, has_head=bool(columns))
@@ -109,7 +110,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
 
 def _names_of_columns(values: Mapping[str, object]) -> list[str]:
     """Return the keys of the first value if that is a mapping; else none."""
-    first = next(iter(values.values()), None)
+    first = next(iter(values.values()), None)  # None if there are no values
     return list(first) if isinstance(first, Mapping) else []
 
 

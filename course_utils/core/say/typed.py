@@ -78,7 +78,7 @@ def read(text: str, unit: str = "") -> int | float:
     # base that is even longer is read as its first LONGEST characters.
     in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
     if in_other_base:
-        return int(in_other_base[1], base=0)
+        return int(in_other_base[1], base=0)  # base 0: by the prefix, 0x or 0b
     text, size = _in_its_unit(text, unit)
     try:
         value = _product(_in_ascii(text, unit))
@@ -106,7 +106,7 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
     if match:
         number, typed_unit = match.groups()
-        sizes = OTHER_UNITS.get(asked, {})
+        sizes = OTHER_UNITS.get(asked, {})  # for "days", {"year": 365.25, "week": 7, …}
         if typed_unit in sizes:
             return number, sizes[typed_unit]
     return text, 1
@@ -124,9 +124,10 @@ def _in_ascii(text: str, unit: str) -> str:
     # Whoever is asked for "days of one GPU" may type all of that behind the number, days, or day.
     first, _, _ = unit.lower().partition(" ")
     endings = [unit.lower(), first, first.removesuffix("s")]
-    endings.extend(ENDINGS.get(first, ()))
+    endings.extend(ENDINGS.get(first, ()))  # such as % for "percent"
     for ending in endings:
         text = text.removesuffix(ending)
+    # SIGNS makes × a *, for example, and OPERATIONS makes "million" a *1e6.
     text = "".join(_ascii_digit(character) for character in text).translate(SIGNS)
     for words, sign in OPERATIONS.items():
         text = text.replace(words, sign)
@@ -172,6 +173,7 @@ def _decimal(digits: str) -> str:
 
     ValueError if the number has none of the FORMS.
     """
+    # Patterns of a number, and of what separates its thousands, such as the dots of 12.000,5.
     for form, separator in FORMS:
         if re.fullmatch(form, digits):
             without_separators = re.sub(separator, "", digits)

@@ -64,7 +64,7 @@ def factor_text(factor: Number) -> str:
     >>> factor_text(12.79), factor_text(13_400.2), factor_text(2_762_430_939), factor_text(3e20)
     ('12.8', '13,400', '2.76 billion', '3 × 10^20')
     """
-    rounded = float(f"{factor:.3g}")
+    rounded = float(f"{factor:.3g}")  # first, so that 999,900 is 1 million
     for size, name in _LARGE.items():
         if size <= rounded < 1000 * size:
             return f"{three_digits(rounded / size)} {name}"
@@ -152,6 +152,8 @@ def seconds_text(seconds: Number) -> str:
     >>> seconds_text(0.00123), seconds_text(12_435_328)
     ('1.23 ms', '144 days')
     """
+    # From the longest unit on. An entry is such as (7200, 3600, "hours"): from two hours on, times
+    # are said in hours of 3,600 seconds.
     for smallest, size, unit in _TIMES:
         rounds_up_to_smallest = 0.9995 * smallest  # with three digits
         if abs(seconds) >= rounds_up_to_smallest:
@@ -173,8 +175,9 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     n = int(n) if isinstance(n, int) else as_float(n)  # a number of NumPy's, too, becomes Python's
     is_scalable = abs(n) < 1e27  # from here on, no prefix of _DECIMAL is large enough
     if unit in _SCALED and is_scalable:
-        size, in_unit = _SCALED[unit]
-        return in_unit(n * size)
+        # Such as 10^9 and the function decimal_bytes_text for "GB".
+        size, text_of = _SCALED[unit]
+        return text_of(n * size)
     if unit.startswith("share"):
         return f"{_for_people(100 * n, digits)} %"
     if unit.startswith(("percent", "%")):
@@ -230,7 +233,7 @@ def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
     # From base - 0.5 on, the number would be written as the base itself.
     while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
         power += 1
-    return f"{three_digits(n / base**power)} {prefixes[power]}"
+    return f"{three_digits(n / base**power)} {prefixes[power]}"  # such as "2.25 Gi"
 
 
 # What one of a unit is in the unit that is scaled, and the function that scales it.
