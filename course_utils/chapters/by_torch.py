@@ -20,7 +20,10 @@ ONE_KERNEL = {"fused": True, "fused_norm": True}
 
 @lru_cache(maxsize=64)
 def model(m: Model) -> models.Transformer:
-    """Return the model without numbers. It is built once, so no caller may change it."""
+    """Return the model on torch's "meta" device, where tensors have shapes and no numbers.
+
+    It is built once for each `Model`, so no caller may change it.
+    """
     with torch.device("meta"):
         return models.Transformer(m)
 
@@ -32,7 +35,7 @@ def layer(m: Model) -> models.Block:
 
 def matrix(m: Model, name: str) -> torch.Tensor:
     """Return the layer's matrix of that name, which is one of the keys that `matrices` returns."""
-    ending = f".{name}.weight"
+    ending = f".{name}.weight"  # the path of "query" is "attention.query.weight"
     parameters = layer(m).named_parameters()
     return next(parameter for path, parameter in parameters if path.endswith(ending))
 
@@ -44,6 +47,7 @@ def matrices(m: Model) -> dict[str, tuple[int, int]]:
     """
     shapes = {}
     for path, parameter in layer(m).named_parameters():
+        # A normalisation's weight has one dimension, and is no matrix.
         if "weight" in path and parameter.ndim == 2:
             name = path.split(".")[1]  # the path is like "attention.query.weight"
             shapes[name] = tuple(parameter.shape)
@@ -62,9 +66,9 @@ class Step:
 def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
     """Count a training step in which the first `recomputed` layers are recomputed.
 
-    Attention is made of single products, so that a tensor on torch's "meta" device goes through the
-    same operations as one on a CPU. Such tensors are four times as fast as the fake ones of
-    `measure.account`, which would be needed to count bytes as well.
+    The tensors are on torch's "meta" device, which is four times as fast as the fake tensors of
+    `measure.account`. Those would be needed to count bytes as well. Attention is made of single
+    products, not one kernel, so that both devices, "meta" and a CPU, run the same operations.
     """
     with torch.device("meta"):
         transformer = models.Transformer(m, recompute=recomputed)
@@ -73,7 +77,7 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
 
     def forward() -> None:
         logits = transformer(ids)
-        losses.append(logits.sum())
+        losses.append(logits.sum())  # any loss will do: only matrix products are counted
 
     flops = {}
     flops["forward"] = measure.flops(forward).total
@@ -94,6 +98,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
 
     def kept(layers: int) -> int:
         """Return the bytes that autograd keeps of a model with `layers` layers."""
+        # `account` calls both functions where new tensors are fake, and so take no memory.
         counted = measure.account(
             lambda: models.Transformer(replace(m, layers=layers), **options),
             lambda: torch.zeros(batch, sequence, dtype=torch.int64),
@@ -145,7 +150,10 @@ def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
 
 
 def _counted(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, int, int]:
-    """Count a small model: its parameters, and a step's FLOPs and most bytes, as in `whole`."""
+    """Return a small model's parameters, and the FLOPs and most bytes of a step.
+
+    The step recomputes all layers.
+    """
     counted = step(m, batch, sequence, m.layers)
     most_bytes = step_bytes(m, batch, sequence, dtype, m.layers)
     return counted.parameters, counted.flops.total, most_bytes

@@ -22,7 +22,10 @@ __all__ = list(_CHAPTER_OF)
 
 
 def __getattr__(name: str) -> Callable[..., object]:
-    """Import the function that draws the figure `name` from its chapter."""
+    """Import the function that draws the figure `name` from its chapter.
+
+    Python calls this for a name that the module lacks, so `figures.waterfall` finds its function.
+    """
     if name not in _CHAPTER_OF:
         raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(__all__)}.")
     module = importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures")
@@ -30,4 +33,5 @@ def __getattr__(name: str) -> Callable[..., object]:
 
 
 def __dir__() -> list[str]:
+    """Return the names of all figures, which a notebook offers as completions."""
     return __all__

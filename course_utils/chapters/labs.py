@@ -41,7 +41,8 @@ def figure(name: str, *controls: str, **answers: object) -> object:
     """Return a lab as a figure. If `controls` are named, it shows no others.
 
     Controls are named as in the lab's class: its fields, presets, jobs and actions. `answers` are
-    the values with which the fields begin.
+    the values with which the fields begin. For example, figure("float", "number", number="0.1")
+    shows one control, in which 0.1 stands.
     """
     # Imported late, because a panel needs Jupyter's widgets, and a lab by itself does not.
     from course_utils.engine.labs.panel import Panel
@@ -50,7 +51,10 @@ def figure(name: str, *controls: str, **answers: object) -> object:
 
 
 def __getattr__(name: str) -> Callable[[], object]:
-    """Return the function that a notebook imports, such as `float_lab`: it makes the whole lab."""
+    """Return the function `name`, such as `float_lab`, which shows a lab with all its controls.
+
+    Python calls this for a name that the module lacks.
+    """
     if name not in __all__:
         raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")
     return partial(figure, name.removesuffix("_lab"))

@@ -26,14 +26,16 @@ SHARE = 0.5  # of the peak: assumed
 # AdamW in fp32. The reader's own `recipe` comes only in notebook 7.
 FP32_ADAMW = course.recipe("fp32 adamw")
 SECONDS_BETWEEN_FAILURES = course.GPU_DAYS_PER_FAILURE * course.SECONDS_PER_DAY / GPUS
-NOTEBOOKS = list(dict.fromkeys(CHAPTER_OF.values()))  # the chapters, in their order
+# The chapters in their order, each once, as a dict has each key once.
+NOTEBOOKS = list(dict.fromkeys(CHAPTER_OF.values()))
 
 
 @dataclass(frozen=True)
 class Line:
     """A line of the account: its words, the term that counts it, the unit, and how it is counted.
 
-    `count` gets the term.
+    A term is a function, such as the reader's `parameters`. `count` gets the term, calls it for the
+    model, and returns the number for the line.
     """
 
     words: str
@@ -68,6 +70,7 @@ def _run_days(days: Callable) -> float:
 
 def _parameter_bytes(recipe: Callable) -> int:
     """Return the bytes of state for each parameter, in mixed precision with AdamW."""
+    # Each part has a tuple of dtypes: ("fp32", "fp32") is what the optimizer keeps.
     parts = recipe("bf16+master adamw").values()
     return sum(course.BYTES[dtype] for dtypes in parts for dtype in dtypes)
 
@@ -143,9 +146,9 @@ class SoFar(Table):
         """Return the line below the table."""
         whose = [row[-1] for row in self.rows[1:]]  # the last column, below its head
         yours = whose.count("yours")
-        said = yours + whose.count("the course's")
-        have = "has" if said == 1 else "have"
-        begin = f"{said} of {len(LINES)} lines {have} a number"
+        counted = yours + whose.count("the course's")  # other lines have "notebook 4" there
+        have = "has" if counted == 1 else "have"
+        begin = f"{counted} of {len(LINES)} lines {have} a number"
         if yours:
             return f"{begin}; the terms of {yours} are yours."
         return f"{begin}."

@@ -31,12 +31,13 @@ def term_in(workspace: Path, name: str) -> object:
     return space[name]
 
 
+# An import of several names from the file runs and judges it only once.
 @lru_cache(1)
 def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
     """Return the names that the course's file defines, with the reader's right terms put in.
 
-    So the course's `account` counts by the reader's terms. The second result has the verdict's
-    words for each wrong term, by the term's name.
+    So the course's functions, such as `account`, call the reader's terms. The second result has
+    the verdict's words for each wrong term, by the term's name.
     """
     wrong = _wrong(workspace, text)
     space = keeping.run(files.OURS.read_text(encoding="utf-8"), files.OURS)

@@ -52,49 +52,49 @@ ONES_PASS = "That lets a size of 1 pass, as broadcasting does. Here 1 is a size 
 )
 def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
     """The check of a reader's sizes_of(names, shapes): each name's size, or None if refused."""
-    texts_and_shapes = list(zip(names, shapes, strict=True))
+    texts_and_shapes = list(zip(names, shapes, strict=True))  # such as ("batch d", (4, 6))
     arguments = [list(zip(text.split(), shape, strict=False)) for text, shape in texts_and_shapes]
-    pairs = [pair for argument in arguments for pair in argument]
-    found = dict(pairs)  # of a name with two sizes, it has the last one
+    pairs = [pair for argument in arguments for pair in argument]  # of all, such as ("batch", 4)
+    sizes = dict(pairs)  # of a name with two sizes, it has the last one
 
-    def found_unless(is_refused: bool) -> dict[str, int] | None:
-        return None if is_refused else found
+    def sizes_unless(is_refused: bool) -> dict[str, int] | None:
+        return None if is_refused else sizes
 
     is_refused = _jaxtyping_refuses(names, shapes)
-    yield found_unless(is_refused), "It accepts and refuses the same calls as jaxtyping."
+    yield sizes_unless(is_refused), "It accepts and refuses the same calls as jaxtyping."
     letters = [pair for text, shape in texts_and_shapes for pair in zip(text, shape, strict=False)]
     yield dict(letters), "A loop over a string takes its letters. Split it: text.split()."
     has_other_rank = any(len(text.split()) != len(shape) for text, shape in texts_and_shapes)
     yield (
-        found_unless(has_other_rank),
+        sizes_unless(has_other_rank),
         "The last size wins there. If a name is known already, compare its size with the new one.",
     )
     yield (
-        found_unless(_disagree(pairs)),
+        sizes_unless(_disagree(pairs)),
         "zip stops at the shorter one, so a name or a dimension may be missing. Count them first.",
     )
     for refusal in ({}, False):  # what a reader may return in place of None
-        yield refusal if is_refused else found, "A call that is refused gives None alone."
+        yield refusal if is_refused else sizes, "A call that is refused gives None alone."
     for text, advice in REFUSED_BY_MISTAKE.items():
-        yield found_unless(is_refused or text in names), advice
+        yield sizes_unless(is_refused or text in names), advice
     yield (
-        found_unless(has_other_rank or any(map(_disagree, arguments))),
+        sizes_unless(has_other_rank or any(map(_disagree, arguments))),
         "A name has one size in the whole call, so keep one dict for all arguments.",
     )
     yield (
-        found_unless(is_refused or len(set(found.values())) < len(found)),
+        sizes_unless(is_refused or len(set(sizes.values())) < len(sizes)),
         "Two names may have the same size: a text of 5 tokens has 5 queries and 5 keys.",
     )
     # As broadcasting has it: sizes of 1 are not compared.
     refuses_all_but_ones = has_other_rank or _disagree([pair for pair in pairs if pair[1] > 1])
-    yield found_unless(refuses_all_but_ones), ONES_PASS
+    yield sizes_unless(refuses_all_but_ones), ONES_PASS
     yield None if refuses_all_but_ones else dict(reversed(pairs)), ONES_PASS  # with first sizes
     yield None, "None refuses the call. But here every name has one size, so give the sizes."
 
 
 def _disagree(pairs: Sequence[tuple[str, int]]) -> bool:
-    """Whether a name has two sizes."""
-    return len(set(pairs)) > len(dict(pairs))
+    """Whether a name has two sizes: ("d", 5) and ("d", 6), for example."""
+    return len(set(pairs)) > len(dict(pairs))  # there are more different pairs than names
 
 
 def _jaxtyping_refuses(names: Sequence[str], shapes: Sequence[Shape]) -> bool:
@@ -213,7 +213,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
     yield right.sum(1), "The heads are a batch, so keep them: what the result lacks is summed."
     for ungrouped in (lambda: torch.einsum("bhid,bhjd->bhij", q, k), lambda: q @ k.mT):
         yield (
-            outcome(ungrouped),
+            outcome(ungrouped),  # an error where q has more heads than k, if k has several
             "That needs as many heads of keys as of queries. Split the heads of q into groups, "
             "or repeat those of k.",
         )
@@ -299,9 +299,8 @@ def _cheapest(sizes: Shape) -> int:
     The last product of an order has two factors, each made of a part of the chain. Every place
     where the chain can be parted is tried.
     """
-    inner = range(1, len(sizes) - 1)
     costs = []
-    for at in inner:
+    for at in range(1, len(sizes) - 1):  # not at an end: each factor has a matrix at least
         last = 2 * sizes[0] * sizes[at] * sizes[-1]
         costs.append(last + _cheapest(sizes[: at + 1]) + _cheapest(sizes[at:]))
     return min(costs, default=0)
@@ -318,12 +317,13 @@ def _step_by_step(sizes: Sequence[int], rank: Callable[[Sequence[int]], int]) ->
 
     A pair has three sizes, (m, n, k): m × n and n × k. In the product, n is gone.
     """
-    left = list(sizes)
+    remaining = list(sizes)
     total = 0
-    while len(left) > 2:
-        at = min(range(1, len(left) - 1), key=lambda at: rank(left[at - 1 : at + 2]))
-        total += 2 * math.prod(left[at - 1 : at + 2])
-        del left[at]
+    while len(remaining) > 2:
+        inner = range(1, len(remaining) - 1)
+        at = min(inner, key=lambda at: rank(remaining[at - 1 : at + 2]))
+        total += 2 * math.prod(remaining[at - 1 : at + 2])
+        del remaining[at]  # the n of the pair that was multiplied
     return total
 
 

@@ -1,4 +1,9 @@
-"""The exercises of notebook 03."""
+"""The exercises of notebook 03; those of *Beyond* are in `beyond_check`.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake. The decorator makes the check
+that a notebook calls with the reader's answer.
+"""
 
 import itertools
 import math
@@ -78,7 +83,8 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     yield one_less, "A slice leaves its end out: do not subtract 1."
     between_tokens = x.reshape(heads, -1, head_width)[head]
     yield between_tokens, "That cuts between tokens, as x.view(2, 4, 3) does."
-    divided = outcome(lambda: x[..., head * width / heads :])  # an error: the slice is no integer
+    # An error, which `outcome` returns: a slice cannot begin at a float.
+    divided = outcome(lambda: x[..., head * width / heads :])
     yield divided, "Whole numbers are wanted: // instead of /."
 
 
@@ -186,7 +192,7 @@ def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield ends of sentences, as `_differences` does, on names in the reader's operands.
 
     Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
-    pattern calls it, and the reader's name in the same place.
+    pattern calls it, and the reader's name in the same place, such as ("token", "t").
     """
     for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
         if dimension != other and name == its_name:

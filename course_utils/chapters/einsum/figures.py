@@ -18,7 +18,8 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     """Draw matrices as boxes, to scale. Boxes of the same two sizes have the same colour.
 
     A line is a text. In it a matrix is written as "name[rows columns]", with the names of its two
-    dimensions; other words are drawn as they are. `sizes` has the size of each dimension.
+    dimensions; other words are drawn as they are: "Q[i d] · Kᵀ[d j] = scores[i j]". `sizes` has the
+    size of each dimension.
     """
     # All lengths below are in numbers: a matrix of 8 columns is 8 wide.
     largest = max(sizes.values())
@@ -27,7 +28,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
     with axes_with(title, "columns", "rows", height=min(HEIGHT, 60 + 190 * len(lines))) as axes:
         for number, line in enumerate(lines):
             x = 0.0
-            middle = -number * (largest + 4)
+            middle = -number * (largest + 4)  # each line lies below the one before it
             for part in PART_OF_A_LINE.finditer(line):
                 words = part["words"]
                 if words:

@@ -9,13 +9,14 @@ from course_utils.engine.guessing.field import Field
 def ask_ahead(name: str, unit: str, *, notebook: str) -> None:
     """Show a field for a guess that waits in the record until the other notebook asks for it.
 
-    `name` and `unit` are those with which `ask` is called in that notebook, such as "flops". There
-    the guess stands in the field, and can be changed until the answer is shown. Nothing that
-    follows here gives the answer away, so this field has no button *Show*.
+    `notebook` is that notebook's name, such as "flops". It calls `ask` with the same `name` and
+    `unit`. There the guess stands in the field, and can be changed until the answer is shown.
+    Nothing that follows here gives the answer away, so this field has no button *Show*.
     """
+    # A field has its button *Show* until the button is pressed, which `has_gone_on` says it was.
     guess = OpenGuess((name,), unit, has_gone_on=True)
     folder = record.workspace()
-    if folder and record.notebook:
+    if folder and record.notebook:  # both are there in a reader's copy of the notebook only
         # Only a reader's copy has to load what reads and writes the record of guesses.
         from course_utils.engine.guessing import kept
 

@@ -1,4 +1,8 @@
-"""Exercises in *Beyond* of notebook 01; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 01; `check` imports them by name, and has the others.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
 
 import functools
 import math
@@ -74,16 +78,18 @@ def spelled() -> Answers:
 def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
     """Add the number again and again, and round each sum, until it no longer changes.
 
-    Between two powers of two, where all gaps are equal, each addition adds as much as the one
-    before it. Such additions are skipped, because a clock in fp32 has 31 million of them.
+    With 7 fraction bits, a sum of ones stops at 256. Between two powers of two, where all gaps are
+    equal, each addition adds as much as the one before it. Such additions are skipped, because a
+    clock in fp32 has 31 million of them.
     """
     total = 0.0
-    after = number
+    after = number  # the total after one more addition
     while after != total:
         added = after - total
         total = after
         # frexp's exponent is one more than that of the power of two at or below the sum.
         next_power = 2.0 ** math.frexp(total + number)[1]
+        # The gaps divide the way from next_power / 2 to next_power into 2^fraction_bits parts.
         gap = next_power / 2 ** (fraction_bits + 1)
         after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
         adds_the_same_again = after > total and after - total == added
@@ -112,11 +118,14 @@ SUMS = [
     ),
 )
 def stall(fraction_bits: int, number: float) -> Answers:
-    """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds."""
+    """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds.
+
+    The number is added again and again, until the sum no longer changes.
+    """
     total = _where_the_sum_stops(fraction_bits, number)
     yield total, "From the first power of two on at which the number is at most half a gap."
     of_ones = 2.0 ** (fraction_bits + 1)  # where the sum of ones stops
-    power = 2.0 ** math.floor(math.log2(number))
+    power = 2.0 ** math.floor(math.log2(number))  # the power of two at or below the number
     yield of_ones, "That is right for ones. Compare the number with half a gap."
     yield of_ones / number, "A smaller number is lost sooner, so the sum stops at a smaller value."
     advice_on_rounding = (
@@ -203,12 +212,14 @@ def bf16_by_integers(bits: int) -> Answers:
     )
     # An exponent of all ones, 0xFF, is always taken for a NaN, which is made a NaN by a bit of its
     # fraction.
-    no_infinity = cut | 0x40 if bits >> 23 & 0xFF == 0xFF else right
+    exponent = bits >> 23 & 0xFF
+    no_infinity = cut | 0x40 if exponent == 0xFF else right
     yield (
         no_infinity,
         "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0.",
     )
-    # Whichever NaN a reader returns: one that keeps the upper bits, or always the same.
+    # Every pattern above that of infinity is taken for a NaN. The NaN that a reader returns for it
+    # may keep the upper bits, or always be the same.
     for nan in (cut | 0x40, cut | 1, 0x7FC0, 0x7FFF, 0xFFC0, 0xFFFF):
         yield (
             nan if bits > 0x7F800000 and floats.kind(bits, "fp32") != "NaN" else right,
@@ -249,7 +260,10 @@ def _blocks() -> Iterator[tuple[list[float]]]:
     ),
 )
 def shared_scale(block: list[float]) -> Answers:
-    """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8."""
+    """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8.
+
+    In MXFP8 the numbers of a block are divided by their scale, and stored in E4M3.
+    """
     largest = max(map(abs, block))
     power = -127  # the smallest of E8M0, the format of the scales
     while 2.0 ** (power + 1) <= largest:
@@ -265,11 +279,8 @@ def shared_scale(block: list[float]) -> Answers:
     )
     yield power - 8.0, "That is the exponent. The scale is 2 to that power."
     yield 2.0**power, "With that scale the largest becomes 1 to 2. E4M3 goes on to 2^8 and beyond."
-    is_between_powers = largest > 2.0**power  # as a number: 1 if it is, else 0
-    yield (
-        2.0 ** (power + is_between_powers - 8),
-        "OCP's rule rounds the exponent down. Yours rounds it up.",
-    )
+    rounded_up = power + 1 if largest > 2.0**power else power
+    yield 2.0 ** (rounded_up - 8), "OCP's rule rounds the exponent down. Yours rounds it up."
     yield (
         2.0 ** math.ceil(math.log2(largest / 448)),
         "That is Mishra et al.'s rule, by which nothing is above 448. OCP's rounds the exponent "

@@ -1,5 +1,9 @@
 """The exercises of notebook 01.
 
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake. The decorator makes the check
+that a notebook calls with the reader's answer.
+
 In some cases a listed mistake equals the right answer. It explains a reader's error only if it
 agrees with what their function returned in every case so far.
 """
@@ -24,14 +28,14 @@ from course_utils.engine.judging.agreement import is_number, plain
 
 
 def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
-    """Return (-1)^sign × (1 + fraction) × 2^(exponent - bias), adding up the fields bit by bit.
+    """Return (-1)^sign × 1.fraction × 2^(exponent - bias), adding up the fields bit by bit.
 
     This holds for normal numbers. Here it is applied to every pattern, those of zero, infinity and
     NaN among them.
     """
     significand = 1.0
     for place in range(fraction_bits):
-        if bits >> place & 1:
+        if bits >> place & 1:  # the bit at this place, counted from the right
             significand += 2.0 ** (place - fraction_bits)
 
     bias = 2 ** (exponent_bits - 1) - 1
@@ -40,7 +44,7 @@ def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
         if bits >> (fraction_bits + place) & 1:
             exponent += 2**place
 
-    is_negative = bits >> (fraction_bits + exponent_bits)
+    is_negative = bits >> (fraction_bits + exponent_bits)  # the sign bit, 1 or 0
     magnitude = significand * 2.0**exponent
     return -magnitude if is_negative else magnitude
 
@@ -53,7 +57,7 @@ def _patterns() -> Iterator[tuple[int, int, int]]:
     # 5 and 10 bits are fp16, 8 and 23 fp32, 8 and 7 bf16, 4 and 3 E4M3; 5 and 2 below are E5M2.
     yield 0x3C00, 5, 10  # 1
     yield 0xC500, 5, 10  # -5
-    yield 0b0_01111100_01 << 21, 8, 23  # 0.15625
+    yield 0b0_01111100_01 << 21, 8, 23  # 0.15625; the other 21 bits of its fraction are 0
     yield 0x4049, 8, 7  # 3.140625
     yield 0x38, 4, 3  # 1
     for bits in (0, 1, 0x7C00, 0x7E00):  # zero, the smallest subnormal, infinity, NaN
@@ -137,7 +141,10 @@ READ_BY_TORCH = {(5, 10): "fp16", (8, 7): "bf16", (5, 2): "e5m2", (4, 3): "e4m3"
 
 @functools.cache
 def _every_value(name: str) -> list[float]:
-    """Return the value of each pattern as torch reads it, but those of E4M3 by the IEEE's rules."""
+    """Return the value of each pattern as torch reads it, but those of E4M3 by the IEEE's rules.
+
+    A reader's function gets no format's name, and so cannot know that E4M3 has rules of its own.
+    """
     numbers = measure.every_value(name)
     if name == "e4m3":
         # By the IEEE's rules, an exponent of all ones is infinity, or NaN if the fraction is not 0.
@@ -282,6 +289,7 @@ def _tensors() -> list[tuple[torch.Tensor]]:
     normal = torch.randn(4096, generator=torch.Generator().manual_seed(0))
     gradients = normal * 1e-3
     activations = normal * 1e4
+    # The outlier is below zero, so the largest number is not the largest magnitude.
     with_outlier = torch.cat([normal, torch.tensor([-5000.0])])
     zeros = torch.zeros(8)
     return [(gradients,), (activations,), (with_outlier,), (zeros,)]
@@ -335,6 +343,7 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
         yield right * limit / 448, advice
     yield 1 / right, "That is the number to divide by. What is wanted is the number to multiply by."
     yield -right, "That changes every sign. Take the largest magnitude."
+    # For zeros this divides by 0: `outcome` returns the error that a reader's function raises, too.
     signed = outcome(lambda: 448 / x.max().item())
     yield signed, "Take the largest magnitude: the number farthest from zero may be below it."
     lowest = outcome(lambda: 448 / -x.min().item())
@@ -371,6 +380,7 @@ SHAPES = [
 @function(SHAPES)
 def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
     """The check of a reader's tensor_bytes(shape, dtype): the bytes of a tensor's numbers."""
+    # On the device "meta", a tensor has no memory, however large it is.
     right = torch.empty(shape, dtype=TORCH_DTYPES[dtype], device="meta").nbytes
     numbers = right // BYTES[dtype]
     yield (

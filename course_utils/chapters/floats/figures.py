@@ -31,13 +31,16 @@ def losses_by_mix(
     """
     colours = _colours(losses)
     ends = {}
-    steps = len(next(iter(losses.values())))
+    any_losses = next(iter(losses.values()))  # of the first curve: all are equally long
+    steps = len(any_losses)
     with axes_with(title, "step", "loss", log_y=10) as axes:
-        for name in sorted(losses, key=lambda name: -losses[name][-1]):  # as said in words
+        # From the highest end down, in which order the figure's words name the curves, too.
+        for name in sorted(losses, key=lambda name: -losses[name][-1]):
             axes.plot(losses[name], color=colours[name], linewidth=points(2))
             ends[name] = Curve(steps, losses[name][-1], colours[name])
         axes.set_xlim(0, 1.25 * steps)  # with space for the names
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
+        # With space below the lowest end.
         axes.set_ylim(bottom=min(end.y for end in ends.values()) / 2.5)
         axes.yaxis.set_major_formatter("{x:g}")
         name_curves(axes, ends)
@@ -45,7 +48,10 @@ def losses_by_mix(
 
 
 def _colours(names: Collection[str]) -> dict[str, str]:
-    """Give each curve a colour of its own: that of its format, if all are named after formats."""
+    """Return each curve's colour: that of its format, if all curves are named after formats.
+
+    Otherwise the colours of CURVES are given in turn, and begin anew after the last one.
+    """
     if set(names) <= set(FORMATS):
         return {name: FORMATS[name] for name in names}
     return dict(zip(names, cycle(CURVES), strict=False))
@@ -68,6 +74,7 @@ def range_and_gap(formats: Mapping[str, Format]) -> Figure:
         axes.set(xlim=(1e-48, 1e52), ylim=(3e-17, 8))
         for name, number_format in formats.items():
             _draw_format(axes, name, number_format)
+        # Beside the part of fp32's line that rises, for numbers below 1.2e-38.
         label(axes, "subnormals lose\ndigits one by one", 3e-36, 2e-5, QUIET, (0, 0))
     return axes.figure
 
@@ -88,5 +95,5 @@ def _draw_format(axes: Axes, name: str, f: Format) -> None:
         axes.plot(f.max, f.epsilon, "o", color=colour, markersize=points(8))
         label(axes, f.label, f.max, f.epsilon, colour, LABEL_OFFSETS.get(name, (9, -4)))
     else:  # the line does not end in the figure, so its name stands on it
-        words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")
+        words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")  # as in 1.8e308
         label(axes, words, 1e16, f.epsilon, colour, (0, 8))

@@ -1,4 +1,8 @@
-"""Exercises in *Beyond* of notebook 07; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 07; `check` imports them by name, and has the others.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
 
 import math
 
@@ -26,6 +30,7 @@ WEIGHTS_AND_UPDATES = [
     (1.0078125, 2.0**-8),
     (3.0, 2.0**-7),
 ]
+# The advice if a reader's function uses a name that makes the cast itself.
 NO_CAST = "A cast measures it. Here it is to be predicted, from the size of the gap."
 
 
@@ -94,7 +99,10 @@ LARGEST = (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_
     ),
 )
 def loss_scale(largest: Number) -> Answers:
-    """The check of a reader's my_loss_scale(largest): the largest power of two that fp16 bears."""
+    """The check of a reader's my_loss_scale(largest): the largest power of two that fp16 bears.
+
+    Multiplied by it, the largest gradient has to stay finite when it is stored in fp16.
+    """
     right = 2.0 ** math.ceil(math.log2(2**17 / largest))  # too large, and halved until it fits
     while floats.overflows(right * largest, "fp16"):
         right /= 2
@@ -147,6 +155,7 @@ HISTORIES = [
 )
 def delayed_scale(history: list[float], length: int) -> Answers:
     """The check of a reader's my_delayed_scale(history, length): the scale for the next step."""
+    # The newest has the age 1, so these are the last `length`, or all if there are fewer.
     last = [largest for age, largest in enumerate(reversed(history), 1) if age <= length]
     right = 448 / max(last)
     yield right, "Four histories, one of them shorter than what it is asked for."
@@ -175,6 +184,8 @@ def delayed_scale(history: list[float], length: int) -> Answers:
     )
 
 
+# Each number has a draw, an integer from 0 to 65,535, which is added to the number's 32 bits. If
+# the lower 16 bits carry into the upper 16, which are bf16's, the number is rounded away from 0.
 NUMBERS_AND_DRAWS = [
     (
         torch.tensor([1.001, -1.001, 3.14159, 0.0123, -255.3, 1.0, -7e-5, 0.1]),

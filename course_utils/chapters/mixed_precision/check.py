@@ -1,4 +1,10 @@
-"""The exercises of notebook 07."""
+"""The exercises of notebook 07.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake. The decorator makes the check
+that a notebook calls with the reader's answer. Only the loops of the repair shop have many right
+answers, so their exercises yield nothing, and raise an error for a wrong one.
+"""
 
 import math
 from collections.abc import Iterator
@@ -81,6 +87,8 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
+# GradScaler halves the scale after a step with an infinite gradient, and doubles the scale after
+# `interval` good steps in a row.
 SCALES_AND_STEPS = [  # scale, good steps before, whether all gradients are finite, interval
     (65_536.0, 3, True, 5),
     (65_536.0, 3, False, 5),
@@ -124,7 +132,7 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
     )
     never_reset = good_steps + 1 if finite else 0
     yield (new, never_reset), "After a doubling the count begins again at 0."
-    reset_to_1 = 1 if new > scale else good
+    reset_to_1 = 1 if new > scale else good  # as if the present step counted after the doubling
     yield (new, reset_to_1), "After a doubling the count begins again at 0."
     yield (good, new), "The scale comes first."
     kept_at_infinity = good if finite else good_steps
@@ -196,7 +204,7 @@ def _judge(loop: repair.Loop) -> repair.Seen:
             f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: "
             "keep the last line, yield."
         )
-    complaint = next(_objections(seen, _right()), "")
+    complaint = next(_objections(seen, _right()), "")  # the first one, or "" if there is none
     if complaint:
         raise NotYetError(complaint)
     return seen
@@ -243,7 +251,7 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
     why = _why_far_too_small(first, right.norms[0])
     if why:
         yield f"The optimizer gets gradients of norm {first:.1e}: {why}"
-    # Later steps start from weights that rounding has moved apart.
+    # Only three steps are compared: later ones start from weights that rounding has moved apart.
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
             yield (

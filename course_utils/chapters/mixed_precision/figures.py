@@ -58,7 +58,7 @@ def scales_by_step(
     with axes_with(title, "step", "loss scale", log_y=2) as axes:
         axes.plot(limits, color=QUIET, linewidth=points(1.5))
         axes.plot(scales, color=COLOURS["predicted"], drawstyle="steps-mid")
-        measured_dots(axes, enumerate(by_torch), 3)
+        measured_dots(axes, enumerate(by_torch), radius=3)
         axes.set_xlim(-0.01 * last, 1.24 * last)  # with space for the names
         axes.set_xticks(range(0, last + 1, max(1, len(scales) // 5)))
         axes.set_ylim(axes.get_ylim())  # names that are added move the limits no more

@@ -22,7 +22,7 @@ from course_utils.core.say import Number
 from course_utils.subjects import models
 from course_utils.subjects.training import generator_for, precision
 
-Loop = Callable[..., Iterator[Number]]
+Loop = Callable[..., Iterator[Number]]  # takes (model, pairs, sums); yields the loss of each step
 STEPS = 200
 MICRO_BATCHES = 16_384  # in a batch; the loops add up their gradients
 MAX_NORM = 0.2  # to which the loops clip the norm of the gradients
@@ -59,13 +59,17 @@ def _broken_ones() -> list[tuple]:
         # Each loop is compiled alone, as a cell is. Python compiles the same text to other code
         # where it stands below imports.
         module = compile(inspect.getsource(loop(letter)), "a cell", "exec")
+        # The code of a function is among the constants of the module that defines it.
         functions = [constant for constant in module.co_consts if isinstance(constant, CodeType)]
         essences += [_essence(function) for function in functions]
     return essences
 
 
 def _essence(code: CodeType) -> tuple:
-    """Return what the code does, without its name and its line numbers."""
+    """Return what the code does, without its name and its line numbers.
+
+    A reader's loop, in a cell, may have another name, and has other line numbers than in the file.
+    """
     return code.co_code, code.co_consts, code.co_names
 
 
@@ -81,7 +85,8 @@ def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
         if dtype in (torch.float32, torch.float64):
             gradient *= parts
         elif dtype in (torch.float16, torch.bfloat16):
-            # As an index, the bits of a negative number count from the end: see _sums.
+            # The sum of each gradient's copies is looked up in the table `_sums`, by the gradient's
+            # bits. As an index, the bits of a negative number count from the end.
             bits = gradient.to(dtype).view(torch.int16).int()
             gradient.copy_(_sums(parts, dtype)[bits])
         else:
@@ -228,6 +233,7 @@ def _watched(found: Seen) -> Iterator[None]:
     """Note in `found` what happens inside the `with` block."""
     watch = _Watch(found)
     with ExitStack() as hooks:
+        # Each call registers a hook, and returns what can remove it at the end of the block.
         for hook in (
             register_optimizer_step_pre_hook(watch.before_step),
             register_optimizer_step_post_hook(watch.after_step),

@@ -1,4 +1,8 @@
-"""Exercises in *Beyond* of notebook 02; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 02; `check` imports them by name, and has the others.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
 
 import math
 
@@ -21,25 +25,25 @@ LINE_BYTES = 64  # of a cache line
 def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
     """The check of a reader's cut(…): size, stride and offset of [start:stop:step]."""
     size = len(range(start, stop, step))
-    strides = step * stride
+    new_stride = step * stride
     begin = offset + start * stride
-    yield (size, strides, begin), "Five slices, as torch makes them, some of a slice."
-    passed = stop - start
-    yield (passed, strides, begin), "That counts every index. Only each step-th one is taken."
-    rounded = "The first index counts, too: round up, as in -(-(stop - start) // step)."
-    yield (passed // step, strides, begin), rounded
+    yield (size, new_stride, begin), "Five slices, as torch makes them, some of a slice."
+    passed = stop - start  # the indices from start to stop, taken or not
+    yield (passed, new_stride, begin), "That counts every index. Only each step-th one is taken."
+    round_up = "The first index counts, too: round up, as in -(-(stop - start) // step)."
+    yield (passed // step, new_stride, begin), round_up
     yield (
-        (passed // step + 1, strides, begin),
+        (passed // step + 1, new_stride, begin),
         "If step divides stop - start, that is one too many, because stop itself is left out.",
     )
     yield (
-        (size, strides, offset + start),
+        (size, new_stride, offset + start),
         "The offset counts positions of the storage. An index takes stride of them.",
     )
-    yield (size, strides, offset), "The first element is another one: start moves the offset."
-    yield (size, strides, start * stride), "The tensor has an offset already. Add to it."
-    late = offset + start * strides
-    yield (size, strides, late), "Up to start, the steps are the old ones: start * stride."
+    yield (size, new_stride, offset), "The first element is another one: start moves the offset."
+    yield (size, new_stride, start * stride), "The tensor has an offset already. Add to it."
+    too_late = offset + start * new_stride
+    yield (size, new_stride, too_late), "Up to start, the steps are the old ones: start * stride."
     yield (size, stride, begin), "Between two taken indices there are step old steps."
     yield (size, step, begin), "A new step is step old ones, and each of these is stride long."
 
@@ -61,25 +65,30 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
     ),
 )
 def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -> Answers:
-    """The check of a reader's steps_that_fit(…): how many steps a loop that keeps views can go."""
+    """The check of a reader's steps_that_fit(…): how many steps a loop that keeps views can go.
+
+    It can go on as long as what it keeps fits into the bytes that are free at the beginning.
+    """
     numbers = math.prod(shape)
     steps = free_bytes // (numbers * number_bytes)
     yield steps, "At each step, the view keeps all of its storage, although it shows only a part."
-    seen = numbers // shape[-2]  # the last of the tokens alone
+    in_view = numbers // shape[-2]  # the numbers of the last token alone
     yield (
-        free_bytes // (seen * number_bytes),
+        free_bytes // (in_view * number_bytes),
         "That is what the view shows. It keeps its whole storage, with all the other rows.",
     )
     exact = free_bytes / (numbers * number_bytes)
     yield exact, "Half a step does not fit: round down, with //."
-    too_many = "The last of these does not fit any more: round down."
-    yield math.ceil(exact), too_many
-    yield round(exact), too_many
+    round_down = "The last of these does not fit any more: round down."
+    yield math.ceil(exact), round_down
+    yield round(exact), round_down
     yield free_bytes // numbers, "That is how many steps fit if a number takes a single byte."
-    too_few = "That is one step too few: the last one fits if it takes no more than what is left."
-    yield steps - 1, too_few
-    yield (free_bytes - 1) // (numbers * number_bytes), too_few
-    both = numbers + seen
+    last_one_fits = (
+        "That is one step too few: the last one fits if it takes no more than what is left."
+    )
+    yield steps - 1, last_one_fits
+    yield (free_bytes - 1) // (numbers * number_bytes), last_one_fits
+    both = numbers + in_view
     yield free_bytes // (both * number_bytes), "A view takes no numbers of its own."
     yield numbers * number_bytes, "That is what a single step keeps. How often does it fit?"
 
@@ -100,7 +109,10 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     ),
 )
 def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
-    """The check of a reader's positions(shape, stride): how many positions the elements have."""
+    """The check of a reader's positions(shape, stride): how many positions the elements have.
+
+    A position of the storage on which several elements lie counts once.
+    """
     last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     grid = torch.arange(last + 1).as_strided(shape, stride)
     used = grid.unique().tolist()  # each element of the grid is its own position
@@ -108,7 +120,8 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield grid.numel(), "That is how many elements there are. Some share a position."
     yield last + 1, "That counts the positions in between, too, on which no element is."
     yield last, "That is the last position, and the first one is 0. How many are used in between?"
-    # As many positions as elements, of which only a stride of 0 makes some the same.
+    # As if two elements shared a position only where a stride is 0: along all other dimensions each
+    # index counts.
     moving = [size for size, step in zip(shape, stride, strict=True) if step]
     yield (
         math.prod(moving),
@@ -181,15 +194,19 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     ),
 )
 def lines_read(count: int, stride: int, number_bytes: int) -> Answers:
-    """The check of a reader's lines_read(count, stride, number_bytes), in lines of 64 bytes."""
+    """The check of a reader's lines_read(count, stride, number_bytes): the cache lines read.
+
+    Numbers that lie `stride` places apart are read. Memory is read in lines of 64 bytes, and a line
+    with several of the numbers is read once.
+    """
     step = stride * number_bytes
     lines = {i * step // LINE_BYTES for i in range(count)}
     yield len(lines), "Five ways through memory, in which lines are shared, read once or skipped."
     yield count, "That is a line for each number. Numbers that are close together share one."
     span = count * step / LINE_BYTES
-    rounded_down = "A line of which only a part is used is read as well: round up."
-    yield math.floor(span), rounded_down
-    yield span, rounded_down
+    round_up = "A line of which only a part is used is read as well: round up."
+    yield math.floor(span), round_up
+    yield span, round_up
     yield (
         math.ceil(span),
         "That is every line that the numbers span. Beyond 64 bytes a step, some are skipped.",
@@ -203,7 +220,10 @@ def lines_read(count: int, stride: int, number_bytes: int) -> Answers:
 
 
 def _in_numbers(mask: object, *_: object) -> object:
-    """Return a mask of bools in zeros and ones, and an answer of another kind as it is."""
+    """Return a mask of bools in zeros and ones, and an answer of another kind as it is.
+
+    So a mask of bools and one of numbers are both compared with the course's, which has numbers.
+    """
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
         return mask.double()
     return mask
@@ -226,8 +246,8 @@ def may_see(tokens: int, width: int) -> Answers:
     mask = torch.tensor(rows).double()
     yield mask, "Five masks: each query sees its own token and the width - 1 before it."
     causal = torch.ones(tokens, tokens).tril()
-    # tril(-n) leaves what is n or more columns left of the diagonal: keys n or more tokens back.
-    # triu(1 - n) leaves the rest: keys ahead, and keys less than n tokens back.
+    # tril(-n) keeps what is n or more columns left of the diagonal: keys n or more tokens back.
+    # triu(1 - n) keeps the rest: keys ahead, and keys less than n tokens back.
     yield causal, "That is the causal mask. Keys that are too far back have to go, too."
     yield (
         causal - causal.tril(-width - 1),

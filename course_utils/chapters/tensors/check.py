@@ -1,4 +1,9 @@
-"""The exercises of notebook 02; those of *Beyond* are in `beyond_check`."""
+"""The exercises of notebook 02; those of *Beyond* are in `beyond_check`.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake. The decorator makes the check
+that a notebook calls with the reader's answer.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -59,6 +64,7 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
 )
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """The check of a reader's element(storage, stride, offset, i, j), which is matrix[i, j]."""
+    # Of the matrix, only the part up to row i and column j is made: its shape is not given.
     matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
     yield (
         matrix[i, j].item(),
@@ -76,7 +82,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
         without_offset,
         "That is right so far. A slice begins inside the storage: add its offset.",
     )
-    indexed_twice = outcome(lambda: storage[i][j])
+    indexed_twice = outcome(lambda: storage[i][j])  # an error, since a number has no index
     yield (
         indexed_twice,
         "The storage is one flat list, whatever the matrix looks like: one number in the brackets.",
@@ -112,6 +118,7 @@ NEW_SHAPES = [
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Yield where each tensor's elements lie, row by row, and the shape to view it in."""
     for shape, stride, new_shapes in NEW_SHAPES:
+        # Each element is its own place in the storage.
         tensor = torch.arange(200).as_strided(shape, stride)
         for new_shape in new_shapes:
             yield tensor.flatten().tolist(), new_shape
@@ -188,6 +195,7 @@ class _Uncopied(list):
         return self
 
     def __repr__(self) -> str:
+        """Return the tensors' shapes, as a verdict shows them for any other list of tensors."""
         return shown([*self])
 
 

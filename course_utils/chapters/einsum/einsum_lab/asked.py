@@ -40,6 +40,7 @@ EXAMPLES = (
 
 
 def _names_in_pattern(answers: Said) -> Sequence[str]:
+    """Return the names in the pattern that was typed, for each of which a size is asked."""
     return einsums.parsed(answers["pattern"]).names
 
 
@@ -96,5 +97,8 @@ class Asked:
         return self.orders[0].flops
 
     def key(self, order: Order) -> tuple:
-        """Return the key under which `Found` has the seconds of this order."""
+        """Return the key under which `Found` has the seconds of this order.
+
+        It has all settings on which the time depends, so no time is shown beside another product.
+        """
         return (self.einsum, tuple(self.size.items()), self.dtype, order.tree)

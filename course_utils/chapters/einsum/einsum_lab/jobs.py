@@ -30,6 +30,7 @@ def time_it(asked: Asked) -> Iterator[Progress]:
     results = []
     doubt = ""
     for number, order in enumerate(orders):
+        # Yields the progress of this measurement, as a share of the job, and returns its Timing.
         timing = yield from as_progress(
             _steps(asked, order),
             at_most_s=LONGEST_S,
@@ -40,7 +41,7 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         results.append(f"{order.text} {seconds_text(timing.seconds)}")
         if timing.doubt and not doubt:
             doubt = f" Take it as an upper bound: {timing.doubt}."
-        change = Change(found=lambda known: {**known, **seconds})
+        change = Change(found=lambda known: {**known, **seconds})  # adds the times to what is known
         # The picture shows this order's time at once. Only the last line below means the job's end.
         yield Progress(0.99, f"{order.text} is done.", change)
     if len(orders) > 1:
@@ -69,7 +70,7 @@ def _orders_to_time(asked: Asked) -> list[Order]:
 
 def _count_of_numbers(asked: Asked, order: Order) -> int:
     """Count the numbers of the operands and of the order's largest intermediate result."""
-    *operands, _ = asked.shapes
+    *operands, _ = asked.shapes  # the last shape is the result's
     return sum(math.prod(shape) for shape in operands) + order.largest
 
 
@@ -87,6 +88,7 @@ def _reason_against(asked: Asked, order: Order) -> str:
     return ""
 
 
+# Yields the progress of a measurement, and returns its result.
 Steps = Generator[measure.MeasurementProgress, None, measure.Timing]
 
 

@@ -86,8 +86,10 @@ def _pattern(asked: Asked) -> str:
     x = 0
     for label, names in labelled:
         begin = x + width_of(label, "strong") + 8
-        words = [(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names]
-        chips, end = _chips(words, begin, 6)
+        roles_and_words = []  # such as ("batch", "b 16")
+        for name in names:
+            roles_and_words.append((einsum.role(name), f"{name} {asked.size[name]:,}"))
+        chips, end = _chips(roles_and_words, begin, 6)
         parts.append(text(x, 24, label, class_="strong"))
         parts.append(chips)
         x = end + 18
@@ -100,7 +102,7 @@ def _loops(asked: Asked) -> tuple[str, Number]:
     parts = []
     for row, line in enumerate(lines):
         code = line.lstrip()
-        indent = width_of(line, "code") - width_of(code, "code")
+        indent = width_of(line, "code") - width_of(code, "code")  # of the spaces in front
         parts.append(text(indent, ROW * row, code, class_="code"))
     width = max(width_of(line, "code") for line in lines)
     height = ROW * len(lines)

@@ -33,13 +33,15 @@ def _y(head: Number) -> Number:
     return BOTTOM - STEP * head
 
 
+# In each column, the vertical line along which the reader moves a mark.
 TRACKS = [marks.Track((_x(column), BOTTOM), (_x(column), TOP)) for column in range(COLUMNS)]
 
 
 def view(asked: Split, found: object) -> View:
     """Draw the head to which each column belongs, and the reader's marks.
 
-    After *Show*, the head to which the pattern sends each column is drawn, too.
+    After *Show*, the head to which the pattern sends each column is drawn, too. `found` is what
+    every lab's view is given; this lab needs nothing beyond the answers.
     """
     drawn = [
         svg.text(0, 18, _title(asked), class_="strong"),

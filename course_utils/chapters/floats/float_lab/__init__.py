@@ -16,6 +16,7 @@ class FloatLab(Lab):
     name = "Float lab"
     asks = Cast
     presets = PRESETS
-    rows = (("number", "times_two_to_the", "saturate"),)  # a figure may have fewer formats
+    # Without `formats`: only a notebook's figure chooses fewer than all.
+    rows = (("number", "times_two_to_the", "saturate"),)
     view = staticmethod(view)
     pick = staticmethod(flipped)

@@ -42,10 +42,14 @@ EXAMPLES = (
 )
 
 # What can be typed: a decimal number; a power of two, with a factor or only a sign in front of it;
-# or a pattern of bits in a format. Such as -3e-8; 3 * 2^-24 or -2^10; fp16 0x7c01.
+# or a pattern of bits in a format.
+# Matches 65519, -0.5, .5 and -3e-8.
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
+# Matches what may stand in front of a power: "3 * ", "-0.5×", a sign alone, or nothing.
 _FACTOR = rf"(?P<factor>{_DECIMAL}) *[*×] *|(?P<sign>[+-]?)"
+# Matches 2^-24, -2^10 and 3 * 2 ** -24.
 _POWER = rf"(?:{_FACTOR})2 *(?:\^|\*\*) *(?P<exponent>[+-]?\d{{1,4}})"
+# Matches "fp16 0x7c01" and "e4m3 0b01111111".
 _PATTERN = rf"(?P<fmt>{'|'.join(floats.FORMATS)}) *(?P<bits>0x[0-9a-f]+|0b[01]+)"
 
 
@@ -128,7 +132,9 @@ class Stored:
             return "exact"
         if floats.overflows(self.x, self.fmt):
             return "too large"
-        return "rounded" if self.value else "too small"  # a number that is not 0 has become 0
+        if self.value == 0:  # though x is not 0
+            return "too small"
+        return "rounded"
 
 
 def typed_number(words: str) -> Exact:
@@ -149,10 +155,10 @@ def typed_number(words: str) -> Exact:
         value = floats.decode(int(pattern["bits"], base=0), pattern["fmt"])
         if value and math.isfinite(value):
             return Fraction(value)
-        return value
+        return value  # zero with its sign, infinity or NaN, none of which is a fraction
     power = re.fullmatch(_POWER, typed_text, re.ASCII)
     if power:
-        factor = power["factor"] or f"{power['sign']}1"
+        factor = power["factor"] or f"{power['sign']}1"  # "-1" for -2^10
         number = Fraction(factor) * Fraction(2) ** int(power["exponent"])
         return _with_sign_of_zero(number, factor)
     if re.fullmatch(_DECIMAL, typed_text, re.ASCII):

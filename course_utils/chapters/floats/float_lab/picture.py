@@ -31,6 +31,7 @@ def view(cast: Cast, found: object) -> View:
 
     `found` is what every lab's view is given; this lab needs nothing beyond the answers.
     """
+    # The key to the colours. A field's name is also the CSS class of its colour.
     drawn = [key([(field, field) for field in FIELDS], LEFT, 14)]
     for row, fmt in enumerate(cast.format_names):
         y = TOP + ROW * row
@@ -66,7 +67,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
         field = _field(place, f)
         power = place - f.fraction_bits  # the bit adds 2^power to its field
         x = FRACTION_X - (power + 1) * width  # the fraction begins with the bit of power -1
-        if power >= 0:
+        if power >= 0:  # a bit of the exponent, or the sign
             x -= GAP
         bit = stored.bits >> place & 1
         yield switch(
@@ -114,26 +115,29 @@ def _meaning(cast: Cast) -> str:
 
 
 def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:
-    """Yield a phrase for each fate, with the formats in which the number meets this fate.
+    """Yield a phrase for each fate, such as "too large for fp16" or "rounded in E4M3 and E5M2".
 
     If the number is exact in none of them, those that round it are not listed: it is rounded in all
     that remain.
     """
-    names: dict[str, list[str]] = {}
+    formats: dict[str, list[str]] = {}  # the names of the formats, by the number's fate in them
     for fmt, stored in stored_by_format.items():
-        names.setdefault(stored.fate, []).append(NAMES[fmt])
+        if stored.fate not in formats:
+            formats[stored.fate] = []
+        formats[stored.fate].append(NAMES[fmt])
     for fate in ("too large", "too small"):
-        if fate in names:
-            yield f"{fate} for {_listed_formats(names[fate])}"
-    if "exact" not in names:
+        if fate in formats:
+            yield f"{fate} for {_listed_formats(formats[fate])}"
+    if "exact" not in formats:
         yield "exact in none of them"
         return
-    if "rounded" in names:
-        yield f"rounded in {_listed_formats(names['rounded'])}"
-    yield f"exact in {_listed_formats(names['exact'])}"
+    if "rounded" in formats:
+        yield f"rounded in {_listed_formats(formats['rounded'])}"
+    yield f"exact in {_listed_formats(formats['exact'])}"
 
 
 def _listed_formats(names: Sequence[str]) -> str:
+    """Return the names in a row, such as "fp16 and bf16"; "all eight" for all formats."""
     return "all eight" if len(names) == len(NAMES) else listed(names)
 
 

@@ -19,6 +19,7 @@ MARKS = [f"where the sum stops in {fmt}" for fmt in FORMATS]
 
 
 def _level_in_words(_mark: int, level: int) -> str:
+    """Return what screen readers say of a mark at this level, such as "2^8 = 256"."""
     return f"2^{level} = {2**level:,}"
 
 
@@ -43,8 +44,9 @@ class Ones:
 
 @cache
 def sums(fmt: str) -> Sequence[int]:
-    """Return the sums of 1, 2, 4, … 2^MOST ones; each is stored before the next 1 is added.
+    """Return the sums of 1, 2, 4, … 2^MOST ones, which are added one by one.
 
+    Each sum is rounded to the format before the next 1 is added. In bf16 the last sums are all 256.
     Between two powers of two, either each added 1 counts, or each is rounded away. So a single
     addition is computed, and its gain is taken for all. This holds because the format has every
     whole number up to 2^(fraction bits + 1). There the sum no longer changes, and so every further
@@ -66,7 +68,10 @@ def predicted(fmt: str) -> int:
 
 
 def guesses(asked: Ones, found: object = None) -> list[Guess]:
-    """Return a guess for each mark that is set, with the sum at which the format really stops."""
+    """Return a guess for each mark that is set, with the sum at which the format really stops.
+
+    `found` is what the method `guesses` of every lab is given; this lab needs nothing of it.
+    """
     guesses = []
     for fmt, level in zip(FORMATS, asked.guess, strict=True):
         if level is not None:

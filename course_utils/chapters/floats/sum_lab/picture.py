@@ -32,6 +32,7 @@ BESIDE_NAME = 42  # from a column's left to what stands behind the format's name
 PREDICTED_AT = PLOT.bottom + 20
 MEASURED_AT = PLOT.bottom + 38
 COLUMN_X = {fmt: COLUMNS_LEFT + (COLUMN + 10) * number for number, fmt in enumerate(FORMATS)}
+# In each column, the vertical line along which the reader moves a mark.
 TRACKS = [marks.Track((x + 8, PLOT.bottom), (x + 8, PLOT.top)) for x in COLUMN_X.values()]
 
 # The ruler at the bottom, with the numbers around the sum.
@@ -46,7 +47,10 @@ SUM_X = LEFT - ONE * EIGHTHS[0] / 8  # where the sum is, three ones to the right
 
 
 def view(asked: Ones, found: object) -> View:
-    """Draw what is added and the reader's marks; after *Show*, also the sums and their ends."""
+    """Draw what is added and the reader's marks; after *Show*, also the sums and their ends.
+
+    `found` is what every lab's view is given; this lab needs nothing beyond the answers.
+    """
     ones = 2**asked.power
     drawn = [
         PLOT.frame("The sum"),
@@ -112,7 +116,7 @@ def _gaps(fmt: str, x: Number) -> Iterator[str]:
 def _sum(asked: Ones) -> Iterator[str]:
     """Draw the sum as a curve over the number of ones.
 
-    The two rows of numbers below the columns get their names.
+    Also write the names of the two rows of numbers that `_gaps` has written below the columns.
     """
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
@@ -177,6 +181,7 @@ def _meaning(asked: Ones) -> str:
         return f"{added}. Set a mark for each format, then press Show."
     total = sums(asked.fmt)[asked.power]
     power = math.log2(floats.spacing(total, asked.fmt))
+    # A sum stops at the first gap of 2, so no gap is larger.
     why = "half of it is 1, so 1 more is lost" if power > 0 else "1 more counts"
     sentences = (
         f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There the gap is 2^{power:g}: {why}."

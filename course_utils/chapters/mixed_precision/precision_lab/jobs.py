@@ -21,6 +21,7 @@ def gradients(after: int) -> Gradients:
     with cpu_threads(1):  # these counts are so small that a second thread would slow them down
         numbers = precision.gradients(after)
         powers = numbers[numbers != 0].abs().double().log2()
+        # Bins have numbers here: 0 is the one that begins at 2^0, and -1 the one below it.
         bins, counts = (powers / BIN).floor().unique(return_counts=True)
         begins = (bins * BIN).tolist()
         return Gradients(

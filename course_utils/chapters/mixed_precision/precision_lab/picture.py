@@ -62,10 +62,10 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
         marks=range(-48, HIGHEST + 1, 8),
     )
     plot = Plot(*HISTOGRAM, powers, Axis(NO_GRADIENTS, MANY, most_marks=4))
-    scale = f" × 2^{asked.power}" if asked.drawn_power else ""
+    scale_in_words = f" × 2^{asked.power}" if asked.drawn_power else ""
     which = f"after {asked.after} steps, mean over {asked.mean_over:,}"
     yield plot.frame()
-    yield svg.text(0, 14, f"How many gradients of each size{scale}", class_="strong")
+    yield svg.text(0, 14, f"How many gradients of each size{scale_in_words}", class_="strong")
     yield svg.text(plot.right, 14, which, class_="small faint end")
     zones = words.zones(asked.fmt)
     for (name, begin, end), class_ in zip(zones, CLASSES, strict=True):
@@ -76,7 +76,7 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
         in_zone = [(left, count) for left, count in scaled if begin <= left + BIN / 2 < end]
         if in_zone:
             yield plot.line(_outline(in_zone), class_)
-    if scale:  # the gradients as they were without it
+    if asked.drawn_power:  # the gradients as they were without the scale
         yield plot.line(_outline(gradients.bins), "leader")
 
 
@@ -84,7 +84,7 @@ def _zone(plot: Plot, name: str, begin: Number, end: Number, class_: str) -> Ite
     """Draw a zone: a bar above the plot, with the name if it fits, and a line at the zone's end."""
     left = plot.x(max(begin, LOWEST))
     right = plot.x(min(end, HIGHEST))
-    if right > left:
+    if right > left:  # otherwise the zone lies outside the plot
         yield svg.rect(left, plot.top - 20, right - left, 18, class_=class_)
         if width_of(name, "small") < right - left - 8:
             lettering = fitted(left + 4, plot.top - 7, name, right, "small")
@@ -125,11 +125,15 @@ def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> I
 
 
 def _track(plot: Plot, y: Number) -> marks.Track:
+    """Return a horizontal line across the plot, along which the reader moves a mark."""
     return marks.Track((plot.left, y), (plot.right, y))
 
 
 def _beside(plot: Plot, track: marks.Track, name: str) -> str:
-    """Draw the name of a cliff at the right of its mark's track."""
+    """Draw the name of a cliff at the right of its mark's track.
+
+    In between there is space for the words beside a mark that is at the end of the track.
+    """
     _, y = track.start
     return fitted(plot.right + 98, y + 4, name, WIDTH, "strong")
 

@@ -39,6 +39,7 @@ def zones(fmt: str) -> list[tuple[str, Number, Number]]:
     """
     f = floats.FORMATS[fmt]
     edges = predict.rounding_edges(fmt)
+    # Up to where a number becomes zero; from where it is normal; from where it is too large.
     zero, normal, beyond = map(math.log2, edges)
     too_large = f"cut to {f.max:g}, above"
     if f.has_infinity:

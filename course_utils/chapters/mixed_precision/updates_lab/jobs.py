@@ -19,7 +19,10 @@ def steps(rate: str) -> tuple[UpdateHistogram, ...]:
 
 
 def _histogram(half_gaps: Tensor, moved: Tensor) -> UpdateHistogram:
-    """Count a step's updates, from their sizes in half gaps and whether their weights moved."""
+    """Count a step's updates, from their sizes in half gaps and whether their weights moved.
+
+    A bin goes from one power of two to the next: 0.3 half gaps are in the bin that begins at 2^-2.
+    """
     powers, counts = half_gaps.log2().floor().unique(return_counts=True)
     return UpdateHistogram(
         bins=tuple(zip(powers.int().tolist(), counts.tolist(), strict=True)),

@@ -32,11 +32,15 @@ VIEWS = {  # each with the sizes that follow the -1
 
 
 def _has_three_dimensions(answers: Said) -> bool:
+    """Whether the chosen shape has three dimensions; otherwise no third stride is asked for."""
     return len(SHAPES[answers["shape"]]) == 3
 
 
 def _last_step(answers: Said) -> int:
-    """Return how many steps the whole walk has; before *Show*, how many the first row has."""
+    """Return how many steps the whole walk has; before *Show*, how many the first row has.
+
+    The slider `steps` ends there. A walk through n elements has n - 1 steps.
+    """
     shape = SHAPES[answers["shape"]]
     elements = math.prod(shape) if answers["shown"] else shape[-1]
     return elements - 1
@@ -90,7 +94,10 @@ class Steps(NamedTuple):
 
     @property
     def usual(self) -> int:
-        """The length of the first step, which in a view all others have; 0 without any step."""
+        """The length of the first step; 0 without any step.
+
+        If the dimension has a stride, this is it, and all other steps are as long.
+        """
         return self.steps[0].length if self.steps else 0
 
     @property
@@ -192,7 +199,8 @@ class Walked:
         """Return the steps along a dimension of this size. Each step passes `block` elements."""
         steps = []
         for end in range(block, len(self.places), block):
-            if end % (size * block):  # else the dimension begins anew here
+            begins_anew = end % (size * block) == 0  # at index 0, where no step along it ends
+            if not begins_anew:
                 start = end - block
                 steps.append(Step(start, end, self.places[end] - self.places[start]))
         return steps

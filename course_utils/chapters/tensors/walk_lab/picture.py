@@ -90,7 +90,7 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
     yield text(0, WALK_AT + 18, "row by row", class_="faint")
     for number, index in enumerate(asked.indices):
         x, width = _span(asked, number, 1)
-        if index[-1] == 0:
+        if index[-1] == 0:  # the first element of a row, above which the row's index stands
             yield text(x, WALK_AT - 5, str(list(index[:-1])), class_="place")
         words = ""
         colour = "unseen"
@@ -139,6 +139,7 @@ def _steps(asked: Walked, dimension: int, steps: Steps, y: Number) -> Iterator[s
 
 
 def _bracket(left: Number, right: Number, y: Number) -> str:
+    """Draw a bracket that is open at the top, over a line of words whose baseline is at y."""
     corners = [(left, y - 20), (left, y - 14), (right, y - 14), (right, y - 20)]
     return polyline(corners, class_="leader")
 
@@ -180,10 +181,11 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
             f"Position {farthest} is beyond the strip, which ends at {OWNED - 1}, "
             "so torch refuses such a walk."
         )
-    said = ""
+    on_guess = ""  # stays empty if the reader has set no mark
     for guess in guesses:
-        said += f"The next row begins at position {guess.measured}; your mark is at {guess.said}. "
-    return said + _on_view(asked)
+        begin = f"The next row begins at position {guess.measured}"
+        on_guess += f"{begin}; your mark is at {guess.said}. "
+    return on_guess + _on_view(asked)
 
 
 def _on_view(asked: Walked) -> str:
@@ -231,5 +233,6 @@ def shade(place: int, owned: int) -> str:
 
 
 def _signed(length: int) -> str:
+    """Return a step's length with its sign, such as "+6" or "−2"."""
     sign = "−" if length < 0 else "+"
     return f"{sign}{abs(length)}"
