@@ -1,4 +1,11 @@
-"""Exercises in *Beyond* of notebook 08; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 08; `check` imports them by name, and has the others.
+
+An exercise takes the arguments of a case. It yields the right answer with the sentence on it, and
+then the answers of likely mistakes, each with the advice on the mistake.
+
+Letters in the sentences: τ is the time between two saves, C that of a save, R that of a restart,
+and M that between two failures of the run.
+"""
 
 import math
 
@@ -31,10 +38,13 @@ RUNS = [
 def days_with_failures(
     gpu_days: Number, gpus: int, failure_days: Number, save_s: Number, restart_s: Number
 ) -> Answers:
-    """The check of a reader's days_with_failures(…): a run's days, at the best interval."""
+    """The check of a reader's days_with_failures(…): a run's days, at the best interval.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     failure_s = failure_days * DAY_S / gpus
     restarts = restart_s / failure_s
-    at_best = _lost_at_best(save_s, failure_s)
+    at_best = _lost_at_best(save_s, failure_s)  # the share of saves and lost work
     lost = at_best + restarts
     shared = gpu_days / gpus
     yield (
@@ -63,7 +73,7 @@ def days_with_failures(
 
 
 def _shares_of_saves(save_s: Number, failure_s: Number) -> Answers:
-    """Yield wrong shares of the time that saves and lost work take."""
+    """Yield wrong shares of the time that saves and lost work take, each with the advice on it."""
     best_s = predict.young_seconds(save_s, failure_s)
     without_2_s = best_s / math.sqrt(2)
     yield (
@@ -83,17 +93,21 @@ def _shares_of_saves(save_s: Number, failure_s: Number) -> Answers:
 def _lost_at_best(save_s: Number, failure_s: Number) -> Number:
     """Return the share that saves and lost work take at the best interval, found by trying."""
     # Intervals from one second to a hundred days, each 0.2 % longer than the one before.
+    # Trying is slower than the formula √(2CM), but it cannot share a mistake with it.
     tried = [1.002**n for n in range(8_000)]
     return min(save_s / every_s + every_s / (2 * failure_s) for every_s in tried)
 
 
 def _days(work: Number, lost: Number) -> Number:
-    """Return the days of a run with that many days of work, of whose time a share is lost."""
+    """Return the days of a run with that many days of work, of whose time a share is lost.
+
+    If the share is 1 or more, the run never ends.
+    """
     return work / (1 - lost) if lost < 1 else math.inf
 
 
 @function(
-    [
+    [  # seconds of a copy, of writing it, between two copies, between failures, of a restart
         (2.0, 60.0, 211.0, 11_128.0, 300.0),
         (5.0, 600.0, 1_200.0, 86_400.0, 120.0),
         (1.0, 30.0, 40.0, 3_600.0, 0.0),
@@ -109,7 +123,12 @@ def _days(work: Number, lost: Number) -> Number:
 def lost_in_background(
     copy_s: Number, write_s: Number, interval_s: Number, failure_s: Number, restart_s: Number
 ) -> Answers:
-    """The check of a reader's lost_in_background(…), for a run that works while it saves."""
+    """The check of a reader's lost_in_background(…), for a run that works while it saves.
+
+    The run stops only while its state is copied. A thread writes the copy to the disk, and w, which
+    is write_s, is the time that this takes. The right share of lost time comes first, and then
+    likely mistakes, each with the sentence on it.
+    """
     copies = copy_s / interval_s
     restarts = restart_s / failure_s
     redone_s = _redone_s(write_s, interval_s)
@@ -142,7 +161,7 @@ def _redone_s(write_s: Number, interval_s: Number) -> Number:
     """
     moments = 10_000
     total_s = 0.0
-    for moment in range(moments):
+    for moment in range(moments):  # the middle of each ten-thousandth of the interval
         since_copy_s = (moment + 0.5) / moments * interval_s
         is_written = since_copy_s >= write_s
         total_s += since_copy_s if is_written else since_copy_s + interval_s
@@ -159,7 +178,12 @@ def _redone_s(write_s: Number, interval_s: Number) -> Number:
     ),
 )
 def flops_ratio(products: int, segment: int) -> Answers:
-    """The check of a reader's flops_ratio(products, segment): FLOPs over those without."""
+    """The check of a reader's flops_ratio(products, segment): what recomputing does to the FLOPs.
+
+    They are a step's FLOPs with recomputing over those without. A layer has `products` matrix
+    products, and `segment` layers are recomputed together. The right ratio comes first, and then
+    likely mistakes, each with the sentence on it.
+    """
     # Counted in matrix products of one segment: each takes 2 forward and 4 backward.
     in_all = products * segment
     run_again = in_all - 1
@@ -206,7 +230,10 @@ STACKS = [  # layers, and the bytes of a layer's input and of a whole layer
     ),
 )
 def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
-    """The check of a reader's best_segment(layers, its_input, layer): the s with least peak."""
+    """The check of a reader's best_segment(layers, its_input, layer): the s with least peak.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
 
     def sums(segment: int) -> list[Number]:
         """Return what is held while each segment is in memory whole, from the first to the last."""
@@ -265,7 +292,11 @@ Reads = dict[int, tuple[int, int]]  # by the number of a file: where the rows be
     ),
 )
 def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers:
-    """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank)."""
+    """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank).
+
+    It has the rows that GPU number `rank` reads: {file: (begin, end)}, counted in the file. The
+    right answer comes first, and then likely mistakes, each with the sentence on it.
+    """
     in_a_file = math.ceil(rows / saved_by)
     to_load = math.ceil(rows / loaded_by)
     files = _parts(rows, saved_by, in_a_file)
@@ -286,7 +317,7 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
     smaller_files = _parts(rows, saved_by, rows // saved_by)
     rounded_down = _reads(smaller_files, _parts(rows, loaded_by, rows // loaded_by)[rank])
     yield rounded_down, "Round rows / GPUs up, and not down: otherwise the last rows are lost."
-    many = 9 * rows  # so that no part is cut
+    many = 9 * rows  # more than the matrix has, so that its end cuts no part short
     uncut = _reads(_parts(many, saved_by, in_a_file), _parts(many, loaded_by, to_load)[rank])
     yield uncut, "The last file ends where the rows end: cut what you need at `rows`, too."
     of_each_file = {}
@@ -299,7 +330,11 @@ def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers
 
 
 def _parts(rows: int, gpus: int, size: int) -> list[range]:
-    """Return the rows of each GPU, `size` at most; the last GPUs may have fewer or none."""
+    """Return the rows of each GPU, `size` at most; the last GPUs may have fewer or none.
+
+    >>> _parts(10, 4, 3)
+    [range(0, 3), range(3, 6), range(6, 9), range(9, 10)]
+    """
     return [range(rows)[n * size : (n + 1) * size] for n in range(gpus)]
 
 
@@ -307,7 +342,7 @@ def _reads(files: list[range], mine: range) -> Reads:
     """Return where the wanted rows are in each file that has some, found row by row."""
     reads = {}
     for number, file in enumerate(files):
-        found = [place for place, row in enumerate(file) if row in mine]
-        if found:
-            reads[number] = (found[0], found[-1] + 1)
+        wanted = [place for place, row in enumerate(file) if row in mine]
+        if wanted:
+            reads[number] = (wanted[0], wanted[-1] + 1)
     return reads

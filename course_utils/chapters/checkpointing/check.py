@@ -1,4 +1,9 @@
-"""The exercises of notebook 08."""
+"""The exercises of notebook 08.
+
+An exercise takes the arguments of a case. It yields the right answer with the sentence on it, and
+then the answers of likely mistakes, each with the advice on the mistake. In some cases a mistake
+equals the right answer: it explains a reader's error only if it fits all cases so far.
+"""
 
 import math
 from dataclasses import replace
@@ -45,7 +50,10 @@ STEPS = [  # model, batch, sequence, dtype, recomputed layers
     ),
 )
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
+    """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
     inputs = batch * sequence * m.width * BYTES[dtype]
@@ -82,7 +90,10 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     ),
 )
 def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
-    """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers."""
+    """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     plain = by_torch.step(m, batch, sequence, 0).flops
     right = by_torch.step(m, batch, sequence, recomputed).flops.total
     forward = plain["forward"]
@@ -94,6 +105,7 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
         "Recomputing stops early: a layer's last product is not needed again.",
     )
     yield plain.total, "A recomputed layer runs forward once more."
+    # A step without recomputing takes 3 times the forward pass.
     whole_model_again = 3 * forward + recomputed * forward
     yield whole_model_again, "One layer runs forward again, and not the whole model."
     with_a_share_of_logits = 3 * forward + recomputed * (forward // m.layers - last_product)
@@ -101,7 +113,8 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
         with_a_share_of_logits,
         "The output's product is no part of a layer: it is not recomputed.",
     )
-    cheap_backward = 2 * forward + right - plain.total  # as many FLOPs backward as forward
+    # Forward and backward take as many FLOPs each, and what is recomputed is added.
+    cheap_backward = 2 * forward + right - plain.total
     yield (
         cheap_backward,
         "The backward pass takes twice the FLOPs of the forward pass.",
@@ -110,7 +123,11 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
 
 @function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3, unit="s")
 def interval(save_s: Number, failure_s: Number) -> Answers:
-    """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
+    """The check of a reader's interval(save_s, failure_s): the one that loses the least time.
+
+    The right one is found by trying, and not by the formula that the reader writes. It comes first,
+    and then likely mistakes, each with the sentence on it.
+    """
     # Intervals from 10 seconds to 19 days, each 0.02 % longer than the one before.
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
@@ -127,7 +144,10 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
     parts=parts.of_lost_share,
 )
 def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
-    """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s)."""
+    """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s).
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     saves = save_s / interval_s
     failures = interval_s / 2 / failure_s
     restarts = restart_s / failure_s

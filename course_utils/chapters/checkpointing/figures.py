@@ -21,7 +21,11 @@ def wasted_shares(
     simulated: Mapping[Number, Number],
     best_s: Number,
 ) -> Figure:
-    """Draw the share of a run's time that is lost, by the time between two saves."""
+    """Draw the share of a run's time that is lost, by the time between two saves.
+
+    `predicted` has a share for each interval. `simulated` maps a few intervals to the shares that
+    simulated runs have lost. `best_s` is the best interval by Young's rule.
+    """
     title = "Save too often or too rarely, and the run pays; in between there is room"
     x_name = "time between two saves"
     y_name = "share of the time that is lost"
@@ -31,11 +35,13 @@ def wasted_shares(
         axes.axvline(best_s, color=QUIET, linestyle=":", linewidth=points(1.5))
         label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, QUIET, offset=(6, 8))
         axes.set_ylim(0, 1)
+        # A tick at each simulated interval, in words such as "20 min", instead of powers of ten.
         axes.set_xticks(list(simulated), [seconds_text(s) for s in simulated])
         axes.minorticks_off()
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-        predicted_to = (intervals_s[-1], predicted[-1])
-        label(axes, "predicted", *predicted_to, COLOURS["predicted"], offset=(-8, -2), ha="right")
-        simulated_to = list(simulated.items())[-1]
-        label(axes, "simulated", *simulated_to, COLOURS["measured"], offset=(10, -10))
+        # The words stand at the last point of the curve, and at the last dot.
+        curve_end = (intervals_s[-1], predicted[-1])
+        label(axes, "predicted", *curve_end, COLOURS["predicted"], offset=(-8, -2), ha="right")
+        last_dot = list(simulated.items())[-1]
+        label(axes, "simulated", *last_dot, COLOURS["measured"], offset=(10, -10))
     return axes.figure

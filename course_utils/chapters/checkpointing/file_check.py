@@ -31,11 +31,15 @@ NOT_FLUSHED = (
     "the new file takes the old one's place before all of it is on the disk. "
     "After the last piece, call file.flush() and then os.fsync(file.fileno())."
 )
+# The reader's function: it takes the path to write to, and the pieces of the new contents.
 Answer = Callable[[Path, Iterator[bytes]], object]
 
 
 def ours(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write another file, flush it, and rename it to `path`; after an error, remove it."""
+    """Write another file, flush it, and rename it to `path`; after an error, remove it.
+
+    This is the right answer, which a notebook goes on with if the reader's is wrong.
+    """
     beside = path.with_name(path.name + ".tmp")
     try:
         with open(beside, "wb") as file:
@@ -59,15 +63,17 @@ def write_whole(answer: Answer) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "run.bin"
             save = _Save(path, old, fails_at, error)
-            complaint = next(_complaints(answer, save), "")  # the first one; "" if there is none
+            # Only the first one is asked for; "" if there is none.
+            complaint = next(_complaints(answer, save), "")
         if complaint:
             raise NotYetError(f"{name_of(answer)}: {complaint}")
 
 
 def _cases() -> Iterator[tuple[bytes | None, int | str | None, Exception | None]]:
-    """Yield the old contents, or None without a file, and where an error is raised, and which.
+    """Yield cases (old contents, where an error is raised, the error), such as (OLD, FLUSH, error).
 
-    It is raised at the piece of that number, at the flush or at the rename; None is no error.
+    The old contents are None if there is no file yet. The error is raised before the piece of that
+    number, at FLUSH or at RENAME. In a case without an error, both are None.
     """
     yield OLD, None, None
     yield None, None, None
@@ -99,20 +105,23 @@ class _Save:
         return self.path.read_bytes() if self.path.exists() else None
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the pieces, and look at the file before each; raise the error if it is one's."""
+        """Yield the pieces. Before each, look at the file, and raise the error if it is due."""
         after_the_last = b""  # so that the error may come after the last piece, too
         for number, piece in enumerate([*PIECES, after_the_last]):
             self.look()
-            self.fail_at(number)
+            self.fail_if_due(number)
             yield piece
 
-    def fail_at(self, place: int | str) -> None:
-        """Raise the error if this is its place."""
+    def fail_if_due(self, place: int | str) -> None:
+        """Raise the error if this is its place: a piece's number, FLUSH or RENAME."""
         if place == self.fails_at:
             raise self.raised
 
     def look(self) -> None:
-        """Complain unless the file holds its old contents: it is called until it is replaced."""
+        """Note a complaint unless the file holds its old contents.
+
+        This is called before each piece and before the rename, when nothing may have changed yet.
+        """
         if self.contents != self.old:
             self.complaints.append(TORN)
 
@@ -121,21 +130,28 @@ class _Save:
         self.look()
         if Path(source).resolve().parent != self.path.parent.resolve():
             self.complaints.append(ELSEWHERE)
-        self.fail_at(RENAME)
-        replace(source, *arguments, **options)
+        self.fail_if_due(RENAME)
+        replace(source, *arguments, **options)  # the real os.replace; the arguments have the target
 
     def flush(self, handle: object) -> None:
-        """Flush as os.fsync does; while the old contents stand, note the flushed file's size."""
+        """Flush as os.fsync does; while the old contents stand, note the flushed file's size.
+
+        By these sizes `_after_a_save` knows whether all was on the disk before the rename.
+        """
         if self.contents == self.old:
+            # os.fsync takes a file's number, or an object that has it.
             descriptor = handle if isinstance(handle, int) else handle.fileno()
             self.flushed_bytes.append(os.stat(descriptor).st_size)
-        self.fail_at(FLUSH)
+        self.fail_if_due(FLUSH)
         fsync(handle)
 
 
 def _complaints(answer: Answer, save: _Save) -> Iterator[str]:
-    """Yield what is wrong, by what the folder holds before, while and after the function writes."""
-    inode = None
+    """Yield what is wrong, by what the folder holds before, while and after the function writes.
+
+    A complaint is shown after the function's name and a colon.
+    """
+    inode = None  # the file's number on the disk, which a file that replaces it does not have
     if save.old is not None:
         save.path.write_bytes(save.old)
         inode = save.path.stat().st_ino
@@ -171,7 +187,10 @@ def _after_a_save(save: _Save, inode: int | None) -> Iterator[str]:
 
 
 def _left_beside(path: Path, when: str) -> Iterator[str]:
-    """Yield a sentence for each other file in the folder; `when` is the sentence's beginning."""
+    """Yield a sentence for each other file in the folder.
+
+    `when` is the sentence's beginning, such as "after an error (OSError) ", or empty.
+    """
     for other in path.parent.iterdir():
         if other != path:
             yield f"{when}{other.name} is left beside the file."
@@ -181,8 +200,9 @@ def _left_beside(path: Path, when: str) -> Iterator[str]:
 def _watched(save: _Save, answer: Answer) -> Iterator[None]:
     """Let `save` see each rename and each flush inside the `with` block.
 
-    For this, `os` is patched, and what the answer's module has imported from it. An audit hook
-    would be plainer, but Python has no event for os.fsync, and a hook cannot be taken off again.
+    For this, `os` is patched, and also the names that the answer's module has of these functions,
+    as after `from os import fsync`. An audit hook would be plainer, but Python has no event for
+    os.fsync, and a hook cannot be taken off again.
     """
     watched = {
         "fsync": save.flush,
@@ -190,10 +210,12 @@ def _watched(save: _Save, answer: Answer) -> Iterator[None]:
         "replace": save.rename,
         "rename": save.rename,
     }
-    names = getattr(answer, "__globals__", {})
+    names = getattr(answer, "__globals__", {})  # the global names of the answer's module
     if names is globals():  # our own right answer: this module's fsync and replace stay the real
         names = {}
-    imported = {}  # by the name that it has there: the function of `os`, and what stands in for it
+    # By the name in that module: the function of `os` and its stand-in, such as
+    # {"sync": (os.fsync, save.flush)} after `from os import fsync as sync`.
+    imported = {}
     for name, function in list(names.items()):
         for of_os, stand_in in watched.items():
             real = getattr(os, of_os, None)  # macOS has no fdatasync

@@ -18,11 +18,13 @@ def beside_your_guesses(*, days_of_70b: Number, billions_on_8_gpus: Number) -> T
     for question, counted in ((DAYS, days_of_70b), (LARGEST, billions_on_8_gpus)):
         notebook, name, unit = question
         said = _first_guess_at(notebook, name)
-        words = ["none in your record", in_words(counted, unit), ""]
-        if isinstance(said, int | float):
-            words[0] = in_words(said, unit)
-            words[2] = Guess(name, said, counted, kind="calculated", digits=3, unit=unit).word
-        rows.append([name, *words])
+        guess_text = "none in your record"
+        closeness = ""
+        if isinstance(said, int | float):  # neither None nor a text
+            guess_text = in_words(said, unit)
+            guess = Guess(name, said, counted, kind="calculated", digits=3, unit=unit)
+            closeness = guess.word  # such as "spot on"
+        rows.append([name, guess_text, in_words(counted, unit), closeness])
     return Table(rows)
 
 

@@ -33,7 +33,7 @@ def left_by_a_kill(
         save(state, path)
         size = path.stat().st_size
         _kill_in_a_save(save, state, path, size)
-        if _is_whole(path, size) and attempts > 1:
+        if _is_whole(path, size) and attempts > 1:  # the kill came too late
             return left_by_a_kill(save, load, state, attempts=attempts - 1)
         try:
             return load(path)
@@ -64,7 +64,10 @@ def _save_again_and_again(
 
 
 def _is_whole(path: Path, size: int) -> bool:
-    """Whether the file is alone in its folder and has that size."""
+    """Whether the file is alone in its folder and has that size, as before and after a save.
+
+    While a save goes on, the file is shorter, or another file lies beside it.
+    """
     try:
         return os.listdir(path.parent) == [path.name] and path.stat().st_size == size
     except FileNotFoundError:  # removed after listdir had listed it

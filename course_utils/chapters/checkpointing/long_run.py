@@ -20,7 +20,10 @@ WIDTH = 64
 
 
 class PositionDropout(nn.Module):
-    """A block that drops a share of the positions, which torch's shared generator draws."""
+    """A block that drops a share of the positions, which torch's shared generator draws.
+
+    So a run that has forgotten the state of that generator drops other positions from then on.
+    """
 
     def __init__(self, share: Number) -> None:
         super().__init__()
@@ -31,7 +34,7 @@ class PositionDropout(nn.Module):
 
         A transformer gives each block the angles of rotary positions, too. They are not used here.
         """
-        one_each = torch.ones_like(x[..., :1])  # a number for each position
+        one_each = torch.ones_like(x[..., :1])  # a number for each position, of shape (b, s, 1)
         kept = nn.functional.dropout(one_each, self.share, self.training)
         return x * kept
 

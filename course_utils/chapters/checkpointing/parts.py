@@ -12,12 +12,12 @@ def of_step_bytes(
     m: Model, batch: int, sequence: int, dtype: str, recomputed: int
 ) -> dict[str, int]:
     """Return, by part, the bytes that a training step adds at the loss."""
-    hidden = accountant.tensor_bytes((batch, sequence, m.width), dtype)
+    one_input = accountant.tensor_bytes((batch, sequence, m.width), dtype)  # of a layer
     layer = accountant.layer_bytes(m, batch, sequence, dtype)
     return {
         "layers kept whole": (m.layers - recomputed) * layer,
-        "inputs of recomputed layers": recomputed * hidden,
-        "last normalisation": 2 * hidden,
+        "inputs of recomputed layers": recomputed * one_input,
+        "last normalisation": 2 * one_input,  # its input, and its result of the same size
         "loss": LOGIT_BYTES * batch * sequence * m.vocabulary,
     }
 
@@ -29,7 +29,7 @@ def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[
     return {
         "forward pass": forward,
         "backward pass": 2 * forward,
-        "recomputed layers": with_recomputing - 3 * forward,
+        "recomputed layers": with_recomputing - 3 * forward,  # without the two passes above
     }
 
 

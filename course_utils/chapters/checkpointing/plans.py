@@ -56,7 +56,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train the model."""
+    """How to train the model. Each field is a control of the plan lab, under the same name."""
 
     recipe: str
     stage: int  # of ZeRO
@@ -102,7 +102,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The cost of a plan, beside the best plan and the cost of the best plan."""
+    """The cost of a plan, beside the best plan for the same task and the cost of the best plan."""
 
     cost: Cost
     best: Plan
@@ -124,7 +124,9 @@ class Planner:
     """Computes what plans for a task take, and finds the best one."""
 
     task: Task
-    terms: object = ours  # has the accountant's functions: the module, or the reader's terms
+    # Has the accountant's functions, such as `state_bytes`: the course's module, or an object with
+    # the terms that the reader wrote.
+    terms: object = ours
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError, with the most that is possible, if the plan does not suit the task."""
@@ -170,7 +172,8 @@ class Planner:
         """The plan with the fewest days among those that fit.
 
         Recomputing a layer takes time and saves memory. So it is best to recompute the fewest
-        layers with which a plan fits. The best interval between saves is the same for all plans.
+        layers with which a plan fits. The best interval between saves is the same for all plans,
+        because what is lost depends on nothing else that a plan decides.
         """
         minutes = min(MINUTES, key=self._lost)
         fitting = []
@@ -228,7 +231,10 @@ class Planner:
         return dtype
 
     def _held(self, plan: Plan) -> dict[str, int]:
-        """Return the bytes of each part on a GPU, at the fullest moment of a step."""
+        """Return the bytes of each part on a GPU, at the fullest moment of a step.
+
+        The parts are those of the state, such as "optimizer", and "activations" and "gathered".
+        """
         m = self.task.model
         terms = self.terms
         sequence = self.task.sequence
@@ -237,7 +243,8 @@ class Planner:
         gradient_dtype = self._dtype(plan, "gradients")
         recipe = terms.recipe(plan.recipe)
         state = terms.state_bytes(terms.parameters(m), recipe, sharers, plan.stage)
-        # By moment, the bytes that the step adds: activations, and gradients on their way.
+        # By moment, such as ours.AT_LOSS, the bytes that the step adds: activations, and gradients
+        # that are not yet added to those of the state.
         added = terms.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
         # Small things that no other term counts, such as LayerNorm's statistics.
         rest = terms.rest_bytes(m, plan.batch, sequence, dtype)
@@ -254,7 +261,11 @@ class Planner:
         return fullest
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
-        """Return the passes of a step. ZeRO's stage decides what each pass sends."""
+        """Return the passes of a step. ZeRO's stage decides what each pass sends.
+
+        A step has a forward and a backward pass for each micro-batch. The first forward pass and
+        the last backward pass may send more than the others, so they are kinds of their own.
+        """
         forward_s, backward_s = self._compute_s(plan)
         gather_s = self._collective_s(self._part_bytes(plan, "parameters"), plan)
         reduce_s = self._collective_s(self._part_bytes(plan, "gradients"), plan)
@@ -270,7 +281,7 @@ class Planner:
             last_reduce_s = 2 * reduce_s  # the sums are reduced, and gathered again
         if plan.over_node:
             last_reduce_s += self._between_nodes_s(self._part_bytes(plan, "gradients"))
-        last_sent_s = forward_sent_s + last_reduce_s
+        last_sent_s = forward_sent_s + last_reduce_s  # what stage 3 gathers, and the gradients
 
         others = self.task.micro_batches(plan.batch) - 1
         return (
@@ -309,7 +320,7 @@ class Planner:
         """
         sharers = self._sharers(plan)
         speed = NVLINK_BYTES_PER_SEC[self.task.machine]
-        if sharers > NODE:
+        if sharers > NODE:  # then the ring leaves the node, and its slowest link decides
             speed = min(speed, self._node_bytes_per_sec)
         return nbytes * (sharers - 1) / sharers / speed
 
@@ -332,6 +343,9 @@ class Planner:
         return self.terms.lost_share(60 * minutes, ours.SAVE_S, failure_s, ours.RESTART_S)
 
     def _days(self, step_s: Number, lost: Number) -> Number:
-        """Return the days of the run; `lost` is the share of them that makes no steps."""
+        """Return the days of the run; `lost` is the share of them that makes no steps.
+
+        The steps' own time is the share 1 - lost of all the time.
+        """
         steps = self.task.tokens / self.task.step_tokens
         return steps * step_s / ours.SECONDS_PER_DAY / (1 - lost)

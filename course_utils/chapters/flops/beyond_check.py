@@ -50,10 +50,10 @@ def utilisation(
 ) -> Answers:
     """The check of a reader's utilisation(…): a run's MFU, with all pairs of tokens counted."""
     seconds = sequence / tokens_per_sec  # that a sequence takes
-    without_attention = predict.training_flops(parameters, sequence)
-    # Two products: queries × keys, and scores × values.
+    without_attention = predict.training_flops(parameters, sequence)  # 6PN, for one sequence
+    # Attention has two products: queries × keys, and scores × values.
     forward_of_a_layer = 2 * predict.matmul_flops(sequence, width, sequence)
-    attention = 3 * layers * forward_of_a_layer
+    attention = 3 * layers * forward_of_a_layer  # training takes three forward passes
     right = (without_attention + attention) / seconds / peak
     yield right, "Three runs: 6P + 12 · L · H · S FLOPs for each token, over the dense peak."
     for wrong_attention, advice in _wrong_attention_flops(attention, layers, sequence):
@@ -80,8 +80,9 @@ def utilisation(
 def _wrong_attention_flops(right: int, layers: int, sequence: int) -> Answers:
     """Yield wrong counts of attention's FLOPs, each with advice.
 
-    `right` is the right count of a training step on one sequence, in all layers. The advice speaks
-    of one token, because the reader counts for one: a factor too many there is one here, too.
+    `right` is the right count of a training step on one sequence, in all layers. The reader counts
+    for one token, so the advice speaks of one: a count that is off by some factor for a token is
+    off by the same factor for the sequence.
     """
     yield 0, "That leaves attention out: 12 · layers · width · sequence more for each token."
     yield right / 3, "Attention has a backward pass, too, which takes twice its forward pass."
@@ -109,9 +110,10 @@ def _wrong_attention_flops(right: int, layers: int, sequence: int) -> Answers:
 )
 def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
     """The check of a reader's best_size(…): the parameters on which these FLOPs are well spent."""
+    # Found by bisection, and not by the formula that a reader writes: the FLOPs grow with P.
     least = 0.0
-    most = flops
-    for _ in range(200):  # by halves, until no float lies between
+    most = flops  # certainly more parameters than so many FLOPs can train
+    for _ in range(200):  # so often that no float is left between the two
         right = (least + most) / 2
         if predict.training_flops(right, right * tokens_per_parameter) < flops:
             least = right
@@ -144,8 +146,8 @@ def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
     yield right**2 / 2, "x ** 1 / 2 is (x ** 1) / 2. Write x ** 0.5, or math.sqrt(x)."
 
 
-# The sides of a result and of a tile, and a GPU's cores. In the first, each mistake is another
-# number: 22 waves are right. The others have an A100's cores, and an H100's.
+# The sides of a result and of a tile, and a GPU's cores. In the first case no two mistakes give the
+# same number; it takes 22 waves. Three of the others have the cores of an A100 or an H100.
 IN_TILES = [
     (400, 1000, 128, 64, 3),
     (1793, 1793, 256, 128, 108),
@@ -167,17 +169,18 @@ IN_TILES = [
 )
 def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores: int) -> Answers:
     """The check of a reader's busy_share(…): the part of the GPU's work that a result needs."""
+    # Tiles and waves are counted one by one, and not by the formula that a reader writes.
     tiles = 0
     for _row in range(0, rows, tile_rows):
         for _column in range(0, columns, tile_columns):
             tiles += 1
     waves = 0
     waiting = tiles
-    while waiting > 0:
+    while waiting > 0:  # in each wave, every core takes one of the waiting tiles
         waiting -= cores
         waves += 1
-    needed = rows * columns
-    of_a_tile = tile_rows * tile_columns
+    needed = rows * columns  # the numbers of the result
+    of_a_tile = tile_rows * tile_columns  # the numbers of a tile
     right = needed / (waves * cores * of_a_tile)
     yield right, "Five results: rows · columns, over waves · cores · the numbers of a tile."
     for wrong_tiles, advice in _tiles(rows, columns, tile_rows, tile_columns):
@@ -211,6 +214,7 @@ def _tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> Answer
         rows * columns / (tile_rows * tile_columns),
         "A tile at the edge takes as long as a whole one: round up on each side.",
     )
+    # A side shorter than the tile's is taken as one tile, so that no division by 0 follows.
     of_the_edge = "What is left at the edge takes tiles, too: always round up on each side."
     yield max(1, rows // tile_rows) * max(1, columns // tile_columns), of_the_edge
     yield max(1, round(rows / tile_rows)) * max(1, round(columns / tile_columns)), of_the_edge
@@ -224,8 +228,12 @@ Product = tuple[Number, Number, Number]  # its FLOPs, the bytes that it moves, a
 
 
 def _products() -> Iterator[tuple[list[Product]]]:
-    """Yield the products of three invented GPUs: a few are on the roof, and most take longer."""
+    """Yield a case for each of three invented GPUs: its only argument is a list of 40 products.
+
+    Five of the products are on the roof, and the others take longer.
+    """
     draw = random.Random(4)
+    # In FLOP/s and bytes/s.
     for peak, bandwidth in ((9.9e14, 3.4e12), (1.2e14, 9e11), (1e11, 2.5e10)):
         products = []
         for number in range(40):
@@ -233,7 +241,7 @@ def _products() -> Iterator[tuple[list[Product]]]:
             # FLOPs per byte from 1/64 of the ridge, which is peak / bandwidth, to 64 times as many.
             flops = nbytes * peak / bandwidth * 2 ** draw.uniform(-6, 6)
             roof = max(flops / peak, nbytes / bandwidth)
-            is_on_the_roof = number % 8 == 5  # five of the forty
+            is_on_the_roof = number % 8 == 5
             longer = 1 if is_on_the_roof else draw.uniform(1.05, 3)
             products.append((flops, nbytes, roof * longer))
         yield (products,)
@@ -260,7 +268,7 @@ def fitted_roof(products: Sequence[Product]) -> Answers:
     right = max(rates), max(bandwidths)
     yield right, "Three invented GPUs. Each product shows what the GPU can at least do."
     yield right[::-1], "That is (bandwidth, peak). The peak comes first."
-    fastest = rates.index(right[0])
+    fastest = rates.index(right[0])  # the place of the product that shows the peak
     of_one = "The product that shows the peak does not show the bandwidth: look for each by itself."
     yield (rates[fastest], bandwidths[fastest]), of_one
     all_seconds = [seconds for _, _, seconds in products]
@@ -269,6 +277,7 @@ def fitted_roof(products: Sequence[Product]) -> Answers:
         (rates[shortest], bandwidths[shortest]),
         "The product that takes the least time has the least to do. Compare rates.",
     )
+    # In a roofline plot, the intensity is the horizontal axis.
     intensities = [flops / nbytes for flops, nbytes, _ in products]
     rightmost = intensities.index(max(intensities))
     leftmost = intensities.index(min(intensities))
@@ -276,7 +285,6 @@ def fitted_roof(products: Sequence[Product]) -> Answers:
         (rates[rightmost], bandwidths[leftmost]),
         "The outermost products need not lie on the roof. Look at all of them.",
     )
-    # As for all answers: (peak, bandwidth).
     below = "That is an average, which lies below the roof, as no product lies above it."
     yield (fmean(rates), fmean(bandwidths)), below
     yield (median(rates), median(bandwidths)), below
@@ -315,7 +323,10 @@ def smallest_batch(
     """The check of a reader's smallest_batch(…): from which B on a layer is compute-bound."""
 
     def least(of_a_weight: Number, of_x: Number, of_y: Number, flops: int = 2) -> int:
-        """Count up to the batch; given are bytes of a number, and FLOPs of a multiply-add."""
+        """Return the least B at which the layer is compute-bound, by trying 1, 2, 3 and so on.
+
+        Given are the bytes of one number of the weights, of x and of y, and a multiply-add's FLOPs.
+        """
         b = 1
         while True:
             compute_s = flops * b * d * k / peak
@@ -338,6 +349,7 @@ def smallest_batch(
     yield math.ceil(ridge), of_the_ridge
     yield ridge, of_the_ridge
     yield right - 1, "At that B the layer is still memory-bound: round up."
+    # At this B, before it is rounded, arithmetic and memory take equally long.
     exact = ridge * weight_bytes * d * k / (2 * (d * k - ridge * (d + k)))
     yield exact, "A batch is a whole number: round up."
     other_sign = ridge * weight_bytes * d * k / (2 * (d * k + ridge * (d + k)))

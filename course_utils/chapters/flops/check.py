@@ -45,8 +45,8 @@ FORECASTS = [
     ),
 )
 def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
-    """The check of a reader's half_of_the_peak(…): the n at which n × n matrices reach it."""
-    # Memory is not the limit here, so the roof is that of arithmetic.
+    """The check of a reader's half_of_the_peak(c, e, peak): the n of the square that reaches it."""
+    # The product of two n × n matrices. It is limited by arithmetic alone, and not by memory.
     right = 1  # counted up to the first whole n; the tolerance allows for a fraction
     while _forecast_rate(right, c, e, peak) < peak / 2:
         right += 1
@@ -58,11 +58,11 @@ def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
     during_c = c * peak  # the FLOPs that could be done in the time of c
     only_c = (during_c / 2) ** (1 / 3)
     yield only_c, "There the roof is as long as c. The forecast divides the roof by e, too."
-    of_large = (during_c * e / 2) ** (1 / 3)
+    of_large = (during_c * e / 2) ** (1 / 3)  # from c + roof / e = 2 · roof / e
     yield of_large, "That is half of what large products get. Half of the peak takes a larger n."
-    times_e = (during_c / 2 / (2 - e)) ** (1 / 3)
+    times_e = (during_c / 2 / (2 - e)) ** (1 / 3)  # from c + roof · e = 2 · roof
     yield times_e, "Large products get a share of the speed: divide the roof by e."
-    twice_n_cubed = during_c / (2 - 1 / e)
+    twice_n_cubed = during_c / (2 - 1 / e)  # the right number of FLOPs
     yield (
         twice_n_cubed ** (1 / 3),
         "An n × n product has 2n³ FLOPs: each multiplication comes with an addition.",
@@ -179,7 +179,7 @@ def parameters(m: Model) -> Answers:
     right = sum(p.numel() for p in by_torch.model(m).parameters())
     shape = shape_of(m)
     matrices = shape.parameters_by_part["matrices"]
-    other_layers = (m.layers - 1) * shape.parameters_of_a_layer
+    other_layers = (m.layers - 1) * shape.parameters_of_a_layer  # of all layers but one
     yield right, "As torch counts them, for a GPT-2, a Llama and a Qwen."
     yield matrices, "Embeddings, biases and normalisations have parameters, too."
     one_layer = "That has one layer's matrices; there are m.layers layers."
@@ -274,15 +274,15 @@ def _of_tables(m: Model, right: int) -> Answers:
         "If it is not tied, there are two tables: the embedding and the output matrix.",
     )
     yield right - tables, "The embedding has a row of the width for each token."
-    rows = m.context * m.width
+    one_row_each = m.context * m.width  # what learned positions have
     if m.learned_positions:
-        positions = rows
-        one_number_each = m.context
+        positions = one_row_each
+        one_number_each = m.context  # the mistake: a number for each position, and no row
         unlearned = 0
     else:
         positions = 0
         one_number_each = 0
-        unlearned = rows
+        unlearned = one_row_each
     a_row = "Learned positions have a row of the width for each position of the context."
     yield right - positions, a_row
     yield right - positions + one_number_each, a_row

@@ -31,28 +31,28 @@ def waterfall(
 ) -> Figure:
     """Draw a training run's days by part, each bar from where the one above it ends.
 
-    A bar has the days in `most`, so the last bar, the unexplained rest, is at its shortest. Words
-    beside it say the range, from the days in `least`, and how sure the number is. `guesses` has the
-    reader's days by part, or is what `ask` has returned: each is a narrow bar below the part's own.
-    Beside the part's words, or at the bar's other end, is the word that says how close it is.
+    `least` and `most` have each part's days by the shortest and by the longest estimates. A bar is
+    as long as in `most`, so the last one, the unexplained rest, is at its shortest. `certainty` has
+    a key of CERTAINTY for each part. Words beside a bar say the range and the certainty. `guesses`
+    is as `_guessed_days` takes it: a guess is a narrow bar below the part's, with a word on it.
     """
     parts = _with_unexplained(most, reported)
     shortest = _with_unexplained(least, reported)
     certainties = [*certainty, "unknown"]
-    unknown = _range(_unknown_days(parts, certainties), _unknown_days(shortest, certainties))
+    fewest_unknown = _unknown_days(parts, certainties)
+    most_unknown = _unknown_days(shortest, certainties)
+    unknown = _range(fewest_unknown, most_unknown)
     title = f"{unknown} of {reported:.0f} days have no explanation"
-    said = getattr(guesses, "said", guesses)
-    if not isinstance(said, Mapping):
-        said = {}
+    said = _guessed_days(guesses)
     with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
         axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))  # row 0 at the top
         for row, (part, days) in enumerate(parts.items()):
             words = f"{_range(shortest[part], days)} days, {certainties[row]}"
-            is_late = begin > reported / 2
+            is_late = begin > reported / 2  # then there is more space to the left of the bar
             _bar(axes, row, begin, days, certainties[row])
             label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
-            if isinstance(said.get(part), int | float):
+            if isinstance(said.get(part), int | float):  # a part may have no guess yet
                 guess = Guess(part, said[part], days, unit="days")
                 _bar_of_guess(axes, row, begin, guess)
                 _label_of_guess(axes, row, begin, guess, label_of_bar)
@@ -64,14 +64,26 @@ def waterfall(
     return axes.figure
 
 
+def _guessed_days(guesses: object) -> Mapping[str, object]:
+    """Return the reader's days by part; empty as long as nothing is guessed.
+
+    `guesses` is such a Mapping, or what `ask` has returned, which has the Mapping as `said`. In a
+    Mapping that a reader types, `...` stands for a guess to come.
+    """
+    said = getattr(guesses, "said", guesses)
+    return said if isinstance(said, Mapping) else {}
+
+
 def _with_unexplained(days_by_part: Mapping[str, Number], reported: Number) -> dict[str, Number]:
+    """Return the parts, and after them the reported days that they do not explain."""
     explained = sum(days_by_part.values())
     return {**days_by_part, "unexplained": reported - explained}
 
 
 def _unknown_days(days_by_part: Mapping[str, Number], certainty: Sequence[str]) -> Number:
+    """Return the days of all parts whose certainty is "unknown", together."""
     pairs = zip(days_by_part.values(), certainty, strict=True)
-    return sum(days for days, how in pairs if how == "unknown")
+    return sum(days for days, how_sure in pairs if how_sure == "unknown")
 
 
 def _bar(axes: Axes, row: int, begin: Number, days: Number, certainty: str) -> None:
@@ -123,13 +135,15 @@ def _range(one: Number, other: Number) -> str:
 
 
 def _whole(number: Number) -> str:
+    """Return the number rounded to a whole one, with a true minus sign if it is below 0."""
     return f"{number:.0f}".replace("-", "−")
 
 
 def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figure:
-    """Draw each product (B, D) @ (D, K) as a box of B × D × K cubes.
+    """Draw each product (B, D) @ (D, K) as a box of B × D × K cubes, one beside the other.
 
-    The visible faces of a box are its two operands and its result.
+    The visible faces of a box are its two operands and its result. `sizes` has (B, D, K) by the
+    words before them, such as "one token: ".
     """
     with axes_with(title, "K to the right, D into the depth", "B, downwards") as axes:
         left = 0.0
@@ -138,16 +152,16 @@ def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figu
                 _face(axes, squares, letter, colour)
             words = f"{name}{b} × {d} times {d} × {k}"
             axes.text(left + k / 2, -b - 0.35, words, ha="center", va="top", weight="bold")
-            left += k + RIGHTWARDS * d + 2.5
-        highest = max(b for b, _, _ in sizes.values())
+            left += k + RIGHTWARDS * d + 2.5  # with 2.5 of space before the next box
+        most_rows = max(b for b, _, _ in sizes.values())
         axes.set(aspect="equal", anchor="W", xticks=[], yticks=[])
-        axes.set_ylim(-1.5 - highest, None)
+        axes.set_ylim(-1.5 - most_rows, None)  # with 1.5 for the words below the boxes
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
     return axes.figure
 
 
-# In the drawing, one step into the depth leads so far to the right and upwards.
+# The unit is the side of a cube: one step into the depth leads so far to the right and upwards.
 RIGHTWARDS = 0.55
 UPWARDS = 0.35
 Corner = tuple[Number, Number]
@@ -155,7 +169,10 @@ Square = list[Corner]
 
 
 def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[Square], str, str]]:
-    """Yield the three visible faces of a box, each as its squares, its letter and its colour."""
+    """Yield the three visible faces of a box, each as its squares, its letter and its colour.
+
+    The upper left corner of the front face is at (left, 0), and the rows go downwards from there.
+    """
 
     def corner(row: int, depth: int, column: int) -> Corner:
         """Return where the corner of a cube lies in the drawing."""
@@ -181,7 +198,7 @@ def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[Square],
 
 
 def _around(i: int, j: int) -> list[tuple[int, int]]:
-    """Return the corners of the square that begins at (i, j), in order around it."""
+    """Return the corners of the square in row i and column j of a face, in order around it."""
     return [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
 
 
@@ -221,8 +238,10 @@ class _Box:
     @property
     def height(self) -> Number:
         """The height of the box in units of the drawing, of which a line of words takes 4.2."""
-        lines = 2 + self.size.count("\n") + bool(self.condition)  # a condition takes one line more
-        return 1.5 + 4.2 * lines
+        lines = 2 + self.size.count("\n")  # the name's, and the size's: one more than breaks
+        if self.condition:
+            lines += 1
+        return 1.5 + 4.2 * lines  # with 1.5 of space
 
 
 # Above, a layer in the order in which a token passes it; below, what comes once.
@@ -242,24 +261,26 @@ _BOXES = (
     _Box("last norm", "m.norm_vectors × m.width", 63, 9, 25),
     _Box("output", "m.vocabulary × m.width", 94, 9, 25, "unless m.tied"),
 )
-_ARROWS = ((17, 21), (53, 56), (70, 73), (89, 92), (104, 107))  # between the boxes of a layer
+# Between the boxes of a layer: where each arrow begins and ends, from left to right.
+_ARROWS = ((17, 21), (53, 56), (70, 73), (89, 92), (104, 107))
 
 
 def layer_boxes(**counts: int) -> Figure:
     """Draw the parts of a transformer as boxes: those of a layer, and below them what comes once.
 
-    Each box says its size by the fields of an accountant's `Model`. Those in `counts`, by the box's
-    name, are filled, and say how many parameters they have. ValueError for a name without a box.
+    Each box says its size by the fields of an accountant's `Model`. A box in `counts`, such as
+    `last_norm=896`, is filled, and says that it has so many parameters. ValueError for a name
+    without a box.
     """
-    known = [box.name.replace(" ", "_") for box in _BOXES]
-    unknown = [name for name in counts if name not in known]
+    keywords = [box.name.replace(" ", "_") for box in _BOXES]
+    unknown = [name for name in counts if name not in keywords]
     if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(known)}.")
+        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(keywords)}.")
     title = "The boxes of a layer come m.layers times, the others once"
     with axes_with(title, "as a token passes", "once, and in each layer", height=430) as axes:
         _frame(axes)
-        for name, box in zip(known, _BOXES, strict=True):
-            _draw(axes, box, counts.get(name))
+        for keyword, box in zip(keywords, _BOXES, strict=True):
+            _draw(axes, box, counts.get(keyword))
         axes.set(xlim=(0, 121), ylim=(0, 76), xticks=[], yticks=[])
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
@@ -280,7 +301,7 @@ def _frame(axes: Axes) -> None:
 
 
 def _draw(axes: Axes, box: _Box, count: int | None) -> None:
-    """Draw a box, filled if it has a count. Its edge is dashed if not every model has it."""
+    """Draw a box. It is filled if it has a count, and dashed if only some models have the part."""
     bottom = box.middle - box.height / 2
     is_filled = count is not None
     rectangle = Rectangle(

@@ -23,21 +23,21 @@ from course_utils.subjects.machines import at_hand, recording
 from course_utils.subjects.machines.recording import Recording, Workload
 from course_utils.subjects.machines.schema import MatmulSize
 
-# A recording takes eight minutes, or three in a notebook. After so many seconds nothing new begins,
-# so that the last product has time to end.
+# A recording takes eight minutes, or three in a notebook. After ALL_S seconds, in a notebook after
+# GPU_S, no measurement begins, so that the last product has time to end.
 ALL_S = 420
 GPU_S = 150
-WORKLOADS_SHARE = 0.35  # of these seconds
+WORKLOADS_SHARE = 0.35  # of these seconds, for the workloads; the products get the rest
 LONGEST_PRODUCT_S = 2.0  # products that are predicted to take longer are left out
 LONGEST_WORKLOAD_S = 10.0  # the longest that a workload is sampled
 LEAST_RUNS = 4  # a workload runs to warm up, for two samples, and once to see its peak memory
 
 
 def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
-    """Measure workloads and a grid of products on this machine; return the recording's path.
+    """Measure workloads and a grid of products on this machine, and write them to a recording.
 
-    Without a folder, the recording is written to the folder of all recordings. After `at_most_s`
-    seconds, by default ALL_S, no measurement begins.
+    The path of the recording is returned. Without a folder, the recording is written to the folder
+    of all recordings. After `at_most_s` seconds, by default ALL_S, no measurement begins.
     """
     begun = time.monotonic()
     if at_most_s is None:
@@ -53,7 +53,7 @@ def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None)
         machine=machine,
         taken=time.strftime("%Y-%m-%d"),
         software=f"torch {torch.__version__}, {python}, {platform.system()}",
-        median_spread=_digits(statistics.median(spreads), 3),
+        median_spread=_to_digits(statistics.median(spreads), 3),
         workloads=tuple(timed_workloads),
         seconds_by_size=seconds_by_size,
     )
@@ -86,14 +86,14 @@ def _scale(device: str) -> Scale:
     return workloads.CPU if device == "cpu" else workloads.GPU
 
 
-def _digits(number: Number, digits: int) -> float:
+def _to_digits(number: Number, digits: int) -> float:
     """Return the number, rounded to `digits` significant digits."""
     return float(f"{number:.{digits}g}")
 
 
 def _rounded(timing: Timing) -> dict[str, float]:
-    """Return the seconds and the spread of a timing, rounded as in a recording."""
-    return {"seconds": _digits(timing.seconds, 4), "spread": _digits(timing.spread, 3)}
+    """Return a timing as two fields of a Workload, with the digits that a recording keeps."""
+    return {"seconds": _to_digits(timing.seconds, 4), "spread": _to_digits(timing.spread, 3)}
 
 
 # Workloads.
@@ -117,10 +117,10 @@ def _workloads(machine: Machine, device: str, deadline: Number) -> list[Workload
     for number, job in enumerate(jobs):
         name = job.workload.name
         left_s = deadline - time.monotonic()
-        waiting = len(jobs) - number
+        jobs_left = len(jobs) - number
         try:
             _refuse_too_long(job.workload, machine, left_s)
-            workload = timed(job, device, at_most_s=left_s / waiting)
+            workload = timed(job, device, at_most_s=left_s / jobs_left)
         except ValueError as refusal:
             print(f"{name} is left out: {refusal}")
             continue
@@ -172,7 +172,8 @@ def timed(job: Job, device: str, *, at_most_s: Number) -> Workload:
 def _timed(job: Job, device: str, at_most_s: Number) -> Workload:
     """Make the job's tensors, and return its workload with its time and perhaps its peak memory.
 
-    The peak is measured if the workload has a predicted one; otherwise it is 0.
+    The peak is measured if the workload has a predicted one; otherwise it is 0. Only `call` refers
+    to the large tensors, so `timed` can free them as soon as this function ends.
     """
     call = job.make()
     timing = measure.time_call(call, device=device, at_most_s=at_most_s)
@@ -195,9 +196,10 @@ def _products(
     """
     seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
+    # Every size (B, D, K) with these sides; the FLOPs of a size are 2BDK.
     grid = sorted(itertools.product(_scale(device).sides, repeat=3), key=math.prod)
     wanted = list(itertools.product(grid, _dtypes_with_a_peak(machine)))
-    for number, (size, dtype) in enumerate(wanted):  # a size is (B, D, K)
+    for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         least_s = 3 * predicted_s  # warm-up, and two samples
         left_s = deadline - time.monotonic()
@@ -206,8 +208,8 @@ def _products(
         share_s = left_s / (len(wanted) - number)  # an equal share for each that is left
         timing = _time_product(size, dtype, device, max(least_s, share_s))
         if timing:  # None if this machine cannot multiply in this dtype or size
-            rounded = _rounded(timing)
-            seconds_by_size.setdefault(dtype, {})[size] = rounded["seconds"]
+            of_dtype = seconds_by_size.setdefault(dtype, {})
+            of_dtype[size] = _rounded(timing)["seconds"]
             spreads.append(timing.spread)
         if number % 100 == 0:
             print(f"{number} of {len(wanted)} products")

@@ -1,7 +1,8 @@
 """What a training step is made of, and the step itself, ready to be timed on a device.
 
-The numbers are random, as in `subjects/child_processes/products.py`. A workload's large tensors are
-made only when its `Job` makes the call.
+`new_recording` times them one after the other. The numbers are random, as in
+`subjects/child_processes/products.py`. A workload's large tensors are made only when its `Job`
+makes the call.
 """
 
 import math
@@ -29,21 +30,21 @@ _MOST_SEQUENCES = 4  # the largest batch of attention
 
 @dataclass(frozen=True)
 class Scale:
-    """How large products and workloads are.
+    """How large the products and workloads of a recording are: `GPU` and `CPU` are two scales.
 
-    A CPU core takes seconds for what a GPU does in milliseconds.
+    A CPU core takes seconds for what a GPU does in milliseconds, so its scale is smaller.
     """
 
-    sides: tuple[int, ...]  # of the products
-    numbers: int  # that are copied
-    rows: int  # of a normalisation and a softmax
-    columns: int
+    sides: tuple[int, ...]  # of the products: B, D and K take each of these sizes
+    numbers: int  # that are copied, or scaled in place
+    rows: int  # of the matrix that is normalised, or goes through softmax
+    columns: int  # of the same matrix
     heads: int  # of attention
-    attended: int  # the sequence of attention
-    batch: int  # of attention and, at most, of a training step
-    sequence: int
-    shape: predict.Shape = predict.MODELS["GPT-2 small"]
-    model: str = "GPT-2 small"
+    attended: int  # tokens of a sequence in attention
+    batch: int  # of the loss; the most that attention and a training step may have
+    sequence: int  # tokens of a sequence in the loss and in a training step
+    shape: predict.Shape = predict.MODELS["GPT-2 small"]  # of the model that is trained
+    model: str = "GPT-2 small"  # the name of that model
 
 
 SIDES = (1, 16, 64, 256, 1024, 4096)
@@ -73,15 +74,16 @@ CPU = Scale(
 class Job:
     """A workload that is not timed yet, the function that makes its call, and its memory."""
 
-    workload: Workload  # its seconds are NaN
+    workload: Workload  # its time is NaN until it is timed
     make: Callable[[], Call]  # makes the tensors, and returns the call that is to be timed
-    needs_bytes: int
+    needs_bytes: int  # if fewer are free, the workload is left out
 
 
 def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
     """Return a job for every workload, the small ones first.
 
-    Normalisations, attention and the training step are done in `dtype`.
+    They are timed in this order, so a slow machine leaves out the large ones. Normalisations,
+    attention and the training step are done in `dtype`.
     """
     return [
         *_copies(device, scale),
@@ -103,9 +105,10 @@ def _job(
     needs_bytes: int,
     **counts: int,
 ) -> Job:
-    """Return the job of a workload that has these counts of bytes, FLOPs or tokens.
+    """Return the job of a workload that is still to be timed.
 
-    `needs_bytes` is generous: besides the tensors, it leaves room for what torch allocates itself.
+    `counts` are the other fields of its `Workload`, such as flops, bytes and tokens. `needs_bytes`
+    is generous: besides the tensors, it leaves room for what torch allocates itself.
     """
     not_timed_yet = {"seconds": math.nan, "spread": math.nan}
     workload = Workload(name, sizes, dtype, **not_timed_yet, **counts)
@@ -120,13 +123,14 @@ def _call(
 ) -> Call:
     """Make random operands, and return a call of the operation on them.
 
-    With `backward`, the call computes the operands' gradients, too. The operation's result has the
-    shape of the first operand.
+    A job's `make` is a partial of this function, so the operands are made only when `make` is
+    called. `tensor_options` are their device and dtype. With `backward`, the call computes the
+    operands' gradients, too. The operation's result has the shape of the first operand.
     """
     operands = [torch.randn(shape, requires_grad=backward, **tensor_options) for shape in shapes]
     if not backward:
         return partial(operation, *operands)
-    gradient = torch.randn_like(operands[0])
+    gradient = torch.randn_like(operands[0])  # that of the result
     return lambda: torch.autograd.grad(operation(*operands), operands, gradient)
 
 
@@ -139,6 +143,7 @@ def _copies(device: str, scale: Scale) -> Iterator[Job]:
     moved = 2 * _FP32_BYTES * scale.numbers  # read and written
     copy = partial(call, Tensor.copy_, [shape, shape])
     yield _job("copy", sizes, "fp32", copy, needs_bytes=moved, bytes=moved)
+    # Multiplying by 1 reads and writes every number, and leaves it as it is.
     in_place = partial(call, partial(Tensor.mul_, other=1.0), [shape])
     yield _job("scale in place", sizes, "fp32", in_place, needs_bytes=moved, bytes=moved)
 
@@ -149,11 +154,12 @@ def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
     matrix = (scale.rows, scale.columns)
     vector = (scale.columns,)
     sizes = {"rows": scale.rows, "columns": scale.columns}
-    nbytes = predict.tensor_bytes(matrix, dtype)
+    nbytes = predict.tensor_bytes(matrix, dtype)  # of the matrix; the vectors are small
 
     def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return functional.layer_norm(x, vector, weight, bias)
 
+    # In each of the three jobs, `needs_bytes` is one `nbytes` more than the tensors take.
     name = "LayerNorm, forward"
     normalise = partial(call, layer_norm, [matrix, vector, vector])
     yield _job(name, sizes, dtype, normalise, needs_bytes=3 * nbytes, bytes=2 * nbytes)
@@ -173,7 +179,8 @@ def _loss(device: str, scale: Scale) -> Job:
     targets = torch.randint(vocabulary, (tokens,), device=device)
     cross_entropy = partial(functional.cross_entropy, target=targets)
     make = partial(_call, cross_entropy, [logits], device=device, dtype=torch.float32)
-    # A kernel need only read the logits; torch also writes every logarithm.
+    # A kernel need only read the logits. torch also writes every logarithm, so the tensors take
+    # twice as much.
     nbytes = predict.tensor_bytes(logits, "fp32")
     return _job("cross-entropy", sizes, "fp32", make, needs_bytes=3 * nbytes, bytes=nbytes)
 
@@ -186,6 +193,7 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
     shape = (batch, heads, sequence, _HEAD_WIDTH)
     sizes = {"batch": batch, "heads": heads, "sequence": sequence, "width of a head": _HEAD_WIDTH}
     nbytes = predict.tensor_bytes(shape, dtype)
+    # The forward pass has two products: queries × keys, and scores × values.
     product_flops = 2 * batch * heads * sequence * sequence * _HEAD_WIDTH
     name = "fused attention, forward"
     forward = partial(
@@ -200,9 +208,9 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         sizes,
         dtype,
         forward,
-        needs_bytes=6 * nbytes,
+        needs_bytes=6 * nbytes,  # two of them to spare
         flops=2 * product_flops,
-        bytes=4 * nbytes,
+        bytes=4 * nbytes,  # queries, keys, values and the result
     )
     # The backward pass has five products, because the scores are computed anew. It reads queries,
     # keys, values, the result and its gradient, and writes three gradients.
@@ -211,7 +219,7 @@ def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
         sizes,
         dtype,
         partial(forward, backward=True),
-        needs_bytes=16 * nbytes,
+        needs_bytes=16 * nbytes,  # eight of them to spare
         flops=(2 + 5) * product_flops,
         bytes=(4 + 5 + 3) * nbytes,
     )
@@ -247,16 +255,18 @@ def predicted_peak_bytes(
 ) -> int:
     """Return the most bytes that a step holds beyond parameters, averages and data.
 
-    Parameters and averages are held before the step already. Gradients are not, since each step
-    frees its own, so they count. All of them are held during the optimizer's update, and in fp32,
-    too, if the update is of a master copy. So is the loss, one number.
+    These are held between the calls of `training_step` already, and so is a master copy. Gradients
+    are not, since each call frees its own, so they count here. The most is held either before the
+    optimizer's update or in it. In the update, all gradients and the loss are held; if it updates a
+    master copy, the gradients are held in fp32, too.
 
     >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
     recipe = "fp32 adamw" if dtype == "fp32" else "bf16 adamw"
     step = predict.timeline(shape, batch, sequence, recipe=recipe, recompute=recompute)
-    # These recipes have no master copy: what its update holds is counted below.
+    # What is held before the step is subtracted. These recipes have no master copy: what its update
+    # holds is counted below.
     before_update = step.peak - step.state["parameters"] - step.state["optimizer"]
     gradient_bytes = predict.dtype_bytes(dtype)
     if dtype != "fp32":
@@ -279,6 +289,7 @@ def training_step(
     Cross-entropy is in fp32. In 16 bits AdamW updates a master copy of the parameters, otherwise
     the parameters themselves.
     """
+    # A model with learned positions needs one for each token of the sequence.
     with_long_context = replace(shape, context=max(shape.context, sequence))
     options = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
     model = models.Transformer(with_long_context, **options).to(device)
@@ -286,12 +297,13 @@ def training_step(
     if dtype != "fp32":
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
     optimizer = adamw(model.parameters())
+    # Each token's target is the token after it, so there is one more.
     ids = torch.randint(shape.vocabulary, (batch, sequence + 1), device=device)
     inputs = ids[:, :-1].contiguous()
     targets = ids[:, 1:].flatten()
 
     def step() -> None:
-        """Make a training step."""
+        """Go forward and backward, update the parameters, and free the gradients."""
         logits = model(inputs)
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), targets)
         del logits  # else this name would hold their memory during the backward pass
@@ -303,14 +315,18 @@ def training_step(
 
 
 def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) -> Job:
-    """Return the job of a training step. Its batch is the same whether it recomputes or not."""
+    """Return the job of a training step, in which each layer is recomputed if `recompute` is True.
+
+    The batch is the same in both cases, so that the two jobs can be compared.
+    """
     shape = scale.shape
     sequence = scale.sequence
     # Bytes of each parameter: the parameter itself, perhaps its master copy, and AdamW's averages.
     # The gradients are counted in the peak.
     bytes_each = 12 if dtype == "fp32" else 14  # 4 + 8, or 2 + 4 + 8
     state = bytes_each * shape.parameters
-    batch = _largest_batch(dtype, scale, _SAFE_SHARE * measure.free_bytes(device) - state)
+    free_for_a_step = _SAFE_SHARE * measure.free_bytes(device) - state
+    batch = _largest_batch(dtype, scale, free_for_a_step)
     peak = predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
     name = f"{scale.model}, a training step"
     if recompute:

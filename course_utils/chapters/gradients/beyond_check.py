@@ -12,7 +12,8 @@ from course_utils.chapters.small_models import GPT, LLAMA, QWEN, model_in_words
 from course_utils.core.accountant import BYTES, Model
 from course_utils.engine.judging import Answers, function, outcome
 
-# How many targets count in each part; a part that is all padding has none.
+# Each case has one argument: how many targets count in each part of a batch. Padding does not
+# count, so a part that is all padding has none.
 COUNTS = [([6, 2],), ([4, 4, 4],), ([5],), ([7, 0, 1],), ([1024, 800, 3, 64],)]
 
 
@@ -85,17 +86,17 @@ def two_layers_backward(x: Tensor, y: Tensor, w1: Tensor, w2: Tensor) -> Answers
     """The check of a reader's two_layers_backward(x, y, w1, w2): the gradients of w1 and w2."""
     first, second = _by_autograd(x, y, w1, w2)
     yield (first, second), "In three sizes they are the gradients that autograd finds."
-    before = x @ w1
-    after = functional.relu(before)
+    before = x @ w1  # what goes into the ReLU
+    after = functional.relu(before)  # what comes out of it
     error = after @ w2 - y
-    unmasked = error @ w2.T
+    unmasked = error @ w2.T  # the gradient of `after`
     yield (
         (x.T @ unmasked, second),
         "The gradient has to go back through the ReLU: it passes only where its input was above 0.",
     )
     linear_error = before @ w2 - y
     yield (
-        (x.T @ (linear_error @ w2.T), before.T @ linear_error),
+        (x.T @ (linear_error @ w2.T), before.T @ linear_error),  # as if there were no ReLU
         "Between the layers is a ReLU. Go forward through it, and back through it, too.",
     )
     yield (
@@ -131,7 +132,8 @@ def _by_autograd(x: Tensor, y: Tensor, w1: Tensor, w2: Tensor) -> tuple[Tensor, 
     return torch.autograd.grad(loss, weights)
 
 
-# Shapes of x and g; in the first case both are square, so that no shape tells rows from columns.
+# Shapes of x and of g, the gradient of x w. In the first case both are square, so that no shape
+# tells rows from columns.
 ROWS = [
     ((3, 3), (3, 3)),
     ((5, 4), (5, 2)),
@@ -193,8 +195,8 @@ def row_norms(x: Tensor, g: Tensor) -> Answers:
     ),
 )
 def even_length(m: Model) -> Answers:
-    """The check of a reader's even_length(m): where the scores are half of what a layer keeps."""
-    others = _numbers_beside_scores(m)
+    """The check of a reader's even_length(m): the length at which half of a layer is scores."""
+    others = _numbers_beside_scores(m)  # of one token
     right = others / m.heads
     yield right, "There each token has as many scores as all its other numbers."
     # The right equation is m.heads * sequence = others. Each wrong answer solves another one.
@@ -223,7 +225,7 @@ def even_length(m: Model) -> Answers:
         (others - of_gate) / m.heads,
         "A gated feed-forward keeps four tensors of its inner width, the other one two.",
     )
-    row_sums = m.heads * BYTES["fp32"] // BYTES["bf16"]  # as many bytes as so many numbers in bf16
+    row_sums = m.heads * BYTES["fp32"] // BYTES["bf16"]  # in bf16 numbers: 2 for each fp32 sum
     yield (
         (others + row_sums) / m.heads,
         "The row sums belong to fused attention. Explicit attention keeps the scores instead.",

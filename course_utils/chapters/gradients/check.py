@@ -30,7 +30,8 @@ from course_utils.engine.judging import Answers, NotYetError, call, function, ob
 from course_utils.engine.judging.agreement import agree
 from course_utils.engine.judging.sentences import name_of, stopped
 
-# Shapes of x, w and g; in the first case all are square, so that no shape tells a wrong index.
+# Shapes of x, of w, and of g, the gradient of x w. In the first case all are square, so that no
+# shape tells a wrong index.
 ONE_LAYER = [
     ((3, 3), (3, 3), (3, 3)),
     ((5, 4), (4, 2), (5, 2)),
@@ -109,8 +110,8 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
 # activations that it keeps at one time.
 
 ROWS = 24
-# Times the bytes that one part keeps. With a copy of the part's rows they are 1.6 times as many,
-# which is allowed, and with two parts twice as many.
+# A function may keep up to so many times the bytes that one part keeps. It is allowed to copy the
+# part's rows, and then keeps 1.6 times as many. With two parts at once, it keeps twice as many.
 MORE_THAN_A_PART = 1.8
 TOLERANCE = 1e-4  # relative: how far rounding may move a gradient that is added up in parts
 ONLY_LAST = (
@@ -160,7 +161,7 @@ class Attempt:
 
 def _complaint(answer: Accumulate, parts: int) -> str:
     """Return the first thing that is wrong with gradients or memory, or an empty string."""
-    model, batch = _model_and_batch()
+    model, batch = _model_and_batch()  # new ones, which no former attempt has changed
     weights = list(model.parameters())
     weights_before = [weight.detach().clone() for weight in weights]
     of_whole = _gradients(model, batch)
@@ -174,14 +175,14 @@ def _complaint(answer: Accumulate, parts: int) -> str:
             "the weights have moved. The optimizer's step comes later; "
             "here only gradients are wanted."
         )
-    found = [weight.grad for weight in weights]
-    if any(gradient is None for gradient in found):
+    theirs = [weight.grad for weight in weights]
+    if any(gradient is None for gradient in theirs):
         return (
             "no gradients are left in .grad: call .backward() on each part's loss, "
             "and set nothing to zero after it."
         )
-    if not agree(found, of_whole, TOLERANCE):
-        return _how_they_differ(found, of_whole, of_last, parts)
+    if not agree(theirs, of_whole, TOLERANCE):
+        return _how_they_differ(theirs, of_whole, of_last, parts)
     return _kept_too_long(attempt, parts)
 
 
@@ -197,7 +198,7 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     passes: list[int] = []  # the rows of each pass: above 0 if forward, below 0 if backward
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
-        """Note the rows of a forward pass, and later the rows of its gradient."""
+        """Note the rows of a forward pass, and later those of its backward pass, below 0."""
         rows = len(result)
         passes.append(rows)
         if result.requires_grad:
@@ -211,25 +212,31 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     with model.register_forward_hook(went_forward):
         # Weights and batch are there anyway, whatever autograd keeps.
         kept = measure.saved_bytes_over_time(run, exclude=[*model.parameters(), batch])
-    rows_on_the_way = accumulate(passes)  # after each pass
+    # The running sum: how many rows, after each pass, have gone forward and not yet backward.
+    rows_on_the_way = accumulate(passes)
     most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
     return Attempt(error, most_rows, most_bytes=max(kept))
 
 
 def _how_they_differ(
-    found: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
+    theirs: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
 ) -> str:
-    """Explain gradients that are not those of the whole batch."""
+    """Return which mistake explains a reader's gradients that are not those of the whole batch.
 
-    def found_are(factor: Number, expected: list[Tensor]) -> bool:
-        return agree(found, [factor * gradient for gradient in expected], TOLERANCE)
+    `theirs` are the reader's, `of_whole` the right ones of the whole batch, and `of_last` the right
+    ones of its last part.
+    """
 
-    if found_are(parts, of_whole):
+    def theirs_are(factor: Number, expected: list[Tensor]) -> bool:
+        """Whether the reader's gradients are `factor` times the expected ones."""
+        return agree(theirs, [factor * gradient for gradient in expected], TOLERANCE)
+
+    if theirs_are(parts, of_whole):
         return f"the gradients are {parts} times too large: divide each part's loss by that."
-    if found_are(1 / parts, of_whole):
+    if theirs_are(1 / parts, of_whole):
         return f"the gradients are {parts} times too small: divide by {parts} once."
     # The last part's loss may have been divided by the number of parts, as it should be.
-    if found_are(1, of_last) or found_are(1 / parts, of_last):
+    if theirs_are(1, of_last) or theirs_are(1 / parts, of_last):
         return ONLY_LAST
     return "the gradients differ from those of the whole batch."
 
@@ -268,6 +275,7 @@ def _model_and_batch() -> tuple[nn.Module, Tensor]:
 
 
 def _loss(results: Tensor) -> Tensor:
+    """Return a mean over the rows, as the exercise says of `loss_of`."""
     return results.pow(2).sum(-1).mean()
 
 
@@ -308,8 +316,8 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "As many bytes as autograd keeps of three layers, without LayerNorm's statistics.",
     )
     bytes_each = BYTES[dtype]
-    column = batch * sequence * bytes_each  # one number for each token
-    row_sums = batch * sequence * m.heads
+    column = batch * sequence * bytes_each  # the bytes of one number for each token
+    row_sums = batch * sequence * m.heads  # how many there are
     without_row_sums = right - row_sums * BYTES["fp32"]
     yield (
         without_row_sums,
@@ -319,7 +327,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         without_row_sums + row_sums * bytes_each,
         "The row sums are in fp32 whatever the dtype: 4 bytes each.",
     )
-    of_width = m.width * column
+    of_width = m.width * column  # the bytes of a tensor as wide as the model
     yield (
         right - 2 * of_width,
         "A normalisation keeps its input, and the next product its result: 4 tensors of m.width.",
@@ -343,7 +351,10 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
 
 
 def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
-    """Yield wrong counts of what attention keeps: queries, keys, values, and its result."""
+    """Yield wrong counts of a layer's bytes, by mistakes with the tensors that attention keeps.
+
+    `right` is the right count. `column` has the bytes of one number for each token.
+    """
     queries = m.heads * m.head_width * column
     keys = m.kv_heads * m.head_width * column
     yield right - queries, "Attention keeps queries, keys, values and its result."

@@ -9,7 +9,10 @@ from torch import Tensor
 def drawn(
     shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int
 ) -> list[tuple[Tensor, ...]]:
-    """Draw random tensors of these shapes: a tuple of tensors for each case."""
+    """Draw random tensors: for each case a tuple, with a tensor of each shape that the case has.
+
+    The same seed draws the same tensors, so a verdict does not change from call to call.
+    """
     draw = torch.Generator().manual_seed(seed)
     cases = []
     for shapes in shapes_by_case:

@@ -12,8 +12,9 @@ from course_utils.core.accountant import BYTES
 from course_utils.engine.judging import Answers, function
 
 # A batch, the widths, and the layers that are not trained, counted from 0.
-# In the first case, a layer before the first trained one is frozen, and one after it: what a frozen
-# layer passes on is then no longer what it takes to run all frozen layers forward.
+# In the first case, layers 0 and 2 are frozen. Both run forward, but only layer 2 passes a gradient
+# on, because layer 1 before it is trained. So whoever forgets the one gets another number than
+# whoever forgets the other.
 FROZEN = [
     (8, [4, 6, 5, 3, 7], (0, 2)),
     (8, [4, 6, 5, 3, 7], (2,)),
@@ -45,9 +46,9 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     )
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
-    of_weights = sum(flops for number, flops in enumerate(layers) if number not in frozen)
-    first_trained = min(set(range(len(layers))) - set(frozen), default=None)
-    of_first_trained = 0 if first_trained is None else layers[first_trained]
+    trained = [flops for number, flops in enumerate(layers) if number not in frozen]
+    of_weights = sum(trained)
+    of_first_trained = trained[0] if trained else 0
     # A layer's weight gradient, and its input gradient, take as many FLOPs as its forward pass.
     of_frozen = forward - of_weights
     of_all_but_first = forward - layers[0]
@@ -73,10 +74,13 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
 
 
 def _network(widths: Sequence[int], frozen: Collection[int], nonlinearity: str) -> nn.Sequential:
-    """Return an MLP without biases; between its layers is the nonlinearity, unless it is empty."""
+    """Return an MLP without biases, in which the layers in `frozen` need no gradient.
+
+    `nonlinearity` is "relu" or "gelu", which stands between the layers, or "" for none.
+    """
     network = nn.Sequential()
     for number, (inputs, outputs) in enumerate(pairwise(widths)):
-        if number and nonlinearity:
+        if number > 0 and nonlinearity:  # there is none before the first layer
             network.append(nn.ReLU() if nonlinearity == "relu" else nn.GELU())
         layer = nn.Linear(inputs, outputs, bias=False)
         layer.requires_grad_(number not in frozen)
@@ -144,18 +148,18 @@ def _mistaken_bytes(
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
     def kept(inputs: Iterable[int], leading_to: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes of layers' inputs, and of nonlinearities, by the layers behind them."""
+        """Return the bytes of some layers' inputs, and of the nonlinearities before some layers."""
         counted = [*inputs, *leading_to]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)
         return BYTES["fp32"] * batch * sum(widths[number] for number in counted)
 
-    first, *others = range(len(widths) - 1)
-    trained = [number for number in (first, *others) if number not in frozen]
-    # The nonlinearities with a trained layer before them.
-    after_trained = [number for number in others if number > min(trained, default=len(widths))]
+    layers = range(len(widths) - 1)
+    others = layers[1:]  # those with a nonlinearity before them
+    trained = [number for number in layers if number not in frozen]
+    after_trained = [number for number in others if trained and number > trained[0]]
     yield (
-        kept([first, *others], others),
+        kept(layers, others),
         "That is what is kept if all layers are trained. "
         "A frozen layer has no weight gradient, which would multiply by its input.",
     )
@@ -189,7 +193,7 @@ def _kept_bytes(
     return measure.saved_bytes(lambda: network(data), exclude=network.parameters())
 
 
-# The sides of a matrix.
+# The inputs and outputs of a matrix.
 MATRICES = [(768, 3072), (12, 12), (4096, 4096), (8192, 28672), (5, 7)]
 
 
@@ -204,7 +208,7 @@ MATRICES = [(768, 3072), (12, 12), (4096, 4096), (8192, 28672), (5, 7)]
 )
 def largest_rank(inputs: int, outputs: int) -> Answers:
     """The check of a reader's largest_rank(inputs, outputs): up to it, LoRA costs no more FLOPs."""
-    full = 2 * inputs * outputs
+    full = 2 * inputs * outputs  # FLOPs of one product with the matrix, for one token
     right = 0
     # Each product in training takes 2 * inputs * outputs FLOPs or the pair's: two products with the
     # frozen matrix, forward and for the gradient to pass on, and three with the pair, against three

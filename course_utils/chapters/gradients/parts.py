@@ -1,6 +1,7 @@
-"""The parts whose sums are the counts of notebook 5.
+"""The parts whose sums are the counts of notebook 5, with a function for each count.
 
-If a reader's sum is wrong, the check can name the parts that are missing or wrong.
+The exercises pass these functions to their decorator as `parts`. If a reader's sum is wrong, the
+verdict can then name the parts that are missing or wrong.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,6 +15,7 @@ def of_step_flops(batch: int, widths: Sequence[int]) -> dict[str, int]:
 
     The data need no gradient, so the first layer has no product for that of its input.
     """
+    # Of one product in each layer: it takes as many forward as for either gradient.
     layers = [2 * batch * inputs * outputs for inputs, outputs in pairwise(widths)]
     return {
         "forward pass": sum(layers),
@@ -40,9 +42,12 @@ def of_frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) 
 def of_layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> dict[str, int]:
     """Return the bytes that autograd keeps of one layer by part, without LayerNorm's statistics."""
     tokens = batch * sequence
-    of_a_number = tokens * BYTES[dtype]
+    of_a_number = tokens * BYTES[dtype]  # the bytes of one number for each token
     queries = m.heads * m.head_width * of_a_number
-    keys = m.kv_heads * m.head_width * of_a_number
+    keys = m.kv_heads * m.head_width * of_a_number  # the values take as many
+    head_norm_inputs = 0
+    if m.head_norms:
+        head_norm_inputs = queries + keys
     # Of a gated feed-forward four tensors of the inner width are kept, of another one two.
     inside = (4 if m.gated else 2) * m.inner * of_a_number
     return {
@@ -50,7 +55,7 @@ def of_layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> dict[str,
         "queries": queries,
         "keys and values": 2 * keys,
         "attention's result": queries,
-        "head norms' inputs": queries + keys if m.head_norms else 0,
+        "head norms' inputs": head_norm_inputs,
         "feed-forward": inside,
         # Fused attention keeps a sum for each row of scores.
         "row sums": tokens * m.heads * BYTES["fp32"],

@@ -21,9 +21,9 @@ COLUMNS = 200  # into which the time of a step is divided
 class Moment:
     """An operation of a step, and the bytes that are held while it runs."""
 
-    where: str
-    phase: str
-    layer: int | None
+    where: str  # such as "query" or "cross-entropy"
+    phase: str  # "forward", "loss", "backward", "recompute" or "optimizer"
+    layer: int | None  # from 0; None outside the layers
     share: Number  # of the step's time, after which the operation begins
     held: Held
 
@@ -33,8 +33,8 @@ class Step:
     """A step on a machine: the fullest moment of each column, and when each phase begins."""
 
     seconds: Number
-    columns: Sequence[Moment]
-    phases: Mapping[str, Number]
+    columns: Sequence[Moment]  # COLUMNS of them, which divide the time equally
+    phases: Mapping[str, Number]  # as shares of the step's time, by the names of the phases
 
     @cached_property
     def fullest(self) -> Moment:
@@ -54,20 +54,23 @@ class Step:
 
 @lru_cache(8)
 def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
-    """Return the step on a machine, at the rates of the machine's data sheet."""
+    """Return the step on a machine, at the rates of the machine's data sheet.
+
+    It is cached, because a picture asks for its step several times, and a slider may come back.
+    """
     # Thousands of tuples come and go here. Each search for garbage among them goes through all of
     # torch's objects as well, and takes longer than a frame of the picture may.
-    collects = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         return _step_on(machine_named(machine_name), dtype, timeline)
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
 def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
-    """Find the fullest moment of each column, and the time at which each phase begins."""
+    """Return the step: find the fullest moment of each column, and when each phase begins."""
     stretches = timeline.stretches
     # For each stretch, the seconds of its operations. A stretch runs `times` times.
     seconds = [seconds_of(stretch.rows, machine, dtype) for stretch in stretches]
@@ -94,7 +97,7 @@ def rate_for(machine: Machine, dtype: str) -> str:
     """Return the dtype whose peak rate is used for `dtype`.
 
     It is `dtype` itself, if the data sheet has a rate for `dtype`; else fp32, or tf32 if the sheet
-    has no fp32 either.
+    has no fp32 either. A T4, for example, has no bf16, so its rate for bf16 is that of fp32.
     """
     return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
@@ -110,6 +113,7 @@ def highest(
     seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
     if len(seconds) != len(measured):
         seconds = [1] * len(measured)
+    # Each operation begins where the one before it ends.
     ends = list(accumulate(seconds))
     begins = [0, *ends[:-1]]
     whole_s = ends[-1]
@@ -137,9 +141,10 @@ def _moments(
     begin = 0.0  # of this repetition, as a share of the step's time
     for stretch, row_seconds in zip(stretches, seconds, strict=True):
         totals = [timeline.held_by(row, row.during).total for row in stretch.rows]
+        # Shares of the step's time, counted from the beginning of a repetition.
         ends = [end / whole_s for end in accumulate(row_seconds)]
         starts = [0.0, *ends[:-1]]
-        for turn in range(stretch.times):
+        for turn in range(stretch.times):  # `turn` is the number of the repetition
             end = begin + ends[-1]
             first_column = int(COLUMNS * begin)
             end_column = min(COLUMNS, math.ceil(COLUMNS * end))

@@ -1,4 +1,8 @@
-"""Exercises in *Beyond* of notebook 06; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 06; `check` imports them by name, and has the others.
+
+An exercise takes the arguments of a case. It yields the right answer with the sentence on it, and
+then the answers of likely mistakes, each with the advice on the mistake.
+"""
 
 import math
 
@@ -16,7 +20,10 @@ from course_utils.engine.judging import Answers, function, outcome
     ),
 )
 def initial_std(inputs: int, kept_share: Number) -> Answers:
-    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
+    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²].
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     variance = 1 / (inputs * kept_share)
     right = math.sqrt(variance)
     yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
@@ -25,6 +32,7 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     yield variance, "That is the variance. Return its root, the standard deviation."
     outside = without_share / kept_share
     yield outside, "The share belongs under the root, too: it divides the variance."
+    # With a kept_share of 1, this mistake divides by 0. Then `outcome` returns the error.
     of_lost = outcome(lambda: math.sqrt(1 / (inputs * (1 - kept_share))))
     yield (
         of_lost,
@@ -54,7 +62,10 @@ FILES = [  # tokens, and the length of a window
     ),
 )
 def token_windows(tokens: list[int], sequence: int) -> Answers:
-    """The check of a reader's my_windows(tokens, sequence): all pairs (window, targets)."""
+    """The check of a reader's my_windows(tokens, sequence): all pairs (window, targets).
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     pairs = []
     for start in range(len(tokens) - sequence + 1):
         end = start + sequence
@@ -87,6 +98,7 @@ LEFT_AS_THEY_ARE = [([[0.3], [0.4]], 1.0), ([[0.0, 0.0]], 1.0)]
 
 
 def _norm(gradients: Gradients) -> Number:
+    """Return the root of the sum of all squares: math.hypot takes any number of sides."""
     return math.hypot(*[math.hypot(*gradient) for gradient in gradients])
 
 
@@ -101,12 +113,16 @@ def _norm(gradients: Gradients) -> Number:
     ),
 )
 def clipped(gradients: Gradients, max_norm: Number) -> Answers:
-    """The check of a reader's my_clipped(gradients, max_norm): their norm is at most max_norm."""
+    """The check of a reader's my_clipped(gradients, max_norm): their norm is at most max_norm.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     norm = _norm(gradients)
     numbers = [x for gradient in gradients for x in gradient]
 
-    # max_norm / max(max_norm, size) is the scale for a size: 1 up to max_norm.
+    # Below, max_norm / max(max_norm, size) is the scale for a size: 1 for one up to max_norm.
     def times(scale: Number) -> Gradients:
+        """Return all gradients, multiplied by the scale."""
         return [[scale * x for x in gradient] for gradient in gradients]
 
     right = times(max_norm / norm) if norm > max_norm else times(1)
@@ -119,6 +135,7 @@ def clipped(gradients: Gradients, max_norm: Number) -> Answers:
         by_value.append([max(-max_norm, min(max_norm, x)) for x in gradient])
     yield each_alone, "Take one norm over all parameters together, so that the direction stays."
     yield by_value, "That clips each number alone, which changes the direction."
+    # If the norm is 0, this mistake and the next one divide by 0, and `outcome` returns the error.
     without_zero = outcome(lambda: times(min(1, max_norm / norm)))
     yield without_zero, "Gradients that are all 0 have a norm of 0: leave them as they are."
     always = outcome(lambda: times(max_norm / norm))
@@ -158,6 +175,7 @@ STEPS_OF_RUNS = [  # step, peak, warmup, total
 ]
 
 
+# It yields the right answer first, and then likely mistakes, each with the sentence on it.
 @function(
     STEPS_OF_RUNS,
     tolerance=1e-6,

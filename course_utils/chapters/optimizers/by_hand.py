@@ -18,7 +18,10 @@ TINY = {"layers": 1, "batch": 8}
 
 
 class ByHand(torch.optim.Optimizer):
-    """One of the optimizers in RULES, which steps by the function `step` that a reader wrote."""
+    """One of the optimizers in RULES, which steps by the function `step` that a reader wrote.
+
+    What `step` takes and returns is said at `descents.Rule`, such as step(p, g, buffer, lr, mu).
+    """
 
     def __init__(self, parameters: Iterable[Tensor], name: str, step: Callable, lr: Number) -> None:
         """Take the rule of that name in RULES, with the reader's function as its step."""
@@ -40,9 +43,10 @@ class ByHand(torch.optim.Optimizer):
         parameters = group["params"]
         p = torch.cat([parameter.detach().flatten() for parameter in parameters])
         g = torch.cat([parameter.grad.flatten() for parameter in parameters])
-        # One tensor several times, because a step changes nothing in place: its check refuses that.
+        # All numbers are 0 before the first step. They may be one and the same tensor, because the
+        # check of the exercise refuses a function that changes its arguments in place.
         zeros = [torch.zeros_like(p)] * self.rule.kept_count
-        kept = group.get("kept", zeros)  # zeros in the first step
+        kept = group.get("kept", zeros)
         new_p, *new_kept = self.rule.after(self.steps, p, g, kept, group["lr"])
         group["kept"] = new_kept
         parts = new_p.split([parameter.numel() for parameter in parameters])
@@ -60,7 +64,7 @@ def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Se
     points = [tuple(p.tolist())]
     for _ in range(steps):
         optimizer.zero_grad()
-        ground.loss(*p).backward()
+        ground.loss(*p).backward()  # p has two numbers, x and y
         optimizer.step()
         points.append(tuple(p.tolist()))
     return points
@@ -76,7 +80,9 @@ def small_run(
 ) -> training.Run:
     """Return a run of a transformer, 64 wide, that learns sums of digits.
 
-    `make` returns the optimizer of the parameters. `options` are those of `training.Run`.
+    `make` takes the model's parameters and returns their optimizer. `options` are those of
+    `training.Run`, such as `schedule` and `max_norm`. The seed decides the first weights and
+    which data each step reads, so runs with different optimizers can be compared.
     """
     shape = predict.Transformer(
         layers=layers,
@@ -105,4 +111,4 @@ def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int =
     """
     run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed, **TINY)
     losses = list(run.losses(steps))
-    return sum(losses[-10:]) / 10
+    return sum(losses[-10:]) / 10  # a single loss depends too much on the batch

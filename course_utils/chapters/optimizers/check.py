@@ -1,4 +1,8 @@
-"""The exercises of notebook 06."""
+"""The exercises of notebook 06.
+
+In some cases a listed mistake equals the right answer. It explains a reader's error only if it
+agrees with what their function returned in every case so far.
+"""
 
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -38,7 +42,10 @@ def _momentum_states() -> list[tuple]:
 def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
-    """The check of a reader's momentum(p, g, buffer, lr, mu): (p, buffer) after a step."""
+    """The check of a reader's momentum(p, g, buffer, lr, mu): (p, buffer) after a step.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     b = mu * buffer + g
     yield (
         (p - lr * b, b),
@@ -67,7 +74,7 @@ def momentum(
 def _wrong_buffers(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
-    """Yield steps whose new buffer is wrong."""
+    """Yield steps whose new buffer is wrong, each with the advice on the mistake."""
     average = mu * buffer + (1 - mu) * g
     yield (
         (p - lr * average, average),
@@ -91,6 +98,7 @@ def _wrong_buffers(
     )
 
 
+# Takes the corrected average of squares, and returns what the step is divided by.
 Divisor = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -159,7 +167,10 @@ def adamw_step(
     lr: Number,
     decay: Number,
 ) -> Answers:
-    """The check of a reader's my_adamw(p, g, m, v, t, lr, decay): (p, m, v) after a step."""
+    """The check of a reader's my_adamw(p, g, m, v, t, lr, decay): (p, m, v) after a step.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
     state = (p, g, m, v, t, lr, decay)
     new_p, new_m, new_v = _adamw(state)
     yield (
@@ -171,7 +182,7 @@ def adamw_step(
 
 
 def _wrong_formulas(state: tuple) -> Answers:
-    """Yield steps by AdamW's formulas with one mistake in them."""
+    """Yield steps by AdamW's formulas with one mistake in them, each with the advice on it."""
     p, g, m, v, t, lr, decay = state
     uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # dividing by 1 - beta^∞ = 1
     yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
@@ -190,11 +201,11 @@ def _wrong_formulas(state: tuple) -> Answers:
 
 
 def _wrong_results(state: tuple) -> Answers:
-    """Yield steps with a wrong sign, decay or order, and averages that must not be kept."""
+    """Yield steps with a wrong sign, decay, order or kept average, each with the advice on it."""
     p, g, m, v, t, lr, decay = state
     new_p, new_m, new_v = _adamw(state)
     shrunk_p = p * (1 - lr * decay)
-    step = shrunk_p - new_p
+    step = shrunk_p - new_p  # what AdamW subtracts, apart from the decay
     uphill_p = shrunk_p + step
     yield (uphill_p, new_m, new_v), "That goes up the slope: subtract the step."
     corrected_m = new_m / (1 - 0.9**t)
@@ -243,9 +254,13 @@ ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, a
     ),
 )
 def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> Answers:
-    """The check of a reader's my_adagrad(p, g, v, lr): (p, v) after a step."""
+    """The check of a reader's my_adagrad(p, g, v, lr): (p, v) after a step.
+
+    It yields the right answer first, and then likely mistakes, each with the sentence on it.
+    """
 
     def stepped(v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return (p, v) after a step that divides by the root of this v."""
         return p - lr * g / (v.sqrt() + 1e-8), v
 
     summed = v + g * g
@@ -296,8 +311,8 @@ STATES = [  # numbers, recipe, GPUs, stage
 
 
 def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
-    """Return the case in words, with the recipe's name, or with the parts that it has."""
-    words = f"{listed(list(recipe))} alone"
+    """Return the case in words, such as "For 1,003 numbers (bf16 sgd), 8 GPUs, stage 3"."""
+    words = f"{listed(list(recipe))} alone"  # of a recipe without a name, its parts
     for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
         if recipe == recipe_of(name):
             words = name
@@ -331,6 +346,7 @@ def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, i
     return counted
 
 
+# It yields the right answer first, and then likely mistakes, each with the sentence on it.
 @function(
     STATES,
     case_words=_state_in_words,
@@ -375,8 +391,8 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
     lacking = [part for part in SHARDED_FROM if part not in recipe]
-    # A function that looks for every part is right if the recipe has them all. Otherwise it stops
-    # at the first that is lacking. It begins with the parameters, which SHARDED_FROM lists last.
+    # A function that asks for every part, the parameters first, stops with a KeyError at the first
+    # one that is lacking. SHARDED_FROM lists the parameters last. If none is lacking, it is right.
     stops = KeyError(lacking[-1]) if lacking else right
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)

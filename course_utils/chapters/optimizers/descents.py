@@ -73,7 +73,11 @@ class Ravine:
 
     @property
     def curvatures(self) -> tuple[Number, Number, Number]:
-        """The second derivatives of the loss: twice by x, by x and y, and twice by y."""
+        """The second derivatives of the loss: twice by x, by x and y, and twice by y.
+
+        The minimum is at (0, 0), so the gradient by x is by_x · x + mixed · y, and the gradient by
+        y is mixed · x + by_y · y.
+        """
         cos, sin = self.direction
         across = self.steepness
         by_x = cos * cos + across * sin * sin
@@ -86,7 +90,7 @@ class Ravine:
         half_length = math.sqrt(2 * level)
         half_width = math.sqrt(2 * level / self.steepness)
         points = []
-        for n in range(-60, 61):  # once around, in 120 pieces
+        for n in range(-60, 61):  # once around, from -π to π, in 120 pieces
             turn = math.pi * n / 60
             u = half_length * math.sin(turn)
             v = half_width * math.cos(turn)
@@ -137,8 +141,8 @@ class Rule:
 
     step: Callable[..., Sequence]
     kept_count: int  # how many numbers it keeps for each parameter; all are 0 at first
-    option: Number = 0.0  # μ, α or the decay
-    counts: bool = False
+    option: Number = 0.0  # μ of momentum, α of RMSProp, or the decay of AdamW; SGD has none
+    counts: bool = False  # whether the function takes the number t of the step
 
     def after(self, t: int, p: T, g: T, kept: Sequence[T], lr: Number) -> Sequence[T]:
         """Return p after step number t, followed by the numbers to keep from then on."""
@@ -161,7 +165,10 @@ LATE = 10  # a run is judged by its last tenth
 
 
 def walk(rule: Rule, ground: Ravine, lr: Number) -> Iterator[Point]:
-    """Yield the start, and then the point after each step, until the rule is lost."""
+    """Yield the start, and then the point after each step, until the rule is lost.
+
+    A rule steps one number at a time here, so x and y each have their own kept numbers.
+    """
     x, y = ground.start
     kept_x = (0.0,) * rule.kept_count
     kept_y = (0.0,) * rule.kept_count
@@ -181,13 +188,17 @@ def descent(rule: Rule, ground: Ravine, lr: Number, steps: int) -> Sequence[Poin
     return list(islice(points, steps + 1))
 
 
-# The same paths as `walk` has. They are written out for two numbers, because runs of thousands of
-# steps then take a tenth of the time. Only `_walk_momentum` can be lost: the steps of the others
-# are at most some ten times lr long.
+# The same paths as `walk` has, without the start. They are written out for two numbers, because
+# runs of thousands of steps then take a tenth of the time. `rates` has the learning rate of each
+# step, and a walk ends with them. Only `_walk_momentum` can be lost: the steps of the others are at
+# most some ten times lr long.
 
 
 def _walk_momentum(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """Yield the point after each step of SGD or of momentum, until the rule is lost."""
+    """Yield the point after each step of SGD or of momentum, until the rule is lost.
+
+    SGD is momentum with a μ of 0, which is the option of SGD's rule.
+    """
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     mu = rule.option
@@ -210,7 +221,7 @@ def _walk_rmsprop(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterat
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     alpha = rule.option
-    weight = 1 - alpha
+    weight = 1 - alpha  # of a new square in the average
     square_x = 0.0
     square_y = 0.0
     for lr in rates:
@@ -224,7 +235,7 @@ def _walk_rmsprop(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterat
 
 
 def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """Yield the point after each step of AdamW."""
+    """Yield the point after each step of AdamW, with the same β, 0.9 and 0.999, as `adamw`."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
     mean_x = 0.0
@@ -251,7 +262,7 @@ def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator
 
 
 _FAST_WALKS = {
-    sgd: _walk_momentum,  # with a μ of 0, which is the option of SGD's rule
+    sgd: _walk_momentum,
     momentum: _walk_momentum,
     rmsprop: _walk_rmsprop,
     adamw: _walk_adamw,
@@ -280,7 +291,10 @@ def late_points(
 def end_loss(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> Number:
-    """Return the largest loss of the last tenth of the steps; infinite if the rule was lost."""
+    """Return the largest loss of the last tenth of the steps; infinite if the rule was lost.
+
+    A single loss says little, because a rule that goes to and fro may be low at a step by chance.
+    """
     points = late_points(rule, ground, lr, steps, falling=falling)
     by_x, mixed, by_y = ground.curvatures
     # Twice the loss of each point. `ground.loss` would take several times as long, and there can be
@@ -293,7 +307,8 @@ def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -
     """Return the learning rate beyond which a run ends with a higher loss than it began with.
 
     `ends_with` takes a learning rate, walks down the ravine, and returns the loss at the end. The
-    limit is found by bisection, to a ten-thousandth.
+    limit is found by bisection, to a ten-thousandth, and lies between `least` and `most`. So it is
+    assumed that every run with a smaller learning rate than the limit comes down.
     """
     began_with = ground.loss(*ground.start)
     least = 0.0
@@ -318,12 +333,12 @@ def steps_to_come_near(
     """
     near = share * ground.loss(*ground.start)
     points = _FAST_WALKS[rule.step](rule, ground, repeat(lr, steps))
-    walked = 0
-    last_above = 0
+    walked = 0  # it stays 0 if the rule was lost in the first step
+    last_above = 0  # the number of the last step after which the loss was not below the share
     for walked, point in enumerate(points, 1):
         if not ground.loss(*point) < near:  # NaN is above, too
             last_above = walked
-    was_lost = walked < steps
+    was_lost = walked < steps  # a walk ends early where the rule is lost
     if was_lost or last_above == walked:
         return math.inf
     return last_above + 1

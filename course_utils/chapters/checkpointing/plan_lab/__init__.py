@@ -49,7 +49,11 @@ class PlanLab(Lab):
         return {level: Planner(task, terms) for level, task in LEVELS.items()}
 
     def known(self, asked: Asked, found: Found) -> Found:
-        """Return `found` with the plan's outcome by the reader's accountant."""
+        """Return `found` with the plan's outcome by the reader's accountant.
+
+        The session calls this before each view. A page without a kernel has no such accountant, so
+        there `outcome_of` takes the course's.
+        """
         outcome = self.planners[asked.level].outcome(asked.plan)
         return replace(found, outcomes={asked: outcome})
 
@@ -71,7 +75,10 @@ class PlanLab(Lab):
         return with_solved
 
     def show_the_best(self, asked: Asked, found: Found) -> Change:
-        """Move the controls to the plan that takes the fewest days."""
+        """Move the controls to the plan that takes the fewest days.
+
+        The fields of a Plan have the names of the controls, so a plan's fields are their values.
+        """
         outcome = outcome_of(asked, found)
         own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 

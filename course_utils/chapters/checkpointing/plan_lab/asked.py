@@ -139,8 +139,10 @@ def outcome_of(asked: Asked, found: Found) -> Outcome:
 
 
 def is_best(outcome: Outcome) -> bool:
-    """Whether no plan takes noticeably fewer days: a ten-thousandth of them, or more.
+    """Whether the plan counts, and no plan takes noticeably fewer days.
 
-    The score is the best plan's days over this plan's.
+    The score is the best plan's days over this plan's. It is 0 for a plan that does not count,
+    because it does not fit or sums gradients in bf16. Up to a ten-thousandth fewer days are not
+    noticeable.
     """
     return outcome.score > 0.9999

@@ -58,9 +58,12 @@ def _task(task: Task, found: Found) -> Iterator[str]:
 
 
 def _memory(task: Task, cost: Cost) -> Iterator[str]:
-    """Draw the parts side by side, the end of the memory, and the meaning of each colour."""
+    """Draw the parts side by side, the end of the memory, and the meaning of each colour.
+
+    `full` is the bytes that a bar of the whole length stands for.
+    """
     held = sum(cost.held.values())
-    # The bytes that LENGTH stands for: a little more than is drawn, so that the end is seen.
+    # A little more than is drawn, so that the end is seen.
     full = 1.04 * max(held, task.memory)
     yield text(0, BAR + 17, "each GPU holds", class_="faint")
     for part, begin, end in _spans(cost.held, full):
@@ -74,14 +77,17 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
         yield fitted(RIGHT, BAR + 18, f"{sizes}: fits", WIDTH, "formula")
     else:
         yield fitted(RIGHT, BAR + 18, f"{sizes}: too much", WIDTH, "alarm")
-    said = f"scale: 0 to {short(full)}"
-    yield scale_words(RIGHT, BAR - 2, said, WIDTH, "bytes")
+    scale = f"scale: 0 to {short(full)}"
+    yield scale_words(RIGHT, BAR - 2, scale, WIDTH, "bytes")
     names = [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()]
     yield key(names, 0, NAMES)
 
 
 def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:
-    """Yield each part's name, and where its bar begins and ends from left to right."""
+    """Yield each part's name, and where its bar begins and ends from left to right.
+
+    A bar of the whole length, which is LENGTH, stands for `full` bytes.
+    """
     begin = LEFT
     for part, nbytes in held.items():
         end = begin + LENGTH * nbytes / full
@@ -98,10 +104,9 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     full_s = full_scale(outcome)
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
     yield key([("predicted", "matrix products"), ("limit", "sending")], LEFT + 40, PASSES)
-    said = f"scale: 0 to {full_s:.3g} s"
-    yield scale_words(
-        LEFT + LENGTH - width_of(said, "small strong"), PASSES, said, RIGHT, "seconds"
-    )
+    scale = f"scale: 0 to {full_s:.3g} s"
+    scale_left = LEFT + LENGTH - width_of(scale, "small strong")  # it ends where the bars may end
+    yield scale_words(scale_left, PASSES, scale, RIGHT, "seconds")
     yield text(RIGHT, PASSES, "count × the longer of the two", class_="faint small")
     row_count = len(passes) + 1  # the last row is the whole step
     bottom = PASSES + 8 + STEP * row_count

@@ -87,7 +87,10 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
 
 
 def _step_formula(cost: Cost) -> str:
-    """Return the seconds of a step as a sum: each pass takes its computing or sending time."""
+    """Return the seconds of a step as a sum, such as "1 × 2.5 + 7 × 2.1 = 17.2 s".
+
+    A pass takes the longer of its computing and its sending time.
+    """
     terms = []
     for kind in cost.passes:
         if kind.count:
@@ -97,7 +100,10 @@ def _step_formula(cost: Cost) -> str:
 
 
 def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
-    """Return the share of time lost as a sum: to saving, to work done again, and to restarts."""
+    """Return the share of time lost as a sum: to saving, to work done again, and to restarts.
+
+    Work done again is half of the time between two saves, on average: hence the 2.
+    """
     save_every_s = 60 * asked.minutes
     failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / task.gpus
     saves = f"{SAVE_S} / {save_every_s:,}"

@@ -19,4 +19,4 @@ class BoxLab(Lab):
 
     def view(self, asked: Sizes, found: object) -> View:
         """Draw the box, and beside it what its faces and its cubes stand for."""
-        return view(asked)
+        return view(asked)  # the function of the module `picture`, and not this method

@@ -22,7 +22,7 @@ INTO = (0.55 * SIDE, -0.35 * SIDE)
 LEFT = 76
 TOP = 88
 WORDS_AT = 450
-ROW = 32
+ROW = 32  # from one line of words to the next
 LEAST_WITH_A_LETTER = 2  # squares along each side of a face
 
 
@@ -79,12 +79,13 @@ def _squares(face: Face) -> Iterator[str]:
     if min(face.rows, face.columns) >= LEAST_WITH_A_LETTER:
         x, y = face.at(face.rows / 2, face.columns / 2)
         letter = text(x, y + 5, face.letter, class_="middle strong large")
-        # On a face without a colour, letters have the page's own.
-        yield letter if face.colour == "axis" else element("g", letter, class_="on-light")
+        if face.colour != "axis":  # on a coloured face the letter is always dark
+            letter = element("g", letter, class_="on-light")
+        yield letter
 
 
 def _names_of_sizes(asked: Sizes) -> Iterator[str]:
-    """Write each size at the edge that it is the length of."""
+    """Write B, D and K, each beside an edge of the box that is so long."""
     bottom = TOP + SIDE * asked.b
     right = LEFT + SIDE * asked.k
     yield text(LEFT - 10, (TOP + bottom) / 2 + 5, f"B = {asked.b}", class_="end")
@@ -110,7 +111,8 @@ def _words(asked: Sizes) -> Iterator[str]:
     ]
     # The words begin at x = 150, behind the names; the first line is at y = 16.
     lines = labelled_lines(rows, 150, 16, WIDTH - WORDS_AT, step=ROW)
-    # scale(1) changes nothing, but where words stand is read from a translation and a scale.
+    # scale(1) changes nothing. It is there because the tests, which look for words that overlap,
+    # expect a scale behind each translation.
     yield element("g", *lines, transform=f"translate({WORDS_AT} 60) scale(1)")
 
 

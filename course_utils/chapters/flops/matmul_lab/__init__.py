@@ -75,7 +75,8 @@ class MatmulLab(Lab):
 def _recorded_along(product: Product) -> Progress:
     """Return the recorded products that differ from the nearest one in the swept size alone."""
     name = product.sweep
-    others = product.nearest_recorded().product.others(name)
+    nearest = product.nearest_recorded().product
+    others = nearest.others(name)  # such as "64 × · × 8" if D is swept
     runs = [run for run in product.recorded.values() if run.product.others(name) == others]
     report = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
     return Progress(1, report, _with_runs(*runs))
@@ -95,7 +96,7 @@ def _with_runs(*runs: TimedProduct) -> Change:
     """Return the change that adds these runs to the known ones; a known one is not added twice."""
 
     def added(known: Found) -> Found:
-        without_repeats = dict.fromkeys([*known.runs, *runs])
+        without_repeats = dict.fromkeys([*known.runs, *runs])  # in this order, each once
         return replace(known, runs=tuple(without_repeats))
 
     return Change(found=added)

@@ -14,7 +14,7 @@ from course_utils.subjects.machines import MatmulSize
 HERE = "this machine"
 ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # known by their data sheets alone
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # xf32 is the MI300X's tf32
-POWERS = [2**power for power in range(21)]
+POWERS = [2**power for power in range(21)]  # the sizes of a sweep: 1, 2, 4 and so on to 1,048,576
 A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 PRESETS = {
     "what suits a CPU?": {"b": 1024, "d": 256, "k": 64},
@@ -39,10 +39,10 @@ def recordings_by_label() -> dict[str, machines.Recording]:
 
 
 class _Machines(Mapping):
-    """The machines to choose from: each name stands for itself.
+    """The machines to choose from, as the options of a `choice`: each name stands for itself.
 
-    The names are looked up whenever they are used, so a machine that was recorded just now is among
-    them.
+    A list would be fixed when this module is imported. Here the names are looked up whenever they
+    are used, so a machine that was recorded just now is among them.
     """
 
     def __iter__(self) -> Iterator[str]:
@@ -82,7 +82,7 @@ class Product:
     def along(self, name: str) -> list["Product"]:
         """Return this product with each power of two in POWERS as its size `name`."""
         field = name.lower()
-        return [replace(self, **{field: size}) for size in POWERS]
+        return [replace(self, **{field: power}) for power in POWERS]
 
     @property
     def flops(self) -> int:
@@ -123,7 +123,10 @@ class Product:
         return recorded
 
     def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
-        """Return the recorded products, then the runs on the chosen machine in this dtype."""
+        """Return the recorded products, then the runs on the chosen machine in this dtype.
+
+        `runs` are all runs of the reader, on any machine and in any dtype.
+        """
         timed = list(self.recorded.values())
         for run in runs:
             if run.product.where == self.where and run.product.dtype == self.dtype:
@@ -131,7 +134,7 @@ class Product:
         return timed
 
     def nearest_recorded(self) -> "TimedProduct":
-        """Return the recorded product nearest in size.
+        """Return the recorded product nearest in size. The chosen machine must have a recording.
 
         If the recording lacks this dtype, raise a ValueError with the dtypes that it has.
         """

@@ -26,9 +26,10 @@ AT_WORST = 5
 def timed(
     product: Product, machine: Machine, at_most_s: Number | None = None, **place: object
 ) -> Generator[Progress, None, TimedProduct]:
-    """Time the product on this machine.
+    """Time the product on this machine: yield the job's progress, and return the timed product.
 
-    If it is only a part of a job, `place` has `begun` and `share`, as `as_progress` explains them.
+    The product is sampled for `at_most_s`, or AT_MOST_S. If it is only a part of a job, `place` has
+    `begun` and `share`, as `as_progress` explains them.
     """
     _refuse_what_cannot_run(product, machine)
     if at_most_s is None:
@@ -67,9 +68,10 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
 
 
 def needs_own_process(product: Product, machine: Machine) -> bool:
-    """Whether the product runs in a process of its own, because it could take longer than a moment.
+    """Whether the product runs in a process of its own, because it could take too long to wait for.
 
-    It may be slow to run, or so large that filling its operands with numbers takes long.
+    It may be slow to run, or so large that filling its operands with numbers takes long. In this
+    process neither could be interrupted.
     """
     at_worst_s = AT_WORST * product.predicted_s(machine)
     return at_worst_s > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES

@@ -72,15 +72,16 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
         limit = "memory"
     seconds = seconds_text(product.predicted_s(machine))
     basis = "" if machine.has_data_sheet else ", by measured peaks"
-    flops = three_digits(product.intensity)
-    unit = "FLOP" if flops == "1" else "FLOPs"
+    intensity = three_digits(product.intensity)
+    unit = "FLOP" if intensity == "1" else "FLOPs"
     sentences = (
-        f"{flops} {unit} per byte, {side} the ridge of {three_digits(ridge)}: "
+        f"{intensity} {unit} per byte, {side} the ridge of {three_digits(ridge)}: "
         f"{limit}-bound. Predicted: {seconds}{basis}."
     )
     if run is None:
         return sentences
     sentences += f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}."
+    # Without a data sheet the peak is a measured rate, which this run then proves too low.
     if not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
         sentences += (
             f" That is {_share(run, machine)} of the largest rate known. "
@@ -137,7 +138,7 @@ def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
     peaks = "the largest rate of a few"
     if machine.has_data_sheet:
         peaks = "the data sheet's peak (MFU)"
-    verb = run.verb.split()[0].lower()
+    verb = run.verb.split()[0].lower()  # "recorded", of "Recorded by OpenXLA"
     time = f"{seconds_text(run.seconds)}{sizes_text(product, run)}"
     rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
     return verb, f"{time}, {rate}", "measured-words"
@@ -213,6 +214,7 @@ def _roofline(
 
     yield plot.frame("Under the roofline")
     left_end = (low, min(peak, low * bandwidth))
+    # The roof rises with the bandwidth up to the ridge, and from there on it is the peak.
     yield plot.line([left_end, (max(ridge, low), peak), (high, peak)], "line predicted")
     yield plot.line([(ridge, peak), (ridge, bottom)], "line dashed")
     yield svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small")

@@ -25,12 +25,12 @@ def _tables() -> dict[str, tuple[str, str]]:
     h100s = {}
     others = {}
     for name, recording in machines.recordings().items():
-        if not recording.source:
+        if not recording.source:  # it is ours or the reader's, and not published
             continue
-        found = h100s if "H100" in name else others
+        tables = h100s if "H100" in name else others
         for dtype, timed in recording.seconds_by_size.items():
             if all((n, n, n) in timed for n in SQUARES):
-                found[f"{name}, {dtype}"] = (name, dtype)
+                tables[f"{name}, {dtype}"] = (name, dtype)
     return {**h100s, **others}
 
 
@@ -48,6 +48,7 @@ PRESETS = {
 
 
 def _percent_text(_: int, level: int) -> str:
+    """Return what stands at a mark. The first argument is the number of the mark."""
     return f"{level} %"
 
 
@@ -60,6 +61,7 @@ class Roofed:
     c_us: float = among("c, µs", C_US, 0.0, width_px=190)
     e_percent: int = whole("e, %", 100, 1, 100, width_px=190)
     shown: bool = reveal()
+    # A percentage for each of SQUARES, or None while its mark is not set.
     shares: Sequence[int | None] = drawn(
         "share of the peak", marks=[f"n = {n:,}" for n in SQUARES], levels=101, says=_percent_text
     )
@@ -105,11 +107,14 @@ class Roofed:
 
     def _percent(self, n: int, seconds: Number) -> Number:
         """Return the percentage of the peak that is reached by 2n³ FLOPs in this time."""
-        # 200 n³ are 2n³ FLOPs in percent.
-        return 200 * n**3 / seconds / self.machine.peak(self.dtype)
+        flops = 2 * n**3
+        return 100 * flops / seconds / self.machine.peak(self.dtype)
 
     def errors_text(self, timed: Timed, c: Number, e: Number) -> str:
-        """Return the median and the worst error of the forecast for products that were timed."""
+        """Return the forecast's errors for products that were timed, in words.
+
+        The words are like "117 products: median error 9.12 %, worst factor 1.61".
+        """
         median, worst = predict.forecast_errors(timed, self.machine, self.dtype, c, e)
         products = count_text(len(timed), "product")
         percent = three_digits(100 * median)

@@ -18,7 +18,7 @@ PERCENT = Axis(0, 100, "% of the peak", linear=True)
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
 DOT = 4  # the radius of a product's point
-# The n at which roof and forecast are drawn, 16 in each doubling.
+# The n at which roof and forecast are drawn: 16 in each of the four doublings from 256 to 4,096.
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
 ROOF = "roof"
 FORECAST = "c + roof / e"
@@ -40,6 +40,7 @@ def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
 def _squares(asked: Roofed) -> Iterator[str]:
     """Draw the share of the peak over n: by roof, by forecast and, after *Show*, as recorded."""
     c, e = asked.c_and_e
+    # With c = 0 and e = 1, the forecast is the roof.
     roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
     yield SHARES.frame("Products of n × n matrices")
@@ -72,12 +73,13 @@ def _all_products(asked: Roofed) -> Iterator[str]:
     plot = Plot(*ALL, x_axis, y_axis)
 
     c, e = asked.c_and_e  # of the forecast c + roof / e, in seconds and as a share
+    # Times by the roof from `low` to `high`, at equal distances on the logarithmic axis.
     along = [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")
     forecast = [(roof, c + roof / e) for roof in along]
     yield plot.line([(low, low), (high, high)], "line")
     yield plot.line(forecast, "line predicted dashed")
-    dots = []
+    dots = []  # the boxes that they fill, where no name is written
     if asked.shown:
         for size, seconds in asked.seconds_by_size.items():
             x, y = plot.at(roofs[size], seconds)

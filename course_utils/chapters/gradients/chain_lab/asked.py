@@ -15,6 +15,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "and with plain data?": {"layers": 2, "wanted": False, "product": 5},
     "how many in six layers?": {"layers": 6, "wanted": False, "product": 17},
 }
+# The kinds of products. They are also classes of picture.css, for the colours of their results.
 FORWARD = "forward"
 WEIGHT_GRADIENT = "weight_gradient"
 INPUT_GRADIENT = "input_gradient"
@@ -27,8 +28,8 @@ class Product:
     `kind` is FORWARD, WEIGHT_GRADIENT or INPUT_GRADIENT.
     """
 
-    makes: str
-    reads: tuple[str, str]
+    makes: str  # such as "h1", the result of layer 1, or "w1.grad"
+    reads: tuple[str, str]  # such as ("x", "w1")
     kind: str
     flops: int
 
@@ -69,7 +70,10 @@ class Chain:
         return [f"w{layer}" for layer in range(1, self.layers + 1)]
 
     def shape(self, name: str) -> tuple[int, int]:
-        """Return the rows and columns of a matrix; a gradient has those of its matrix."""
+        """Return the rows and columns of a matrix, such as "h1" or "w1.grad".
+
+        A gradient has the shape of its matrix.
+        """
         name = name.removesuffix(".grad")
         rows = WIDTH if name in self.weights else ROWS
         is_last = name in (self.result, self.weights[-1])
@@ -81,22 +85,22 @@ class Chain:
         """All products, in the order in which they are done."""
         layers = [self._layer(number) for number in range(1, self.layers + 1)]
         products = [forward for forward, *_ in layers]
-        for _, *backward in reversed(layers):
-            products += backward
+        for _, *backward in reversed(layers):  # from the last layer to the first
+            products += backward  # the weight gradient, then the input gradient
         if not self.wanted:
             products.pop()  # x.grad would be the last
         return products
 
     def _layer(self, number: int) -> tuple[Product, Product, Product]:
         """Return the three products of a layer; each has 2 FLOPs for each weight and row."""
-        before = self.activations[number - 1]
+        before = self.activations[number - 1]  # the input of layer 1 is "x"
         made = self.activations[number]
-        weight = self.weights[number - 1]
-        behind = f"{made}.grad"
+        weight = self.weights[number - 1]  # layers are counted from 1
+        gradient = f"{made}.grad"  # that of the layer's result, which both backward products read
         rows, columns = self.shape(weight)
         flops = 2 * ROWS * rows * columns
         return (
             Product(made, (before, weight), FORWARD, flops),
-            Product(f"{weight}.grad", (before, behind), WEIGHT_GRADIENT, flops),
-            Product(f"{before}.grad", (behind, weight), INPUT_GRADIENT, flops),
+            Product(f"{weight}.grad", (before, gradient), WEIGHT_GRADIENT, flops),
+            Product(f"{before}.grad", (gradient, weight), INPUT_GRADIENT, flops),
         )

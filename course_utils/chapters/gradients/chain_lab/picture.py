@@ -40,9 +40,9 @@ BAR_HEIGHT = 24
 
 
 def view(asked: Chain, found: object) -> View:
-    """Draw the matrices, those that exist so far in full colour, and what the next one reads."""
+    """Draw the matrices, those that exist so far in full colour, and what the last product read."""
     places = _places(asked)
-    now = asked.products[asked.done - 1] if asked.done else None
+    now = asked.products[asked.done - 1] if asked.done else None  # the last one that is done
     drawn = [svg.text(0, 18, _title(asked), class_="strong")]
     drawn += _faint_arrows(asked, places)
     for name, place in places.items():
@@ -55,7 +55,7 @@ def view(asked: Chain, found: object) -> View:
 
 def _places(asked: Chain) -> dict[str, Point]:
     """Return the middle of each box, by its name."""
-    last = 2 * asked.layers
+    last = 2 * asked.layers  # the number of the last column, counted from 0
     # 4: the frame of `_highlighted` is 2 wider on each side than its box.
     step = min(WIDEST_STEP, (WIDTH - BOX_WIDTH - 4) / last)
     left = (WIDTH - step * last) / 2
@@ -87,15 +87,20 @@ def _box(asked: Chain, name: str, place: Point) -> str:
 
 
 def _look(asked: Chain, name: str) -> str:
-    """Return the CSS classes of a box: who makes it, and whether it exists already."""
+    """Return the CSS classes of a box, by the product that makes its matrix, if there is one.
+
+    A matrix that a later product makes is drawn faintly. Data and weights are "given".
+    """
     for number, product in enumerate(asked.products):
         if product.makes == name:
             return product.kind if number < asked.done else f"{product.kind} later"
     if name == "x.grad":  # plain data, which need no gradient
         return "missing"
-    # No product makes these two: the loss follows when the last layer has its result.
+    # No product makes these two: they are there as soon as the last layer has its result.
     comes_of_result = name in (LOSS, f"{asked.result}.grad")
-    return "unseen" if comes_of_result and asked.done < asked.layers else "given"
+    if comes_of_result and asked.done < asked.layers:  # the forward pass is not over
+        return "unseen"
+    return "given"
 
 
 def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
@@ -113,7 +118,10 @@ def _faint_arrows(asked: Chain, places: dict[str, Point]) -> Iterator[str]:
 
 
 def _reads_again(product: Product, read: str) -> bool:
-    """Whether the backward pass reads a matrix that the forward pass had."""
+    """Whether this is a product of the backward pass that reads a matrix of the forward pass.
+
+    Such a matrix has to be kept until then, so its arrow has another style.
+    """
     return product.kind != FORWARD and not read.endswith(".grad")
 
 
@@ -150,7 +158,8 @@ def _edge(place: Point, toward: Point) -> Point:
     x, y = place
     across = toward[0] - x
     down = toward[1] - y
-    shares = []  # of the line, until it is beyond the box on this axis
+    # How much of the line to `toward` it takes until the line has left the box, on each axis.
+    shares = []
     if across:
         shares.append((BOX_WIDTH / 2 + GAP) / abs(across))
     if down:
@@ -169,7 +178,7 @@ def _bar(asked: Chain) -> Iterator[str]:
     for number, product in enumerate(asked.products):
         width = unit * product.flops
         label = ""
-        if width_of(product.makes, "small") + 6 <= width:
+        if width_of(product.makes, "small") + 6 <= width:  # with 3 of space on each side
             label = svg.text(x + width / 2, BAR_TOP + 16, product.makes, class_="middle small")
         look = product.kind if number < asked.done else f"{product.kind} later"
         box = svg.rect(x, BAR_TOP, width, BAR_HEIGHT)

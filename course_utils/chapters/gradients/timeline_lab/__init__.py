@@ -37,10 +37,10 @@ class TimelineLab(Lab):
         return guessed(asked)
 
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:
-        """Run the step in a process of its own, which can be killed.
+        """Run the step in a process of its own, which can be killed, and note the bytes it holds.
 
         A step of more FLOPs than MOST_FLOPS, or that would fill more than half of the free memory,
-        runs on tensors without memory.
+        runs on fake tensors: they have shapes, but neither numbers nor memory.
         """
         _refuse_what_cannot_run(asked)
         # Imported late, because they need torch, which a page without a kernel does not have.
@@ -52,7 +52,7 @@ class TimelineLab(Lab):
         flops = sum(operation.flops for operation in timeline.operations)
         real = flops <= MOST_FLOPS and timeline.peak <= free_bytes("cpu") / 2
         context = max(asked.shape.context, asked.tokens)  # it has to hold the whole sequence
-        order = {
+        arguments = {
             "shape": replace(asked.shape, context=context),
             "recipe": asked.recipe,
             "batch": asked.batch,
@@ -60,7 +60,7 @@ class TimelineLab(Lab):
             **asked.options,
             "real": real,
         }
-        steps = process.steps_of(transformers.step_moments, order)
+        steps = process.steps_of(transformers.step_moments, arguments)
         moments = yield from as_progress(steps, at_most_s=LONGEST_S)
         held = [moment.during for moment in moments]
         change = Change(found=lambda known: {**known, timeline: held})
@@ -84,12 +84,13 @@ def _refuse_what_cannot_run(asked: Asked) -> None:
 def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     """Return a sentence on how many operations held other bytes than predicted.
 
-    The comparison ends before the optimizer's step, because the temporary tensors of an optimizer
-    are not predicted.
+    `held` has the bytes that were measured at each operation. The comparison ends before the
+    optimizer's step, because the temporary tensors of an optimizer are not predicted.
     """
     operations = asked.timeline.operations
     predicted = [one.during.total for one in operations if one.phase != "optimizer"]
     pairs = zip(held, predicted, strict=False)  # `held` goes on with the optimizer's step
+    # The number of pairs that differ: True counts as 1.
     differing = sum(measured != expected for measured, expected in pairs)
 
     where = "on tensors without numbers, as it is large"

@@ -11,8 +11,9 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, t
 
 SLIDER_PX = 96  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
-MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
+MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
 STAGES = {"0": 0, "1": 1, "2": 2, "3": 3}
+# What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
 FULLEST = "fullest"
 GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
@@ -23,6 +24,7 @@ LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
 
+# The values of controls that several presets share.
 _PLAIN = {"fused": True, "segment": 0, "pieces": False, "accumulate": False, "machine": "H100 SXM"}
 _ONE_GPU = {"batch": 1, "sequence": 1024, "machines": 1, "stage": 0}
 _LARGE = {
@@ -56,6 +58,7 @@ PRESETS = {
 
 
 def _longest_segment(said: Said) -> int:
+    """Return how many layers can be recomputed together in the model that the controls hold."""
     model = predict.MODELS[said["model"]]
     return min(LONGEST_SEGMENT, model.layers)
 
@@ -88,9 +91,12 @@ class Asked:
     fused: bool = tick("fused attention", True)
     pieces: bool = tick("loss in pieces", False)
     accumulate: bool = tick("accumulate", False)
+    # With 0 no layer is recomputed.
     segment: int = whole("layers recomputed together", 0, 0, _longest_segment, width_px=290)
     moment: int = whole("moment, %", 33, 0, MOMENTS, play=True, width_px=270)
     ask: str = choice("guess first", GUESSES, "", menu=True)
+    # The levels of the marks, in percent: at each eighth of the step, and of one moment. A level is
+    # None while its mark is not set.
     held: tuple = drawn("what is held", marks=EIGHTHS, levels=101, says=_share_of_the_most)
     fullest: tuple = drawn(
         "the fullest moment", marks=["the fullest moment"], levels=101, says=_moment

@@ -64,10 +64,13 @@ def view(asked: Asked, found: Found) -> View:
 def _revealed(
     asked: Asked, step: Step, scale: "Scale", measured: Sequence[int] | None
 ) -> Iterator[str]:
-    """Yield the parts of the picture that would give away the answer to the guess."""
+    """Yield the parts of the picture that would give away the answer to the guess.
+
+    `measured` has the bytes at each operation of a real step, or is None if none was measured.
+    """
     yield _stacked(step, scale)
     yield from _numbers(scale)
-    yield _said(scale)
+    yield _words_on_scale(scale)
     yield from _end_of_memory(scale)
     if measured:
         yield from _measured(asked, measured, scale)
@@ -115,15 +118,15 @@ class Scale:
 
     @cached_property
     def full(self) -> Number:
-        """The bytes at the upper edge.
+        """The bytes at the upper edge: the smallest round number above all that is drawn.
 
-        It is a round number, so that the scale stays the same while the peak moves a little.
+        With a round number, the scale stays the same while the peak moves a little.
         """
         highest_drawn = self.most
         if self.has_memory:
             highest_drawn = max(self.most, self.memory)
         least = HEADROOM * highest_drawn
-        power = 10 ** math.floor(math.log10(least))
+        power = 10 ** math.floor(math.log10(least))  # the power of ten at or below it
         return next(round(factor * power) for factor in ROUND if factor * power >= least)
 
     @property
@@ -131,16 +134,18 @@ class Scale:
         """Round numbers of bytes, from the first above 0 to the upper edge."""
         power = 10 ** math.floor(math.log10(self.full))
         gaps = [factor * power for factor in (2, 1, 0.5, 0.2)]
-        gap = next(gap for gap in gaps if self.full / gap >= 3)  # the widest with three ticks
+        gap = next(gap for gap in gaps if self.full / gap >= 3)  # the widest with at least three
         last = math.floor(self.full / gap)
         return [round(gap * n) for n in range(1, last + 1)]
 
 
 def _x(share: Number) -> Number:
+    """Return the horizontal place in the picture of a share of the step's time."""
     return LEFT + (RIGHT - LEFT) * share
 
 
 def _column_x(column: Number) -> Number:
+    """Return the horizontal place of a column's left edge; with n + 0.5, of its middle."""
     return _x(column / COLUMNS)
 
 
@@ -155,10 +160,10 @@ def _vertical(x: Number, top: Number, bottom: Number, class_: str) -> str:
 def _stacked(step: Step, scale: Scale) -> str:
     """Draw the parts of the memory as areas, one on top of the other, from column to column."""
     areas = []
-    below = [0] * COLUMNS
+    below = [0] * COLUMNS  # the bytes, in each column, of all parts that are drawn already
     for place, part in enumerate(Held._fields):
         above = [low + moment.held[place] for low, moment in zip(below, step.columns, strict=True)]
-        if above != below:
+        if above != below:  # else no column holds any of this part
             outline = _outline(below, above, scale)
             areas.append(polyline(outline, class_=f"part {part}"))
         below = above
@@ -172,7 +177,10 @@ def _outline(below: Sequence[int], above: Sequence[int], scale: Scale) -> list[P
 
 
 def _edge(heights: Sequence[int], scale: Scale) -> list[Point]:
-    """Return an edge's corners, from left to right, with none between columns of one height."""
+    """Return an edge's corners, from left to right, with none between columns of one height.
+
+    The edge is made of steps, one for each column. `heights` are in bytes.
+    """
     last = COLUMNS - 1
     corners = []
     for column, height in enumerate(heights):
@@ -193,8 +201,11 @@ def _numbers(scale: Scale) -> Iterator[str]:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
-def _said(scale: Scale) -> str:
-    """Say the scale, because another model or option may have another, and a peak as high."""
+def _words_on_scale(scale: Scale) -> str:
+    """Write how many bytes the plot's height is, such as "scale: 0 to 100 GB".
+
+    Models with very different peaks are drawn equally high, so only these words tell them apart.
+    """
     return scale_words(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
 
 
@@ -223,17 +234,19 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     yield dot(x, scale.y(step.most), 6, class_="start")
     name = f"fullest: {short(step.most)}, {words.when(step.fullest)}"
     half = width_of(name, "small strong") / 2
-    # The name is centred on the ring, as far as it then lies between the edges of the plot.
+    # The name is centred on the ring, but does not run beyond the plot's right edge, nor into the
+    # words on the scale at the left.
     middle = min(x, RIGHT - half)
     yield text(max(SCALE_RIGHT + 10, middle - half), TOP - 8, name, class_="small strong")
 
 
 def _phases(step: Step) -> Iterator[str]:
-    """Draw the axes and the start of each phase, with the phase's name if there is space."""
+    """Draw the axes, and a line where each phase begins, with its name if there is space."""
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
     yield polyline([(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM)], class_="axis")
     begun = [(name, step.phases[name]) for name in PHASES if name in step.phases]
     end_of_step = ("", 1)
+    # A phase ends where the next one begins.
     for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
         yield _vertical(x, TOP, BOTTOM + 22, "grid")
@@ -287,4 +300,5 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
     else:
         y = BOTTOM - 30
         tracks = [Track((LEFT, y), (RIGHT, y))]
+    # asked.ask is also the name of the field that has these marks.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)

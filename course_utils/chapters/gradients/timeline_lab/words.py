@@ -19,7 +19,10 @@ ASKS = {
 
 
 def title(asked: Asked, step: Step) -> str:
-    """Return the headline: model, tokens, machines, and a step's seconds by the data sheet."""
+    """Return the headline: model, tokens, machines, and a step's seconds by the data sheet.
+
+    It begins like "Llama 3 8B: a step of 1 × 8,192 tokens on each of 8 × H100 SXM".
+    """
     tokens = f"{asked.batch:,} × {asked.tokens:,} tokens"
     machines = f"one {asked.machine}"
     if asked.machines > 1:
@@ -60,8 +63,8 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
 def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
     """Return a sentence on the reader's marks; an empty string if none is set.
 
-    Of several marks, the farthest off is named. A single mark, of the fullest moment, stands beside
-    the right place.
+    Of several marks, the one that is farthest off is named. The single mark of the fullest moment
+    is named beside the right place.
     """
     if asked.ask != FULLEST:
         return marks.farthest(guesses)
@@ -82,6 +85,7 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
         rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
     rows.append(["total", f"{now.total:,}", f"{most.total:,}"])
+    # What an optimizer copies during its step is not predicted, see `predict.timeline`.
     rows.append(["copies in an optimizer's own step", "left out", "left out"])
     if measured:
         rows.append(["measured at its fullest", "", f"{max(measured):,}"])

@@ -39,6 +39,7 @@ def _offered_rates() -> list[float]:
     rates = []
     for power in range(-3, 1):
         for digits in _LEADING_DIGITS.split():
+            # Read as a text such as "2.05e-2": a product of 2.05 and 10**-2 may be another float.
             rates.append(float(f"{digits}e{power}"))
     rates.append(10.0)
     return rates
@@ -61,7 +62,11 @@ PRESETS: dict[str, Said] = {
 
 
 def _is_free(said: Said) -> bool:
-    """Whether the reader may try other settings: not while a guess waits for its answer."""
+    """Whether the reader may try other settings: not while a guess waits for its answer.
+
+    Meanwhile the fields that have this as their `when` are at their defaults. `said` has what the
+    controls hold, by the names of the fields of Race.
+    """
     return said["guessed"] == NOBODY or bool(said["shown"])
 
 
@@ -73,7 +78,8 @@ class Race:
     which would give the answer away, is drawn only when the answer is shown.
     """
 
-    # Of each `whole`: its label, its default, the least and the most.
+    # `several` and `among` take a label, the options and the default; `whole` takes a label, the
+    # default, the least and the most.
     racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
     lr: float = among("lr", RATES, 0.018, width_px=260, when=_is_free)
     momentum: float = among("μ", (0.0, 0.5, 0.67, 0.8, 0.9, 0.95), 0.9, width_px=150, when=_is_free)
@@ -105,7 +111,7 @@ class Race:
 
     @property
     def hidden(self) -> str:
-        """The optimizer whose curve is not drawn yet, or an empty string."""
+        """The optimizer whose curve would answer the open guess, or else an empty string."""
         if self.shown or self.guessed == NOBODY:
             return ""
         return self.guessed
@@ -154,7 +160,8 @@ class Race:
     def lowest(self, name: str) -> tuple[Number, Number]:
         """Return the lowest `end_loss` over the drawn learning rates, and its learning rate.
 
-        A short run is looked at at the present lr, too: the dot there could lie below the curve.
+        The present lr counts for a short run, too, because its dot could lie below the curve. Of
+        equal losses, the one at the smallest learning rate is taken.
         """
         rates = [*self.drawn_rates, self.lr] if self.run == SHORT else self.drawn_rates
         return min((self.end_loss(name, lr), lr) for lr in rates)
@@ -169,12 +176,13 @@ class Race:
         for lr in DRAWN_RATES:
             steps = steps_to_come_near(rule, self.ground, lr, share=0.001, steps=1000)
             found.append((steps, lr))
-        return min(found)
+        return min(found)  # the fewest steps; of equal ones, those at the smallest lr
 
     def limit(self, name: str) -> Number:
         """Return the learning rate beyond which the loss ends higher than at the start.
 
-        A formula gives it. Where there is none, the limit is infinite.
+        A formula gives it. Where there is none, the limit is infinite: for AdamW, and for RMSProp
+        unless its run is LONG.
         """
         if name == "RMSProp" and self.run == LONG:
             return predict.largest_settled_lr(self.first_loss, self.steepness, self.degrees)
@@ -203,7 +211,7 @@ class Race:
     @property
     def guesses(self) -> Sequence[Guess]:
         """The reader's mark, if there is one, beside the limit that is found by walking."""
-        (level,) = self.guess
+        (level,) = self.guess  # a place in RATES, or None as long as the mark is not set
         if level is None or self.guessed == NOBODY:
             return ()
         asked = f"largest lr with which {self.guessed} comes down, after {self.run}"
@@ -216,16 +224,20 @@ def _steps_of(run: str) -> int:
 
 @lru_cache(maxsize=64)
 def _last_points(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Sequence[Point]:
-    """Return the last STEPS + 1 points of a long run; none if the optimizer was lost."""
+    """Return the last STEPS + 1 points of a long run; none if the optimizer was lost.
+
+    There is one more than steps, because the first point is the one before these steps.
+    """
     late = late_points(rule, ground, lr, LONG_STEPS, falling=falling)
-    return late[-STEPS - 1 :]  # the point before the last steps is the first
+    return late[-STEPS - 1 :]
 
 
 @lru_cache(maxsize=256)
 def _measured_limit(rule: Rule, ground: Ravine, run: str) -> Number:
     """Return the lr beyond which a run ends with a higher loss than at the start.
 
-    `run` is SHORT, LONG or FALLING.
+    `run` is SHORT, LONG or FALLING. The result is kept for later calls, because each takes a dozen
+    runs or more, of thousands of steps if they are long.
     """
     steps = _steps_of(run)
 

@@ -44,7 +44,11 @@ AROUND_TRACK = Box(BY_RATE.left, TRACK_Y - 14, BY_RATE.right, BY_RATE.bottom)
 
 
 def view(race: Race, found: object) -> View:
-    """Draw both plots, the table of the lowest losses, and the mark if the reader guesses."""
+    """Draw both plots, the table of the lowest losses, and the mark if the reader guesses.
+
+    `found` is what a lab knows beyond the answers. This lab computes all that it draws, so it does
+    not look at it.
+    """
     parts = [*_paths(race), *_losses(race), *_table(race)]
     if race.guessed != NOBODY:
         parts.append(marks.drawn("guess", race, [TRACK]))
@@ -59,11 +63,11 @@ def view(race: Race, found: object) -> View:
 
 
 def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterator[str]:
-    """Draw a line through the points, cut at the frame.
+    """Draw a line through the points (x, y), cut at the frame, in as many pieces as lie inside.
 
     A point nearer than `least` pixels to the one before is left out.
     """
-    places = []
+    places = []  # computed here, because PATHS.at would move points beyond the frame to its edge
     for x, y in points:
         right = SIDE * (x + EDGE) / (2 * EDGE)
         down = SIDE * (EDGE - y) / (2 * EDGE)
@@ -100,7 +104,7 @@ def _paths(race: Race) -> Iterator[str]:
 
 def _end(point: Point, name: str) -> str:
     """Draw a dot where a path ends, or a cross at the frame if the path has left the picture."""
-    x, y = PATHS.at(*point)
+    x, y = PATHS.at(*point)  # on the frame if the point lies beyond it
     is_inside = max(map(abs, point)) <= EDGE
     if is_inside:
         return dot(x, y, 5, class_=name.lower())
@@ -130,11 +134,15 @@ def _losses(race: Race) -> Iterator[str]:
             curves.append(Curve(name, _curve(race, name)))
             yield from _loss_by_rate(race, name)
     yield _vertical(race.lr, "leader")
-    yield from names(BY_RATE, curves, [AROUND_TRACK])
+    yield from names(BY_RATE, curves, [AROUND_TRACK])  # no name where the guess's mark moves
 
 
 def _loss_by_rate(race: Race, name: str) -> Iterator[str]:
-    """Draw an optimizer's curve, the formula's prediction, and a dot at the present lr."""
+    """Draw an optimizer's curve, the formula's prediction, and a dot at the present lr.
+
+    For SGD and momentum the prediction is the limit of lr, which is a vertical line. For RMSProp's
+    long run it is the loss. Otherwise there is no formula.
+    """
     limit = race.limit(name)
     yield BY_RATE.line(_curve(race, name), f"line {name.lower()}")
     if name in LINEAR and not race.is_falling:
@@ -152,7 +160,8 @@ def _curve(race: Race, name: str) -> list[Point]:
         # The curve ends just beyond the limit, where the loss shoots up.
         limit = race.limit(name)
         below = [lr for lr in rates if lr < limit]
-        rates = sorted([*below, 0.99 * limit, 1.05 * limit])  # on both sides of it
+        # 1 % below the limit and 5 % above it, so that the rise is seen, whatever the drawn rates.
+        rates = sorted([*below, 0.99 * limit, 1.05 * limit])
     return [(lr, race.end_loss(name, lr)) for lr in rates]
 
 
@@ -245,13 +254,13 @@ def _meaning(race: Race) -> str:
     makes_a_guess = race.guessed != NOBODY  # NOBODY: no optimizer is chosen in "guess for"
     if race.shown and makes_a_guess:
         how_far_off = marks.farthest(race.guesses)  # empty if no mark was set
-        sentences = [_found(race, race.guessed), how_far_off, *diverging]
+        sentences = [_on_the_limit(race, race.guessed), how_far_off, *diverging]
     else:
         sentences = [*diverging, _leading(race)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _found(race: Race, name: str) -> str:
+def _on_the_limit(race: Race, name: str) -> str:
     """Return a sentence on the largest lr with which the optimizer comes down.
 
     The sentence has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros
@@ -259,13 +268,15 @@ def _found(race: Race, name: str) -> str:
     """
     subject = _subject(name)
     measured = race.measured_limit(name)
-    if measured == RATES[-1]:
+    if measured == RATES[-1]:  # `measured_limit` is at most this
         return (
             f"After {race.run}, {subject} has come down at every lr, up to {measured:g}, "
             "where this axis ends."
         )
     if race.run == LONG and name == "RMSProp":
-        eightfold = race.settled_loss(1.0) * 8  # the loss at lr = 1 is the factor of lr²
+        # The loss is a factor × lr², so the loss at lr = 1 is this factor. The known formula has
+        # lr²/8 in it, so the sentence has eight times the factor.
+        eightfold = race.settled_loss(1.0) * 8
         return (
             f"In the long run {subject}'s loss is {eightfold:.4g} × lr²/8. "
             f"That is the {race.first_loss:.3g} of the start "
@@ -337,7 +348,7 @@ def _lowest_at_step(race: Race) -> str:
     losses = {}
     for name in race.racing:
         points = race.descent(name)
-        was_lost = race.step >= len(points)
+        was_lost = race.step >= len(points)  # a run ends early where the optimizer is lost
         if not was_lost:
             losses[name] = race.ground.loss(*points[race.step])
     if not losses:
