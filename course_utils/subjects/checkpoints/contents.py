@@ -50,7 +50,9 @@ def plain(state: object) -> object:
 def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
     """Return the value as it is passed to torch.save.
 
-    `dtypes` has the dtype of each storage so far, by the storage's address, and grows.
+    `place` has the keys and numbers that lead to the value, such as ("optimizer", "state", 0).
+    `dtypes` has the dtype of each storage so far, by the storage's address. It grows, because
+    tensors that share a storage have to agree on its dtype: see `_plain_tensor`.
     """
     if len(place) > MOST_LEVELS:
         beginning = place[:4]  # enough to find it
@@ -83,7 +85,8 @@ def _check_keys(
     for key in state:
         if type(key) not in (str, int):
             raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
-        _plain(key, (*place, key), dtypes)  # a key may have too many bits as well
+        # Only to raise its error: a key may be an integer of too many bits as well.
+        _plain(key, (*place, key), dtypes)
 
 
 def _plain_tensor(
@@ -98,6 +101,7 @@ def _plain_tensor(
         raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
     address = tensor.untyped_storage().data_ptr()  # 0 if the storage is empty
     if address:
+        # The first tensor of a storage puts its dtype into `dtypes`, and later ones look it up.
         first_dtype = dtypes.setdefault(address, tensor.dtype)
         if first_dtype != tensor.dtype:
             # torch.save writes a storage under one dtype only, so another dtype needs a copy.
@@ -106,7 +110,10 @@ def _plain_tensor(
 
 
 def _refusal(place: Sequence[object], why: str) -> ValueError:
-    """Return the error for a value that cannot be saved; `why` is the predicate of its sentence."""
+    """Return the error for a value that cannot be saved.
+
+    `why` goes on from the value's place, as in "optimizer.state.0 is of type numpy.ndarray".
+    """
     where = ".".join(str(step) for step in place) or "The state itself"
     return ValueError(
         f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, "
@@ -127,7 +134,7 @@ def write(file: BinaryIO, state: object) -> int:
         torch.save(state, digested)
     except RuntimeError as error:
         # After an error torch still closes its archive. That fails, too, and its error hides the
-        # first one.
+        # first one, which Python keeps as the context of the second.
         raise (error.__context__ or error) from None
     file.write(DIGEST_LINE % digested.sha256.hexdigest().encode())
     return digested.size + DIGEST_BYTES
@@ -161,7 +168,7 @@ def file_bytes(state: object) -> Ledger:
     state = plain(state)
     with open(os.devnull, "wb") as nowhere:
         total = write(nowhere, state)
-    storages = {}
+    storages = {}  # bytes by address, so that a storage of several tensors counts once
     for tensor in _tensors(state):
         storage = tensor.untyped_storage()
         storages[storage.data_ptr()] = storage.nbytes()
@@ -227,6 +234,7 @@ def _check_digest(file: BinaryIO) -> None:
     file_size = file.seek(0, os.SEEK_END)
     state_size = max(0, file_size - DIGEST_BYTES)
     file.seek(state_size)
+    # The file's last line, such as b"\nsha256 9f86…0f00a08\n".
     written = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
     if not written:
         raise ValueError(

@@ -29,8 +29,8 @@ def save(path: str | os.PathLike, state: object) -> None:
         raise ValueError(f"{path} is there already, and is no file; give the path of a file.")
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("xb") as file:
-            if target.exists():
+        with temporary.open("xb") as file:  # x: it must not be there already
+            if target.exists():  # then the new file gets the old one's permissions
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             contents.write(file, state)
             file.flush()
@@ -45,7 +45,10 @@ def save(path: str | os.PathLike, state: object) -> None:
 
 
 def _not_saved(target: Path, error: OSError) -> str:
-    """Return the sentences on a save that failed, and on what is at the target now."""
+    """Return the sentences on a save that failed, and on what is at the target now.
+
+    The target holds the old state, or the new one if only the last flush failed: whole in any case.
+    """
     if target.exists():
         at_target = f"What {target} holds is whole"
     else:
@@ -90,7 +93,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Flush the file to the disk.
+    """Flush the file or folder with that file descriptor to the disk.
 
     macOS needs another call than other systems: its fsync leaves data in the disk's cache.
     """

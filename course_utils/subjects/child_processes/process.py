@@ -86,6 +86,7 @@ def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = ma
 def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -> Steps[object]:
     """Yield the steps that the child sends, and return the result that it sends at last.
 
+    A message is ("step", a MeasurementProgress), ("result", a result) or ("error", a sentence).
     While there is no new step, the latest one is repeated, so that the caller can stop at any time.
     """
     latest = _STARTING
@@ -99,10 +100,11 @@ def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -
             elif had_ended:  # processes that the child has started may still hold the pipe open
                 raise EOFError
             else:
-                # The numbers of a step are for drawing, and are not repeated.
+                # Nothing came within _WAIT_S. The latest step is repeated, without its numbers,
+                # which are for drawing and have been drawn.
                 yield MeasurementProgress(latest.fraction, latest.report)
                 continue
-        except EOFError:
+        except EOFError:  # from above, or from recv: nobody holds the sending end any more
             reason = _last_line(output) or f"Its status is {child.wait()}."
             raise RuntimeError(f"The process ended early. {reason}") from None
         if kind == "error":
@@ -178,13 +180,17 @@ def _main(name: str, order_in_hex: str, at_most_s: str, file_descriptor: str) ->
         result = done_here(work, order, on_progress)
         sender.send(("result", result))
     except (ValueError, RuntimeError, MemoryError) as error:
+        # memory_ran_out returns a sentence if the error means that, and otherwise "".
         sender.send(("error", memory_ran_out(error) or str(error)))
 
 
 def done_here(
     work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress
 ) -> object:
-    """Do the work in this process, and return its result. `on_progress` is called at each step."""
+    """Do the work in this process, and return its result. `on_progress` is called at each step.
+
+    The work either calls `on_progress` itself, or is a generator that yields the steps.
+    """
     if "on_progress" in inspect.signature(work).parameters:
         return work(on_progress=on_progress, **order)
     return results.result_of(work(**order), on_progress)

@@ -112,7 +112,8 @@ def einsum_call(
     """Return an einsum of normally distributed numbers as a call without arguments.
 
     `sizes` has the size of each dimension. Operands are multiplied two at a time, in the order of
-    the tree, which is an operand's number or a pair of trees.
+    the tree, which is an operand's number or a pair of trees: with ((0, 2), 1), the first operand
+    is multiplied with the third, and the result with the second.
     """
     einsum = einsums.parsed(pattern)
     operands = []
@@ -130,7 +131,11 @@ def product_in_order(
         return torch.einsum(einsum.equation, *operands)
 
     def needed(part: Tree | list) -> tuple[str, ...]:
-        """Return a part's dimensions that the result or an operand outside the part has, too."""
+        """Return a part's dimensions that the result or an operand outside the part has, too.
+
+        The other dimensions are summed over when the part is multiplied. An operand by itself keeps
+        all its dimensions.
+        """
         if isinstance(part, int):
             return einsum.operands[part]
         leaves = _leaves(part)

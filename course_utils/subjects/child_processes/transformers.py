@@ -65,13 +65,13 @@ def step_moments(
             parameter.grad_dtype = gradient_dtype
         optimizer = _with_state(model, recipe)
         if not accumulate:
-            optimizer.zero_grad()
+            optimizer.zero_grad()  # takes away the gradients that `_with_state` has left
         _report_layers(model, on_progress)
         ids = torch.zeros((batch, sequence), dtype=torch.int64)
         targets = torch.zeros(batch * sequence, dtype=torch.int64)
         with Watch(_state_of(model, optimizer)) as watch:
             model.loss(ids, targets, pieces).backward()
-            with watch.as_one(optimizer_of(recipe)):
+            with watch.as_one(optimizer_of(recipe)):  # one operation, named "adamw" for example
                 optimizer.step()
             with watch.as_one("zero_grad"):
                 optimizer.zero_grad()
@@ -119,7 +119,8 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     def report(pass_: str, done: int, before: int, *_: object) -> None:
         """Report that `done` layers of a pass are done; `before` were done in an earlier pass.
 
-        The rest of the arguments are those of torch's hooks.
+        `pass_` is "Forward" or "Backward". torch passes its hooks more arguments, which are not
+        used.
         """
         fraction = (before + done) / (2 * layers + 1)  # below 1, since the result is still to come
         on_progress(MeasurementProgress(fraction, f"{pass_}, {done} of {layers} layers."))

@@ -58,8 +58,9 @@ def this_machine() -> Machine:
     was_quiet = True
     for dtype in _DTYPES:
         found = _largest_rate(dtype, where)
-        if found is not None:
-            reached[dtype], quiet = found
+        if found is not None:  # None: the machine has no products in this dtype
+            rate, quiet = found
+            reached[dtype] = rate
             was_quiet = was_quiet and quiet
     bytes_per_sec = _copy_bytes_per_sec(where)
     name = device_name(where)
@@ -109,14 +110,17 @@ def cpu_name(info: str) -> str:
     """
 
     def value_of(name: str) -> str:
-        """Return what follows the name, a regular expression, in `info`; empty if it lacks it."""
+        """Return what follows the name in its line of `info`; an empty text without such a line.
+
+        The name is a regular expression: "flags|Features" finds "fpu avx" in "flags : fpu avx".
+        """
         line = re.search(rf"^(?:{name})\s*:\s*(.+)", info, re.MULTILINE)
         return line[1].strip() if line else ""
 
     flags = value_of("flags|Features").split()
     vectors = [name for flag, name in _VECTORS.items() if flag in flags]
     halves = [name for flag, name in _HALVES.items() if flag in flags]
-    widest_vectors = vectors[:1]
+    widest_vectors = vectors[:1]  # a list of one name, or of none; _VECTORS begins with the widest
     units = widest_vectors + list(dict.fromkeys(halves))  # two flags may have one name
     name = value_of("model name") or _model_of_a_mac() or platform.machine()
     with_units = f" with {', '.join(units)}" if units else ""
@@ -147,7 +151,7 @@ def _memory_bytes(where: str) -> int:
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
     """Return the most FLOP/s that a product reaches, and whether no other programs disturbed.
 
-    None if the machine has no products in that dtype.
+    None if the machine has no products in that dtype. `where` is a torch device.
     """
     shapes = _GPU_SHAPES
     at_most_s = 0.3  # for the measurement of one product
@@ -179,7 +183,7 @@ def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
 def _copy_bytes_per_sec(where: str) -> Number:
     """Return the bytes read and written per second, in a copy that is too large for any cache."""
     most_numbers = 2**25 if where == "cpu" else 2**28
-    # A GPU may be shared with another kernel that has nearly all of its memory. So source and
+    # Another notebook may use the same GPU, and have nearly all of its memory. So source and
     # target, with 4 bytes a number, take at most half of what is free.
     fitting_numbers = int(measure.free_bytes(where)) // 2 // (2 * 4)
     source = torch.ones(min(most_numbers, fitting_numbers), device=where)

@@ -115,10 +115,16 @@ class Recording:
         return self.seconds_by_size[dtype]
 
     def nearest(self, b: int, d: int, k: int, dtype: str) -> MatmulSize:
-        """Return the sizes of the nearest recorded product, by the ratios of the sides."""
+        """Return the sizes of the nearest recorded product, by the ratios of the sides.
+
+        ValueError if nothing was recorded in that dtype.
+        """
 
         def factor(recorded: MatmulSize) -> Number:
-            """Return how far the recorded sides are from the wanted ones: 1 if they are equal."""
+            """Return how far the recorded sides are from the wanted ones: 1 if they are equal.
+
+            If one side is twice as long or half as long as the wanted one, it is 2.
+            """
             # The product of the ratios and not the sum of their logarithms: the last bit of a
             # logarithm differs by machine, and so another machine might find another product of two
             # that are equally near.
@@ -132,11 +138,10 @@ class Recording:
 
         Products that were set apart are included, so that a reader can judge them.
         """
-        tables = [self.seconds_by_size.get(dtype, {})]
+        products = list(self.seconds_by_size.get(dtype, {}).items())  # pairs (size, seconds)
         for apart in self.set_apart:
             if apart.dtype == dtype:
-                tables.append(apart.seconds_by_size)
-        products = [product for table in tables for product in table.items()]
+                products += apart.seconds_by_size.items()
         return dict(sorted(products))
 
     def workload(self, name: str) -> Workload:
@@ -177,7 +182,7 @@ class Recording:
             workload.dtype,
             seconds_text(workload.seconds),
             rate_text(rate, unit),
-            f"{rate / limit:.1%}" if limit else "",
+            f"{rate / limit:.1%}" if limit else "",  # no limit is known for some dtypes
         ]
 
     def memory_peaks(self) -> Comparison:
@@ -230,7 +235,7 @@ def _forecast_row(name: str, dtype: str) -> list[str]:
     roof_median, roof_worst = predict.forecast_errors(timed, machine, dtype, 0, 1)
     medians = []
     worst = []
-    for seed in range(10):
+    for seed in range(10):  # a random split for each
         seen, unseen = predict.random_halves(timed, seed)
         half_c, half_e = predict.fitted_forecast(seen, machine, dtype)
         median, worst_factor = predict.forecast_errors(unseen, machine, dtype, half_c, half_e)
@@ -264,7 +269,7 @@ def recordings() -> dict[str, Recording]:
     for path in paths:
         try:
             recording = read(path)
-            if recording.name in found:
+            if recording.name in found:  # the error ends up in the warning below
                 raise ValueError(f"there is another recording of {recording.name}.")
             found[recording.name] = recording
         except ValueError as error:

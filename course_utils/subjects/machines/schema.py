@@ -37,7 +37,7 @@ def encoded(value: object) -> object:
                 found[name_of(field)] = encoded(inner)
         return found
     if isinstance(value, Mapping):
-        if any(isinstance(key, tuple) for key in value):
+        if any(isinstance(key, tuple) for key in value):  # by size, (B, D, K): rows in the file
             return [[*size, seconds] for size, seconds in value.items()]
         return {key: encoded(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
@@ -48,13 +48,14 @@ def encoded(value: object) -> object:
 def decoded(kind: object, data: object, path: str = "") -> object:
     """Return the JSON data as a value of that kind, which is an annotation.
 
-    `path` leads to the data in the file, such as "machine.name". A ValueError names the first field
-    that is missing or wrong.
+    A kind is a dataclass, a Mapping, a tuple, or plain, such as `int | float`. `path` leads to the
+    data in the file, such as "machine.name". A ValueError names the first field that is missing or
+    wrong.
     """
     if is_dataclass(kind):
         return _object(kind, data, path)
     if get_origin(kind) is Mapping:
-        key, inner = get_args(kind)
+        key, inner = get_args(kind)  # the annotations of the keys and of the values
         if key == MatmulSize:
             return _rows(inner, data, path)
         return _mapping(inner, data, path)
@@ -67,7 +68,10 @@ def decoded(kind: object, data: object, path: str = "") -> object:
 
 
 def _check(is_right: object, allowed: str, data: object, path: str) -> None:
-    """Unless the data are right, raise a ValueError that says what is allowed at `path`."""
+    """Unless `is_right`, raise a ValueError that says what is allowed at `path`.
+
+    `allowed` is in words, such as "a list of 3". Without a path, the data are the whole file.
+    """
     if is_right:
         return
     shown = repr(data)
@@ -114,7 +118,7 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
 
 
 def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
-    """Return the data, rows [B, D, K, value], as a dictionary by size with values of that kind."""
+    """Return the data, rows [B, D, K, value], as {(B, D, K): value} with values of that kind."""
     row_kind = tuple[*get_args(MatmulSize), kind]  # tuple[int, int, int, kind]
     kinds = (row_kind, ...)  # any number of rows of that kind, as in tuple[row_kind, ...]
     rows = _list(kinds, data, path)
@@ -136,12 +140,15 @@ def default_of(field: Field) -> object:
 
 
 def _without_none(kind: object) -> object:
-    """Return the annotation without `| None`: a field may be None by default, never in a file."""
+    """Return the annotation without `| None`, such as `int | float` for `int | float | None`.
+
+    A field may be None by default, but not in a file.
+    """
     kinds = get_args(kind)
     if NoneType not in kinds:
         return kind
     others = [other for other in kinds if other is not NoneType]
-    return reduce(or_, others)  # int | float, for example
+    return reduce(or_, others)  # joins them with | again
 
 
 def _judged(kind: object, data: object, name: str) -> tuple[bool, str]:
@@ -167,7 +174,7 @@ def _judged(kind: object, data: object, name: str) -> tuple[bool, str]:
         least = LEAST
         bounds = "above 0"
     noun = "whole number" if kind is int else "number"
-    is_number = isinstance(data, kind) and not isinstance(data, bool)
+    is_number = isinstance(data, kind) and not isinstance(data, bool)  # to Python, True is an int
     return is_number and least <= data <= MOST, f"a {noun} {bounds}, and at most 10^24"
 
 

@@ -21,7 +21,8 @@ def attention(
 ) -> Float[Tensor, "b a s d"]:
     """Return softmax(q kᵀ / √d) v, with all S × S scores in memory.
 
-    No position reads a later one.
+    No position reads a later one. There may be fewer heads of keys and values than of queries; then
+    several heads of queries, `shared` of them, read the same keys and values.
     """
     s, d = q.shape[-2:]
     # The queries of heads that share their keys are put one below the other, as rows of one matrix.
@@ -58,7 +59,8 @@ def rotated(
 
     Number i of a head's first half is a pair with number i of the second half.
     """
-    cos, sin = rotation[:, :, None]  # with a dimension of 1 for the heads: all turn alike
+    # Of shape (s, 1, half) each: the dimension of 1 stands for the heads, which all turn alike.
+    cos, sin = rotation[:, :, None]
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
@@ -145,6 +147,7 @@ class Attention(nn.Module):
         return self.query_norm(q), self.key_norm(k)
 
     def _in_heads(self, x: Float[Tensor, "b s _"]) -> Float[Tensor, "b s a d"]:
+        """Return x with the numbers of each position cut into heads of `head_width` numbers."""
         return rearrange(x, "b s (a d) -> b s a d", d=self.head_width)
 
 

@@ -33,7 +33,7 @@ def normal_matrix(
 
 
 class Linear(nn.Module):
-    """x W + b, with W of shape (D, K)."""
+    """x W + b, with W of shape (D, K): inputs by outputs, which torch.nn.Linear has transposed."""
 
     def __init__(
         self,
@@ -57,7 +57,8 @@ class Linear(nn.Module):
 class MLP(nn.Module):
     """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers.
 
-    The options are Linear's.
+    `widths` has the width of the input and then that of each layer's output, such as (20, 64, 19)
+    for two layers. The options are Linear's.
     """
 
     def __init__(
@@ -131,9 +132,10 @@ class MLPBlock(nn.Module):
 
 
 _PIECES = 4  # the backward pass of OneKernelRMSNorm computes a quarter of the rows at a time
-# The two kernels are registered as operations of torch. So whatever counts operations counts each
-# of them as one, whatever runs inside it. Below, "CompositeExplicitAutograd" registers a function
-# for all devices, and leaves its gradient to _OneKernel.
+# The two kernels are registered as operations of torch, torch.ops.course.rms_norm and
+# torch.ops.course.rms_norm_backward. So whatever counts operations counts each of them as one,
+# whatever runs inside it. Below, "CompositeExplicitAutograd" registers a function for all devices,
+# and leaves its gradient to _OneKernel.
 _KERNELS = torch.library.Library("course", "FRAGMENT")
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 _KERNELS.define(
@@ -166,7 +168,7 @@ class _OneKernel(torch.autograd.Function):
         """Return the gradients of x and of the weight, by the second kernel."""
         x, weight = ctx.saved_tensors
         of_x, of_weight = torch.ops.course.rms_norm_backward(gradient, x, weight, ctx.eps)
-        return of_x, of_weight, None  # no gradient for eps
+        return of_x, of_weight, None  # autograd wants one for each argument; eps has none
 
 
 @torch.library.impl(_KERNELS, "rms_norm", "CompositeExplicitAutograd")
@@ -186,6 +188,7 @@ def _rms_norm_backward(
     of_x = torch.empty_like(x)
     of_weight = torch.zeros_like(weight, dtype=wide)
     width = x.shape[-1]
+    # The pieces of of_x are views, so writing into them fills of_x.
     pieces = zip(
         x.reshape(-1, width).chunk(_PIECES),
         gradient.reshape(-1, width).chunk(_PIECES),
@@ -199,6 +202,7 @@ def _rms_norm_backward(
         normed = rows * scale
         of_weight += (grad * normed).sum(0)
         grad = grad * weight  # from here on the gradient of `normed`
+        # `scale` depends on x, too. That takes off the part of the gradient that is along `normed`.
         along_row = (grad * normed).mean(-1, keepdim=True)
         of_rows.copy_(scale * (grad - normed * along_row))
     return of_x, of_weight.to(weight.dtype)

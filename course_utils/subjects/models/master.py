@@ -26,7 +26,8 @@ class WithMaster(torch.optim.Optimizer):
         self.inner = make_optimizer(self.master)
         self.keep_gradients = keep_gradients
         super().__init__(self.parameters, {})  # without options of its own
-        self.state = self.inner.state  # the averages, which the inner optimizer holds
+        # torch has just set an empty state. The averages are in that of the inner optimizer.
+        self.state = self.inner.state
 
     @torch.no_grad()
     def step(self) -> None:

@@ -16,7 +16,10 @@ from course_utils.subjects.models.layers import FeedForward, Generator, normal_m
 
 
 class Block(nn.Module):
-    """A transformer's layer: x + attention(norm(x)), then x + feed_forward(norm(x))."""
+    """A transformer's layer: x + attention(norm(x)), then x + feed_forward(norm(x)).
+
+    With `fused`, attention is one kernel, and with `fused_norm` each RMSNorm.
+    """
 
     def __init__(
         self,
@@ -109,7 +112,10 @@ def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
-    """Return the piece's sum of cross-entropies, which `loss` divides by all pieces' tokens."""
+    """Return the piece's sum of cross-entropies, which `loss` divides by all pieces' tokens.
+
+    `x` is the hidden state of the piece's tokens, a row for each, and `output` the output matrix.
+    """
     return functional.cross_entropy((x @ output.T).float(), targets, reduction="sum")
 
 
@@ -170,8 +176,9 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, ""]:
         """Return the mean cross-entropy, in fp32.
 
-        With several pieces, only the logits of one piece are in memory at a time, and each piece is
-        computed a second time in the backward pass.
+        `targets` has the next token of each position, row after row. With several pieces, only the
+        logits of one piece are in memory at a time, and each piece is computed a second time in the
+        backward pass.
         """
         if pieces == 1:
             return _cross_entropy(self(ids).flatten(0, 1), targets)
@@ -203,7 +210,8 @@ class Transformer(nn.Module):
         if self.positions is not None:
             x = x + self.positions[:s]
         turn = rotation(s, self.head_width, x) if self.rotary else None
-        # A layer draws no random numbers, so preserve_rng_state is not needed.
+        # The first layers are recomputed, the others kept. A layer draws no random numbers, so
+        # preserve_rng_state is not needed.
         first_blocks = self.blocks[: self.recomputed]
         x = recomputed(first_blocks, x, self.segment, turn, preserve_rng_state=False)
         for block in self.blocks[self.recomputed :]:

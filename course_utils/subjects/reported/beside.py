@@ -25,7 +25,7 @@ def mfu(run: PublishedRun) -> Comparison:
     predicted[run.counts] = 100 * run.share_of_peak
     return Comparison(
         predicted,
-        dict.fromkeys(predicted, reported),
+        dict.fromkeys(predicted, reported),  # the same value beside each convention
         "% of the peak",
         digits=3,
         heads=HEADS,
@@ -44,7 +44,7 @@ def memory(run: PublishedRun) -> Comparison:
         raise ValueError(
             f"No memory of {run.name} is predicted: the model is split, or a size not stated."
         )
-    if isinstance(reported, dict):
+    if isinstance(reported, dict):  # such as {"parameters": 2.9, "activations": 39.5}
         parts = {**run.timeline.state, "activations": run.timeline.kept}
     else:
         parts = {run.memory_kind: held_bytes(run)}
@@ -55,7 +55,7 @@ def memory(run: PublishedRun) -> Comparison:
 
 def held_bytes(run: PublishedRun) -> int:
     """Return the predicted bytes on each GPU at the fullest moment, without parts on the CPU."""
-    most = run.timeline.fullest.during
+    most = run.timeline.fullest.during  # has the bytes of each part, and their total
     on_cpu = sum(getattr(most, part) for part in run.offloaded)
     return most.total - on_cpu
 

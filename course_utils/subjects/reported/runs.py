@@ -80,7 +80,7 @@ class PublishedRun:
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
         six_p = predict.training_flops(self.shape.parameters, 1)
         *conventions, _its_own_rate = COUNTS  # the last one counts no FLOPs
-        flops = [
+        flops = [  # in the order of COUNTS
             products + attention,
             products + attention / 2,
             six_p,
@@ -95,6 +95,7 @@ class PublishedRun:
         if "gpu_hours" in self.reported:
             gpu_seconds = self.reported["gpu_hours"] * 3600
             return self.reported["tokens"] / gpu_seconds
+        # Not for "its own rate", which does not say how many FLOPs a token takes.
         if "tflop_per_sec" in self.reported and self.counts in self.flops_per_token:
             flop_per_sec = self.reported["tflop_per_sec"] * 1e12
             return flop_per_sec / self.flops_per_token[self.counts]
@@ -102,7 +103,10 @@ class PublishedRun:
 
     @property
     def mfu_by_convention(self) -> dict[str, Number]:
-        """The MFU by convention: the FLOPs of the reported tokens a second / the peak."""
+        """The MFU by convention: the FLOPs of the reported tokens a second / the peak.
+
+        ValueError if no tokens a second were reported, and nothing that gives them.
+        """
         if self.tokens_per_sec is None:
             raise ValueError(f"{self.name} does not say how many tokens it read a second.")
         shares = {}
@@ -130,6 +134,7 @@ class PublishedRun:
         It is None if the publication does not state all that the prediction needs, or if the model
         itself is split.
         """
+        # None is "not stated". A recompute of False is stated: nothing is recomputed.
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
         return predict.timeline(
@@ -164,7 +169,7 @@ def _run(data: Mapping, fields: dict) -> PublishedRun:
     """Return the run with these fields of the file, whose contents are `data`.
 
     The field "model" has a name in MODELS or in data["models"], and the field "source" has a name
-    in data["sources"].
+    in data["sources"]. Both are taken out of `fields`; all others are fields of PublishedRun.
     """
     model = fields.pop("model")
     source = data["sources"][fields.pop("source")]
@@ -191,8 +196,9 @@ def run_named(words: str) -> PublishedRun:
     found = [name for name in RUNS if name.startswith(words)]
     if len(found) == 1:
         return RUNS[found[0]]
+    # If no name begins so, the first word of every name is listed, each word once.
     first_words = dict.fromkeys(name.split()[0] for name in RUNS)
-    among = ", ".join(found[:9] or first_words)  # the sentence has no room for more
+    among = ", ".join(found[:9] or first_words)  # the sentence has no room for more than nine
     raise ValueError(
         f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
     )

@@ -77,7 +77,7 @@ class Training:
         """Build the model, with the same first weights in every mix, and its optimizer."""
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
-        self.micro_batches = _micro_batches(mean_over)
+        self.micro_batches = _micro_batches(mean_over)  # how many; all hold the same pairs
         self.mix = MIXES[mix]
         self.pairs, self.sums = digit_pairs()
         draw = generator_for("weights", seed=0)
@@ -91,8 +91,8 @@ class Training:
         Return the whole loss, since all micro-batches have the same.
         """
         inputs = self.pairs.to(DTYPES[self.mix.model])
-        casts = self.mix.products != self.mix.model
-        with torch.autocast("cpu", DTYPES[self.mix.products], enabled=casts):
+        needs_casts = self.mix.products != self.mix.model
+        with torch.autocast("cpu", DTYPES[self.mix.products], enabled=needs_casts):
             logits = self.model(inputs)
         loss = functional.cross_entropy(logits.float(), self.sums)
         self.model.zero_grad()
@@ -144,13 +144,14 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
     """Return GradScaler's scale at each step, for one weight with these gradients.
 
     In the backward pass the gradients are cast to fp16, so a scale may turn out to be too large.
-    After `growth_interval` good steps, GradScaler doubles the scale.
+    Then GradScaler leaves the step out and halves the scale. After `growth_interval` good steps it
+    doubles the scale.
 
     >>> scales_by_torch([1e-3, 300, 1e-3], growth_interval=1)
     [65536.0, 131072.0, 65536.0]
     """
     weight = torch.nn.Parameter(torch.ones(()))
-    sgd = torch.optim.SGD([weight])
+    sgd = torch.optim.SGD([weight])  # GradScaler needs an optimizer; its steps do not matter
     scaler = torch.amp.GradScaler("cpu", FIRST_SCALE, growth_interval=growth_interval)
     scales = []
     for gradient in gradients:
@@ -206,7 +207,7 @@ def updates(
         updates = torch.cat([_adam_update(state, group).flatten() for state in states])
         # bf16 has 8 significant bits: from 2^(e-1) to 2^e the gap between two numbers is 2^(e-8).
         exponents = torch.frexp(before.float()).exponent  # the e of a number from 2^(e-1) on
-        half_gaps = torch.exp2(exponents - 9.0)
+        half_gaps = torch.exp2(exponents - 9.0)  # half of 2^(e-8)
         is_update = updates != 0
         yield (updates.abs() / half_gaps)[is_update], (after != before)[is_update]
 
@@ -238,11 +239,11 @@ def logit_gradients(
     computed. The last layer of the model is 64 wide, with weights of standard deviation 0.02,
     as in GPT-2.
     """
-    draw = generator_for("weights", seed=0)
+    draw = generator_for("weights", seed=0)  # one generator for all draws of this function
     hidden = functional.layer_norm(torch.randn(rows, 64, generator=draw), (64,))
     weights = 0.02 * torch.randn(64, vocabulary, generator=draw)
     logits = (hidden @ weights).requires_grad_()
-    right = torch.randint(vocabulary, (rows,), generator=draw)
+    right = torch.randint(vocabulary, (rows,), generator=draw)  # each token's right word, by number
     loss = functional.cross_entropy(logits, right, reduction="sum") / mean_over
     loss.backward()
     return logits.grad

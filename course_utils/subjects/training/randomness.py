@@ -27,7 +27,8 @@ def generator_for(use: str, seed: int) -> torch.Generator:
 def shared_states() -> dict[str, object]:
     """Return the states of the three shared generators, in plain lists and a tensor.
 
-    `gauss` and `cached_gauss` are a normally distributed number that was drawn in advance.
+    So a checkpoint, which refuses NumPy's arrays, can hold them. `gauss` and `cached_gauss` are a
+    normally distributed number that was drawn in advance.
     """
     version, words, gauss = random.getstate()
     name, keys, position, has_gauss, cached_gauss = np.random.get_state()

@@ -63,7 +63,11 @@ def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Nu
 
 @dataclass
 class Run:
-    """A training run: a model, its optimizer, its data, and the number of steps so far."""
+    """A training run: a model, its optimizer, its data, and the number of steps so far.
+
+    `tokens` is the whole text, as `tokens.encoded` or `tokens.open_tokens` returns it. A step reads
+    `batch` windows of `sequence` tokens.
+    """
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -114,7 +118,8 @@ class Run:
     def restore(self, state: dict[str, object], *, without: Collection[str] = ()) -> None:
         """Set the run to this state. Parts named in `without` stay as they are.
 
-        ValueError if the state lacks another part, or if there is no part of such a name.
+        Notebook 8 leaves out one part at a time, to show what each of them is good for. ValueError
+        if the state lacks another part, or if there is no part of such a name.
         """
         unknown = [part for part in without if part not in PARTS]
         if unknown:

@@ -75,7 +75,7 @@ def token_batch(
         raise ValueError(
             f"A batch has one window or more, of one token or more; got {batch} of {sequence}."
         )
-    starts = len(tokens) - sequence
+    starts = len(tokens) - sequence  # at how many positions a window may begin
     if starts < 1:
         raise ValueError(
             f"A window of {sequence} tokens and one more needs {sequence + 1}; "
