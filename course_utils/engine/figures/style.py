@@ -102,7 +102,7 @@ class DescribedFigure(Figure):
     @property
     def words(self) -> str:
         """The figure in words: its message, its axes, and what is written in it."""
-        (axes,) = self.axes
+        (axes,) = self.axes  # a figure of the course has one pair of axes
         labels = [" ".join(text.get_text().split()) for text in axes.texts]
         title_and_axes = (
             f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. "
@@ -181,7 +181,7 @@ def axes_with(
             yield axes
         finally:
             plt.close(figure)  # it takes the figure's canvas away, too
-            _Canvas(figure)  # a new canvas makes itself the figure's
+            _Canvas(figure)  # a new canvas makes itself the figure's, and IPython draws with it
 
 
 class Curve(NamedTuple):
@@ -202,50 +202,53 @@ def name_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
     The limits of the axes have to be set before, because the names' distances follow from them.
     """
     plot_height = _UNITS_PER_INCH * axes.figure.get_size_inches()[1] - _AROUND_PLOT
-    up = {}
+    end_heights = {}  # of the curves' ends, in units above the lower edge of the plot
     for name, curve in curves.items():
+        # transScale takes the logarithm of what lies on a logarithmic axis.
         on_linear_axes = axes.transScale.transform((curve.x, curve.y))
         _, share = axes.transLimits.transform(on_linear_axes)  # of the plot's height
-        up[name] = share * plot_height
-    at = _apart(up)
+        end_heights[name] = share * plot_height
+    name_heights = _apart(end_heights)
     # From the top down, in which order `DescribedFigure.words` lists them, too.
-    for name in sorted(curves, key=lambda name: -at[name]):
+    for name in sorted(curves, key=lambda name: -name_heights[name]):
         curve = curves[name]
-        moved_up = at[name] - up[name]
+        moved_up = name_heights[name] - end_heights[name]
         # Letters stand on their baseline; 5 lower, their middle is level with the curve's end.
         offset = (points(8), points(moved_up - 5))
         label(axes, name, curve.x, curve.y, curve.colour, offset)
 
 
-def _apart(up: Mapping[str, Number]) -> dict[str, Number]:
+def _apart(heights: Mapping[str, Number]) -> dict[str, Number]:
     """Return the heights, moved until any two are a line or more apart, by as little as possible.
 
-    `up` has the height of each name's curve, by the name. Names that would overlap become a group,
-    in the middle of where they would stand.
+    `heights` has the height of each name's curve, by the name. Names that would overlap become a
+    group, in the middle of where they would stand.
     """
     groups: list[list[str]] = []  # from the top down; of equals, the first is on top
-    for name in sorted(up, key=lambda name: -up[name]):
+    for name in sorted(heights, key=lambda name: -heights[name]):
         groups.append([name])
-        while len(groups) > 1 and _overlap(up, groups[-2], groups[-1]):
+        # A group that has grown may overlap the one above it, too.
+        while len(groups) > 1 and _overlap(heights, groups[-2], groups[-1]):
             lower = groups.pop()
             groups[-1] += lower
     moved = {}
     for group in groups:
-        height = _middle(up, group) + _LINE * (len(group) - 1) / 2  # of the uppermost name
+        height = _middle(heights, group) + _LINE * (len(group) - 1) / 2  # of the uppermost name
         for name in group:
             moved[name] = height
             height -= _LINE
     return moved
 
 
-def _overlap(up: Mapping[str, Number], upper: list[str], lower: list[str]) -> bool:
+def _overlap(heights: Mapping[str, Number], upper: list[str], lower: list[str]) -> bool:
     """Whether two groups of names, each around the middle of its heights, would overlap."""
-    apart = _middle(up, upper) - _middle(up, lower)
-    return apart < _LINE * (len(upper) + len(lower)) / 2
+    distance = _middle(heights, upper) - _middle(heights, lower)
+    # A group of n names is n lines tall, and half of that is on either side of its middle.
+    return distance < _LINE * (len(upper) + len(lower)) / 2
 
 
-def _middle(up: Mapping[str, Number], group: list[str]) -> Number:
-    return sum(up[name] for name in group) / len(group)
+def _middle(heights: Mapping[str, Number], group: list[str]) -> Number:
+    return sum(heights[name] for name in group) / len(group)
 
 
 def measured_dots(axes: Axes, places: Iterable[tuple[Number, Number]], radius: Number = 5) -> None:
@@ -277,7 +280,7 @@ def label(
     return axes.annotate(
         words,
         (x, y),
-        xycoords=of or "data",
+        xycoords="data" if of is None else of,  # "data": in the units of the axes
         xytext=offset,
         textcoords="offset points",
         va="bottom" if of else "baseline",

@@ -39,8 +39,9 @@ class Field(anywidget.AnyWidget):
     def __init__(self, guess: OpenGuess) -> None:
         super().__init__()
         self.guess = guess
-        # By question: the text that was typed, sense or not, and the sentence on why it is none.
+        # By question: the text that was typed last, also if it is no answer to the question.
         self._typed: dict[str, str] = {}
+        # By question: the sentence on why the text is no answer. A text that is one has no entry.
         self._faults: dict[str, str] = {}
         guess.on_change.append(self._show)
         self.on_msg(self._on_message)
@@ -63,6 +64,7 @@ class Field(anywidget.AnyWidget):
         self.guess.go_on()
 
     def _on_message(self, _: object, content: object, __: object) -> None:
+        """Do what a message asks for, which the page has sent to ipywidgets, and show an error."""
         try:
             self._obey(content)
         except Exception as error:  # a callback's error would be seen by nobody
@@ -79,8 +81,8 @@ class Field(anywidget.AnyWidget):
             self.show_what_follows()
 
     def _show(self) -> None:
-        """Send the state of the guess to the page."""
-        with self.hold_sync():
+        """Send the state of the guess to the page, at first and after each change of the guess."""
+        with self.hold_sync():  # in one message
             self.unit = self.guess.unit
             self.lines = [self._line(name) for name in self.guess.names]
             self.has_gone_on = self.guess.has_gone_on

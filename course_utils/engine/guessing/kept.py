@@ -10,7 +10,7 @@ def restore(guess: OpenGuess, folder: Path, notebook: str) -> None:
     """Give the guess what the record has of it, and from now on write its changes to the record."""
     so_far = record.said_so_far(folder, notebook)
     for name in guess.names:
-        former = so_far.get(name, record.Said())
+        former = so_far.get(name, record.Said())  # if the record has nothing on it, an empty one
         guess.recall(name, former.said)
         if former.is_closed:
             guess.is_closed = True

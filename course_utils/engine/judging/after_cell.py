@@ -55,7 +55,7 @@ def _remember(
     latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
 ) -> None:
     """Store each verdict of this cell under the name of the answer that it judges."""
-    answer_of = dict(CHECKED.findall(_source(result)))  # by exercise
+    answer_of = dict(CHECKED.findall(_source(result)))  # such as {"days": "my_days"}
     for verdict in verdicts:
         if verdict.exercise in answer_of:
             latest_by_answer[answer_of[verdict.exercise]] = verdict
@@ -78,7 +78,7 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
     if not workspace or not cell_id or not notebook:
         _settle_guess(None, notebook, result.result)
         return
-    record.notebook = notebook
+    record.notebook = notebook  # so that fields for guesses and labs know it, too
     for verdict in verdicts:
         if verdict.status in RECORDED_AS:
             exercise = f"{notebook}.{verdict.exercise}"
@@ -124,7 +124,7 @@ def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
                 record.note_guess(workspace, notebook, guess)
 
     open_guess = shown.open_guess
-    if open_guess is None:
+    if open_guess is None:  # no question of `ask` belongs to it, so none has to be closed
         record_guesses()
         return
 

@@ -29,7 +29,7 @@ def agree(result: object, expected: object, tolerance: Number) -> bool:
     if not _can_be_compared(result, expected):
         return False
     if isinstance(expected, list | tuple):
-        result = _as_sequence(result)
+        result = _as_sequence(result)  # an array or a tensor may stand for a list
         if isinstance(result, list | tuple):
             return _parts_agree(result, expected, tolerance)
     if isinstance(result, dict) and isinstance(expected, dict):
@@ -48,12 +48,14 @@ def _can_be_compared(result: object, expected: object) -> bool:
     `result` has to be the same.
     """
     is_tensor = isinstance(result, torch.Tensor)
+    # In place of a tensor without dimensions, a plain number is right, too.
     if isinstance(expected, torch.Tensor) and expected.ndim:
         if not is_tensor:
             return False
-        if expected.dtype.itemsize == 2 and result.dtype != expected.dtype:
+        is_16_bit = expected.dtype.itemsize == 2  # bytes
+        if is_16_bit and result.dtype != expected.dtype:
             return False
-    return not is_tensor or is_dense(result)
+    return is_dense(result) if is_tensor else True
 
 
 def _as_sequence(result: object) -> object:
@@ -116,7 +118,9 @@ def _same_value(a: object, b: object) -> bool:
     is_bool = isinstance(a, bool) or isinstance(b, bool)
     is_one_a_string = isinstance(a, str) != isinstance(b, str)
     if is_bool or is_one_a_string:
-        return a is b  # there is only one True and one False, and a string is no other value
+        # For ==, True equals 1. There is only one True and one False, so `is` compares two bools,
+        # and it is False for a bool or a string beside anything else.
+        return a is b
     try:
         return bool(a == b)
     except Exception:  # of a tensor, say, whose == is no single truth value
@@ -150,6 +154,10 @@ def near(result: object, expected: object, tolerance: Number) -> bool:
 
 
 def _tensors_near(result: torch.Tensor, expected: torch.Tensor, tolerance: Number) -> bool:
+    """Whether no number is off by more than the tolerance times the largest expected number.
+
+    A number near 0 among large ones may be off by much of its own size, because of rounding.
+    """
     if result.shape != expected.shape:
         return False
     allowed = tolerance * expected.abs().max()

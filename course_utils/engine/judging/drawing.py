@@ -35,7 +35,8 @@ Case = tuple[object, ...]
 def drawn_anew(check: Check, seed: int) -> Check:
     """Return a check of the same exercise, with cases drawn from the seed.
 
-    A check that has no cases is returned as it is.
+    With it, answers that a class has handed in can be graded on cases that nobody has seen. A check
+    that has no cases is returned as it is.
     """
     draw = random.Random(f"{check.__name__} {seed}")
     if check.__name__ == DRAWN_BY_TORCH:
@@ -47,12 +48,12 @@ def drawn_anew(check: Check, seed: int) -> Check:
         open_cases = open_cases()
     drawn = []
     for case in list(islice(open_cases, MOST)):
-        # Each case is drawn once or twice, so that no answer goes by the order alone.
+        # Each case is drawn once or twice, so that no answer knows a case by counting its calls.
         for _ in range(draw.randint(1, 2)):
             drawn.append(_drawn(check, case, draw))
     options = {**check.asked, "cases": drawn}
-    make_check = function(**options)
-    exercise = check.__wrapped__
+    make_check = function(**options)  # the decorator with which an exercise becomes a check
+    exercise = check.__wrapped__  # the function that was decorated: it yields the listed answers
     return make_check(exercise)
 
 
@@ -74,7 +75,8 @@ def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
 def _agreeing(check: Check, case: Case) -> list[bool] | None:
     """Return for each pair of the listed answers whether the two agree on this case.
 
-    None if the exercise raises an error on the case, as it may on a drawn one.
+    The listed answers are the exercise's right one and its wrong ones. The result is None if the
+    exercise raises an error on the case, as it may on a drawn one.
     """
     try:
         answers = [answer for answer, _ in check.__wrapped__(*case)]
@@ -92,8 +94,8 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
 def _changed(x: object, draw: random.Random) -> object:
     """Return x with about 7 in 10 of its numbers changed, at random.
 
-    Integers grow, by at most a third or one step; integers among FLAGS stay. Floats shrink by up to
-    a fifth. Tensors are changed as a whole.
+    Integers grow, by at most a third or one step; integers among FLAGS stay, and so do True and
+    False. Floats shrink by up to a fifth. Tensors are changed as a whole.
     """
     if isinstance(x, torch.Tensor):
         return _changed_tensor(x, draw)
@@ -125,23 +127,26 @@ def _changed_tensor(x: torch.Tensor, draw: random.Random) -> torch.Tensor:
 def _other_bits(case: Case, draw: random.Random) -> Case:
     """Return another pattern of bits, as wide as the open one and with as many zeros at its end.
 
-    A case of `by_formula` has the bits, and the numbers of exponent and fraction bits.
+    A case of `by_formula` has the bits, and the numbers of exponent and fraction bits, such as
+    (0b0_10000_1000000000, 5, 10).
     """
     bits, exponent_bits, fraction_bits = case
-    last = max(bits & -bits, 1)  # the last bit that is set; in the pattern 0, none is
+    # 0b1000 for 0b11000: the lowest bit that is set. In the pattern 0, none is.
+    lowest_bit = max(bits & -bits, 1)
     width = 1 + exponent_bits + fraction_bits  # with the sign's bit
     drawn = draw.getrandbits(width)
-    multiple = drawn // last
+    multiple = drawn // lowest_bit
     odd = multiple | 1  # so that no more zeros come to stand at the end
-    return odd * last, exponent_bits, fraction_bits
+    return odd * lowest_bit, exponent_bits, fraction_bits
 
 
 def _further_on(case: Case, draw: random.Random) -> Case:
     """Return the places of the open case moved on, perhaps two or three times as far apart.
 
-    A case of `can_view` has the places of a tensor's elements in its storage, and a shape.
+    A case of `can_view` has the places of a tensor's elements in its storage, and a shape, such as
+    ([0, 2, 4, 6], (2, 2)).
     """
-    step = draw.choice((1, 1, 2, 3))
+    step = draw.choice((1, 1, 2, 3))  # with 1, as in half of the draws, distances stay
     begin = draw.randint(1, 99)
     places, shape = case
     return [begin + step * place for place in places], shape
@@ -156,11 +161,12 @@ def _longer(case: Case, draw: random.Random) -> Case:
     times = draw.randint(2, 9)
     longer_storages = {}
     views = []
-    (tensors,) = case
+    (tensors,) = case  # a case has one argument, a list of tensors
     for x in tensors:
         storage = x.untyped_storage()
         elements = storage.nbytes() // x.itemsize
         if storage._cdata not in longer_storages:  # _cdata is the same for all views of a storage
+            # The answer is a number of bytes, so the numbers in the storage may be zeros.
             longer_storages[storage._cdata] = x.new_zeros(times * elements)
         longer = longer_storages[storage._cdata]
         shape = (times, *x.shape)
@@ -178,11 +184,14 @@ OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
 
 
 def _seeded(check: Check, seed: int) -> Check:
-    """Return the check, with `seed` added to each seed that it passes to torch.manual_seed."""
+    """Return the check, with `seed` added to each seed that it passes to torch.manual_seed.
+
+    So the check tries an answer with other random tensors.
+    """
     set_seed = torch.manual_seed
 
-    def set_other_seed(own: int) -> torch.Generator:
-        return set_seed(own + seed)
+    def set_other_seed(seed_of_check: int) -> torch.Generator:
+        return set_seed(seed_of_check + seed)
 
     @functools.wraps(check)
     def check_with_other_seed(answer: object) -> Verdict:

@@ -69,7 +69,7 @@ def value(
         def judge(answer: object) -> str:
             """Return why the answer is right; NotYetError if it is not."""
             answer = read(answer)
-            expected, why_right = next(answers())
+            expected, why_right = next(answers())  # the right answer is the first that it yields
             if agree(answer, expected, tolerance):
                 return why_right
             # A value is judged as a function without arguments that has returned it, with no error.
@@ -87,7 +87,7 @@ def value(
             return list(answers())
 
         check = _check(answers, judge, ours, hints)
-        check.listed = listed
+        check.listed = listed  # for what shows the wrong answers, too, such as the room's wall
         return check
 
     return exercise
@@ -161,6 +161,7 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
         right, _ = next(answers(*case))
         return right
 
+    # `ours` of a check is a function that returns the right answer, here a function as well.
     return _check(answers, judge, lambda: our_function, asked["hints"])
 
 
@@ -216,6 +217,7 @@ def _try_cases(
             beginning = sentences.called(answer, wording.case_words(*case))
             further = advice or fault.advice or fault.remark
             words = f"{beginning} {fault.sentence} {further}".strip()
+            # `without_case` is for students whose answers are graded on cases kept from them.
             raise NotYetError(words, advice, without_case=advice or fault.advice or fault.brief)
     return why_right
 
@@ -265,7 +267,8 @@ def _check(
             hints=tuple(hints),
         )
 
-    # update_wrapper makes `exercise` the check's __wrapped__, and help() would show its signature.
+    # update_wrapper makes `exercise` the check's __wrapped__, and help() shows the signature of
+    # that, unless the check has one of its own.
     check.__signature__ = inspect.signature(check)
     copied = ("__module__", "__name__", "__qualname__", "__doc__")
     return functools.update_wrapper(check, exercise, assigned=copied, updated=())
@@ -273,7 +276,7 @@ def _check(
 
 def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
     """Return the verdict on the answer, from what `judge` returns or raises."""
-    if answer is ...:
+    if answer is ...:  # as the stub in the notebook has it
         return NOT_ATTEMPTED
     try:
         return Verdict("right", judge(answer))

@@ -19,11 +19,14 @@ class Fault:
 
 
 def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
-    """Return the sentences on an error that has stopped the reader's function."""
+    """Return the sentences on an error that has stopped the reader's function.
+
+    `answer` is that function, and `case` has the arguments with which it was called.
+    """
     return Fault(
-        sentences.stopped(answer, error),
-        sentences.advice_on_calling(answer, case),
-        sentences.stopped_briefly(error),
+        sentence=sentences.stopped(answer, error),
+        advice=sentences.advice_on_calling(answer, case),  # if it cannot take these arguments
+        brief=sentences.stopped_briefly(error),
     )
 
 
@@ -37,13 +40,14 @@ def fault_of_result(
 ) -> Fault:
     """Return the sentences on the last outcome, whose result is not the expected one.
 
-    `is_advised` says whether the exercise has advice on this mistake.
+    In the outcomes before it, which are those of earlier cases, the result was right. `is_advised`
+    says whether the exercise has advice on this mistake.
     """
-    _, result, _ = outcomes[-1]
+    _case, result, _error = outcomes[-1]
     advice = sentences.advice_on_kind(result, expected)
     brief = "In one of the cases, what came is not what was expected."
-    if wording.parts:
-        past = [(case, past_result) for case, past_result, _ in outcomes]
+    if wording.parts:  # the right answer is a sum, whose parts have names
+        past = [(case, past_result) for case, past_result, _error in outcomes]
         sentence, is_explained = in_parts(past, wording.parts, wording.unit, is_advised=is_advised)
         if is_explained:
             return Fault(sentence, "", brief)  # a named part needs no advice on the kind

@@ -22,7 +22,7 @@ def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str,
     """
     if not hints:
         return "", ""
-    tried = TRIED.setdefault(exercise, [])
+    tried = TRIED.setdefault(exercise, [])  # the keys of its different wrong answers so far
     key = _key(answer)
     if key not in tried:
         tried.append(key)
@@ -42,8 +42,11 @@ def _key(answer: object) -> object:
 
     A function that was defined again without a change, or with other comments, has the same key.
     """
-    code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
-    if code is None:
+    if not callable(answer):
         return shown(answer)
+    code = getattr(inspect.unwrap(answer), "__code__", None)
+    if code is None:  # a callable that is no function in Python, such as a class
+        return shown(answer)
+    # As texts: the code of an inner function is a constant, too, and differs with its line number.
     constants = [shown(constant) for constant in code.co_consts]
     return code.co_code, constants, code.co_names, code.co_varnames

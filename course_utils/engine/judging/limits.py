@@ -33,15 +33,22 @@ class Clock:
 
 
 def _set_timer(seconds: Number) -> None:
-    """Set the timer if there is one, or switch it off with 0 seconds."""
-    if threading.current_thread() is threading.main_thread() and _has_signal():
+    """Let TooLongError be raised after that many seconds; 0 seconds switch the timer off.
+
+    Nothing happens in other threads than the main one, or on Windows, which has no such timer.
+    """
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if is_main_thread and _install_handler():
         # This timer counts only while the process runs on a processor.
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 @functools.cache  # since setting the handler takes ten times as long as setting the timer
-def _has_signal() -> bool:
-    """Whether there is a timer of processor time; if so, let its signal raise TooLongError."""
+def _install_handler() -> bool:
+    """Let the timer's signal raise TooLongError; return False where there is no such signal.
+
+    The handler stays installed. Later calls only return the first call's result from the cache.
+    """
     if not hasattr(signal, "SIGVTALRM"):
         return False
     signal.signal(signal.SIGVTALRM, _end)

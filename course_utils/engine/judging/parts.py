@@ -52,15 +52,16 @@ def in_parts(
     result = plain(result)
     if not is_number(result) or not -LARGEST_RESULT < result < LARGEST_RESULT:
         return "", False
-    parts = parts_of(*case)
+    parts = parts_of(*case)  # such as {"forward pass": 120, "backward pass": 240}
     right = sum(parts.values())
     amount = _difference_in_words(result - right)
     slips = _explaining_slips(past, parts_of)
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
+    # The verdict puts the name of the reader's function in front of this.
     gave = f"gave {number_in_full(result)} instead of {number_in_full(right)} {unit}".strip()
     if not slips:
-        return f"{gave}, {amount}.", False
+        return f"{gave}, {amount}.", False  # such as "gave 120 instead of 360 FLOPs, 240 short."
     return f"{gave}. {_checklist(parts, slips, amount)}", True
 
 
@@ -75,12 +76,13 @@ def _difference_in_words(difference: Number) -> str:
 def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
     """Return the names of the right parts, each with a ✓, and then those of the slips.
 
-    A part of size 0 is not named.
+    It is like "Forward pass ✓, backward pass left out: 240 short." A part of size 0 is not named.
     """
     wrong = {name for slip in slips for name in slip.names}
     words = [f"{name} ✓" for name, size in parts.items() if size and name not in wrong]
     names = " or ".join(listed(slip.names) for slip in slips)
-    words.append(f"{names} {slips[0].how}: {amount}.")
+    how = slips[0].how  # several slips are alike but for their parts
+    words.append(f"{names} {how}: {amount}.")
     checklist = ", ".join(words)
     return checklist[0].upper() + checklist[1:]  # capitalize() would lower all other letters
 
@@ -100,12 +102,14 @@ def _explaining_slips(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -
         explaining = {}
         for slip, (rank, change) in changes.items():
             explains_the_former = number == 0 or slip in fitting
+            # A reader who makes this slip gets the right sum, changed by `change`.
             if explains_the_former and near(plain(result), right + change, SAME):
                 explaining[slip] = rank
         fitting = explaining
-    likeliest = min(fitting.values(), default=0)
-    slips = [slip for slip, rank in fitting.items() if rank == likeliest]
+    rank_of_likeliest = min(fitting.values(), default=0)
+    slips = [slip for slip, rank in fitting.items() if rank == rank_of_likeliest]
     are_alike = len({slip.how for slip in slips}) == 1
+    # "a or b left out" is clear, and "a and b or c and d left out" is not.
     is_clear = len(slips) == 1 or all(len(slip.names) == 1 for slip in slips)
     if are_alike and is_clear and len(slips) <= MOST_THAT_FIT:
         return slips
@@ -113,7 +117,10 @@ def _explaining_slips(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -
 
 
 def _changes(parts: Parts, case: Sequence[object]) -> dict[Slip, tuple[int, Number]]:
-    """Return each slip's rank, from 0 for the likeliest, and what the slip adds to the sum."""
+    """Return each slip's rank, from 0 for the likeliest, and what the slip adds to the sum.
+
+    The slip of leaving out a forward pass of 120 FLOPs has (0, -120).
+    """
     ranked = {}
     for rank, group in enumerate(_groups(parts, case)):
         for slip, change in group.items():
@@ -125,6 +132,8 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
     """Yield groups of slips that are equally likely, the likeliest group first.
 
     A group has for each slip the number that the slip adds to the sum, mostly a negative one.
+    `case` has the arguments of the reader's function. If a Model is among them, one of its layers
+    may have been counted in place of all.
     """
     yield {Slip((name,), LEFT_OUT): -size for name, size in parts.items()}
     yield {Slip((name,), TWICE): size for name, size in parts.items()}
@@ -138,7 +147,7 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
         if isinstance(model, Model) and model.layers > 2:
             rest = 1 / model.layers - 1  # below 0: the share of a part that is then missing
             yield {Slip((name,), "of one layer alone"): rest * parts[name] for name in parts}
-    as_large = {}
+    as_large = {}  # a part whose size was mistaken for that of another part
     for name, other in permutations(parts, 2):
         slip = Slip((name,), f"as large as {other}")
         as_large[slip] = parts[other] - parts[name]

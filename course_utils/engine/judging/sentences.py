@@ -110,7 +110,7 @@ def number_in_full(x: Number) -> str:
 
 
 def called(function: Callable[..., object], case: str) -> str:
-    """Return the beginning of a sentence: the case in words, which may be empty, and the name."""
+    """Return a sentence's beginning, such as "With n = 3, my_days"; the case may be empty."""
     name = name_of(function)
     if case:
         return f"{case}, {name}"
@@ -131,7 +131,7 @@ def case_in_words(names: Sequence[str], case: Sequence[object]) -> str:
         together.append(name)
         following = case[place + 1] if place + 1 < len(case) else None
         if isinstance(following, torch.Tensor) and following.shape == x.shape:
-            continue
+            continue  # both are named together, in a later pass of the loop
         words.append(f"{listed(together)} of shape {tuple(x.shape)}")
         together = []
     return f"With {listed(words)}"
@@ -171,7 +171,7 @@ def gave(result: object, expected: object, tolerance: Number, unit: str = "") ->
     For a dict, the sentence names every key. For a tuple or a list of tensors, it names the place
     of the first tensor that differs, such as "as the second of 3".
     """
-    part = ""
+    part = ""  # of several tensors, the place of the one that differs: " as the second of 3"
     if _has_tensors(expected) and isinstance(result, list | tuple) and len(result) == len(expected):
         part, result, expected = _differing_part(result, expected, tolerance)
     if isinstance(result, dict) and isinstance(expected, dict):
@@ -359,11 +359,11 @@ def _innermost(
 ) -> tuple[FrameType | None, int]:
     """Return the error's innermost frame in the function's cell, and its line; or None and 0."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    found = (None, 0)
+    innermost = (None, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if code and frame.f_code.co_filename == code.co_filename:
-            found = (frame, line)
-    return found
+        if code and frame.f_code.co_filename == code.co_filename:  # each cell has a name of its own
+            innermost = (frame, line)
+    return innermost
 
 
 def stopped_briefly(error: BaseException) -> str:

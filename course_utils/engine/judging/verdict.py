@@ -65,7 +65,8 @@ class Verdict:
     def or_ours(self) -> object:
         """Show the verdict, and return the reader's answer if it is right, else ours.
 
-        The verdict says which of the two is returned.
+        A cell says `days = check.days(my_days).or_ours`, so the cells below it work without a right
+        answer, too. The verdict says which of the two is returned.
         """
         if self.right:
             self._ipython_display_()
@@ -83,7 +84,7 @@ class Verdict:
         own count, which is slow, and with which the notebook compares the term.
         """
         if not self.right:
-            term = getattr(course, self.exercise)
+            term = getattr(course, self.exercise)  # such as the function tensor_bytes
             return replace(self, ours=lambda: term).or_ours
         about_keeping = keeping.keep(self.exercise, self.answer, self.check)
         words = f"{self.words} {about_keeping}".strip()
@@ -95,8 +96,10 @@ class Verdict:
 
     def _ipython_display_(self) -> None:
         """Show the verdict with a hint, in a way that lets `take_back` replace it later."""
-        SHOWN.append(self)
-        handle = display(self._with_hint()._bundle(), raw=True, display_id=True)
+        SHOWN.append(self)  # for `after_cell`, which reads the list once the cell has run
+        with_hint = self._with_hint()
+        # IPython gives a handle to what is shown with a display_id.
+        handle = display(with_hint._bundle(), raw=True, display_id=True)
         if handle is not None:  # in a notebook
             HANDLES[self.exercise] = handle
 
@@ -109,7 +112,7 @@ class Verdict:
         return replace(self, hint=hints.next_hint(self.exercise, self.answer, self.hints))
 
     def take_back(self, words: str) -> None:
-        """Replace the shown verdict by these words."""
+        """Replace the shown verdict by these words, because it may no longer hold."""
         handle = HANDLES.pop(self.exercise, None)
         if handle:
             handle.update(Verdict("not judged", words)._bundle(), raw=True)

@@ -80,7 +80,11 @@ def _number_in(words: str) -> int | None:
 def size_parts(
     name: str, held: object, slider_px: int, name_px: int, *, hidden: bool
 ) -> list[ControlPart]:
-    """Return a slider in powers of two, at the step nearest to the size, and a text field."""
+    """Return a slider in powers of two, at the step nearest to the size, and a text field.
+
+    `held` is the size as it was dragged or typed, such as 1000 or "2^10".
+    """
+    # The slider's value is an exponent: from 0, for the size 1, to that of the largest size.
     slider = ControlPart(
         kind="powers",
         label=name,
@@ -111,7 +115,8 @@ def size_moved(held: object, part: ControlPart, to: object) -> object:
 
 def _nearest_step(held: object) -> Number | None:
     """Return the slider's step that is nearest to the size; None if what was typed is no size."""
-    with suppress(ValueError):  # Size.read raises this error, too, with the name, to be shown
+    # The error is not shown here, so it needs no name. Size.read raises it again, with the name.
+    with suppress(ValueError):
         exponent = math.log2(size_of("", held))
         return STEP * round(exponent / STEP)
     return None

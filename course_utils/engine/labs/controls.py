@@ -137,7 +137,7 @@ def show(widget: widgets.Widget, part: ControlPart) -> None:
     widget.layout.display = "none" if part.hidden else ""
     _name(widget, part)
     if part.kind in ("slider", "play") and not part.options:
-        widget.max = part.most
+        widget.max = part.most  # it may depend on other controls
     if part.kind == "play":
         widget.interval = _step_ms(part)
         return  # the page itself keeps a play button and its slider at one value

@@ -31,7 +31,7 @@ def as_progress(
             try:
                 step = next(steps)
             except StopIteration as end:
-                return end.value
+                return end.value  # what the generator `steps` has returned: the result
             if time.monotonic() > deadline:
                 raise ValueError(
                     f"Ended after {at_most_s:.0f} s, which is the most that this lab waits."

@@ -24,8 +24,8 @@ class KeptMarks:
         """Set the lab to what was kept of it, if anything."""
         self._session = session
         self._path = folder / record.MARKS / f"{notebook}.json"
-        # `default=str`: an argument that is no JSON is told apart by its text.
-        self._lab = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
+        # The lab's key in the file. `default=str`: an argument that is no JSON becomes its text.
+        self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
         self._names_of_guesses = [
             name for name, field in fields.items() if isinstance(field, Drawn)
@@ -49,12 +49,12 @@ class KeptMarks:
 
     def _restore(self) -> None:
         """Set the controls as they were, unless the lab of today has others."""
-        kept = self._all().get(self._lab)
+        kept = self._all().get(self._key)
         if not isinstance(kept, dict) or kept.keys() != self._session.values.keys():
             return
         former_values = dict(self._session.values)
         self._session.set(kept)
-        if self._session.error is not None:
+        if self._session.error is not None:  # the lab of today cannot be drawn with these values
             self._session.set(former_values)
         self._kept = self._guess()  # is in the file already, so `keep` waits for another guess
 
@@ -64,7 +64,7 @@ class KeptMarks:
         if guess == self._kept:
             return
         self._kept = guess
-        everything = self._all() | {self._lab: dict(self._session.values)}
+        everything = self._all() | {self._key: dict(self._session.values)}
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             record.write_whole(self._path, json.dumps(everything, default=str).encode())

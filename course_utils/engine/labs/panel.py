@@ -118,7 +118,7 @@ class Panel(widgets.VBox):
         Panel._latest[key] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """Return the rows of controls, and then one row with the presets and the buttons."""
+        """Make all buttons; return the rows of controls, and then one of presets and buttons."""
         lab = self.session.lab
         if self._only:
             rows = [[name for name in self._only if name in lab.fields]]
@@ -352,7 +352,7 @@ class Panel(widgets.VBox):
         answer is left out.
         """
         fields = self.session.lab.fields
-        has_show = "shown" in fields and "shown" in (self._only or fields)  # all, without `only`
+        has_show = "shown" in fields and (not self._only or "shown" in self._only)
         if has_show and not self.session.revealed and not record.workspace():
             answered = self.session.as_revealed()
             if not answered.shown["mistake"]:  # else the answer cannot be drawn in this state

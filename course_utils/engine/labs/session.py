@@ -139,7 +139,8 @@ class Session:
     def show_step(self, step: Progress | Exception | None) -> None:
         """Show what `next_step` has returned, even if the controls have moved since."""
         if step is None:
-            self._end(self.failure)  # not None only if the job was closed below, for that reason
+            # `failure` is None, unless it is why the job was closed: below, or in `_apply_of_job`.
+            self._end(self.failure)
             return
         if isinstance(step, Exception):
             self._end(step)
@@ -186,7 +187,8 @@ class Session:
 
     def as_revealed(self) -> "Session":
         """Return another session with the same answers, in which *Show* was pressed."""
-        other = Session(self.lab, None if self._has_kernel else self._known)
+        known = None if self._has_kernel else self._known  # with a kernel, it is the lab's own
+        other = Session(self.lab, known)
         other.found = self.found
         other.set({**self.values, "shown": True})
         return other
@@ -208,7 +210,7 @@ class Session:
         note = self.lab.noted(asked, found)
         if note:
             self.found = note(self.found)
-        view = self.view()
+        view = self.view()  # with what was just noted
         table = [list(row) for row in view.table]
         self.shown["svg"] = view.picture
         self.shown["meaning"] = view.meaning
@@ -241,7 +243,7 @@ class Session:
                 if name in change.values:
                     self.values[name] = field.held(change.values[name])
                     self._move_with_ends()
-        finally:
+        finally:  # also if a value is refused, since controls before it have moved
             self._make_parts()
         if change.found is not None:
             self.found = change.found(self.found)

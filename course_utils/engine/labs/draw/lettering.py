@@ -48,6 +48,7 @@ def fitted(
     space = right - x
     if width <= space:
         return text(x, y, words, class_=class_, **attributes)
+    # At (0, 0), because `scaled` moves the words to (x, y).
     return scaled(x, y, space / width, text(0, 0, words, class_=class_, **attributes))
 
 
@@ -75,21 +76,21 @@ def columns(
     The table shrinks if it would run beyond `right`. The head's baseline is at y, and that of each
     further row `step` below. `classes` has the class of each column; the head's cells are "faint".
     """
-    placed = []
-    start = 0
-    by_column = list(zip(*rows, strict=True))
+    placed = []  # of each cell: its row's number, its left edge, its words and their class
+    start = 0  # the left edge of the column
+    by_column = list(zip(*rows, strict=True))  # the cells of each column, its head first
     for cells, class_ in zip(by_column, classes, strict=True):
         widest = 0
-        for number, words in enumerate(cells):
-            style = "faint" if number == 0 else class_
-            placed.append((number, start, words, style))
+        for row_number, words in enumerate(cells):
+            style = "faint" if row_number == 0 else class_
+            placed.append((row_number, start, words, style))
             widest = max(widest, width_of(words, style))
         start += widest + gap
     drawn = []
-    for number, left, words, style in sorted(placed):  # row by row, as one reads
+    for row_number, left, words, style in sorted(placed):  # row by row, as one reads
         if words:
-            drawn.append(text(left, step * number, words, class_=style))
-    width = start - gap
+            drawn.append(text(left, step * row_number, words, class_=style))
+    width = start - gap  # without the gap behind the last column; `scaled` never enlarges
     return scaled(x, y, (right - x) / width, *drawn)
 
 

@@ -17,10 +17,11 @@ def pieces_inside(
     """
     pieces: list[list[Point]] = []
     for start, end in pairwise(places):
-        part = _inside(start, end, (left, top), side)
-        if part is None:
+        segment = _inside(start, end, (left, top), side)
+        if segment is None:
             continue
-        enters, leaves = part
+        enters, leaves = segment
+        # The piece before goes on where the line has not left the square in between.
         if pieces and pieces[-1][-1] == enters:
             pieces[-1].append(leaves)
         else:
@@ -46,9 +47,10 @@ def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Poin
         length = ends - begins
         at_low = (low - begins) / length
         at_high = (high - begins) / length
+        # The segment is in the square from its last entry on, until its first exit.
         enters = max(enters, min(at_low, at_high))
         leaves = min(leaves, max(at_low, at_high))
-    if enters >= leaves:
+    if enters >= leaves:  # all of it is outside, or it only touches the square
         return None
     first = start if enters == 0 else _between(start, end, enters)
     last = end if leaves == 1 else _between(start, end, leaves)

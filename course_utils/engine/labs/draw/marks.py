@@ -35,7 +35,7 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
     measurement is in the picture: marks can no longer be moved, and those not set are left out.
     """
     field = _field(asked, name)
-    levels = getattr(asked, name)
+    levels = getattr(asked, name)  # one for each mark; None if the mark is not set
     marks = []
     set_places = []
     for number, (track, level) in enumerate(zip(tracks, levels, strict=True)):
@@ -68,6 +68,7 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
         aria_valuetext="not set" if level is None else field.says(number, level),
         aria_disabled=str(asked.shown).lower(),
         aria_orientation="vertical" if start_x == end_x else "horizontal",
+        # From these two, screen.js knows which mark it is, and from where to where it can move.
         data_mark=f"{name} {number}",
         data_track=f"{start_x:.1f} {start_y:.1f} {end_x:.1f} {end_y:.1f}",
     )
@@ -96,7 +97,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)
     which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
-    # As in "is close", but "is in the right power of ten".
+    # As in "Your guess is close: 0.9 times what was measured.", but "is in the right power of ten".
     word = f"in the {guess.word}" if guess.word.startswith("right") else guess.word
     return f"{which} is {word}: {guess.how_far}."
 

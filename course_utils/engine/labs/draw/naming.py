@@ -50,12 +50,12 @@ def names(plot: Plot, curves: Sequence[Curve], taken: Sequence[Box] = ()) -> Ite
         class_ = f"{curve.class_} small halo"
         width = width_of(curve.name, class_)
         others = [other for other in lines if other is not line]
-        free = []
+        free = []  # pairs of a place's space and the place itself
         for box in _boxes_along(plot, line, width):
             if not any(box.meets(other) for other in taken):
                 free.append((_space(box, line, others), box))
         if free:
-            _, best = max(free, key=lambda found: found[0])
+            _, best = max(free, key=lambda space_and_box: space_and_box[0])
             taken.append(best)
             baseline = best.bottom - 3  # with space below for letters such as p
             yield text(best.left, baseline, curve.name, class_=class_)
@@ -64,6 +64,7 @@ def names(plot: Plot, curves: Sequence[Curve], taken: Sequence[Box] = ()) -> Ite
 def _boxes_along(plot: Plot, line: Sequence[Point], width: Number) -> Iterator[Box]:
     """Yield the places for a name: those above and below the line that lie in the plot."""
     for place in range(_PLACES + 1):
+        # From the plot's left edge on, in equal steps, until the name ends at the right edge.
         left = plot.left + (plot.width - width) * place / _PLACES
         heights = _heights(line, left, left + width)
         if not heights:  # the line does not run between the name's edges
@@ -74,14 +75,19 @@ def _boxes_along(plot: Plot, line: Sequence[Point], width: Number) -> Iterator[B
 
 
 def _space(box: Box, line: Sequence[Point], others: Sequence[Sequence[Point]]) -> Number:
-    """Return how far the other lines are away from the box; less, the farther its own line is."""
+    """Return how good a place is: how far other lines are from the box, less how far its own is.
+
+    All distances are vertical. Of the other lines the nearest counts, and of its own the mean.
+    """
     least = _ENOUGH
     for other in others:
         for y in _heights(other, box.left, box.right):
-            least = min(least, max(box.top - y, y - box.bottom))
+            distance = max(box.top - y, y - box.bottom)  # below 0 if the line runs through the box
+            least = min(least, distance)
     middle = (box.top + box.bottom) / 2
-    own = _heights(line, box.left, box.right)
-    return least - sum(abs(y - middle) for y in own) / len(own)
+    own = _heights(line, box.left, box.right)  # not empty: `_boxes_along` has seen to that
+    mean_distance = sum(abs(y - middle) for y in own) / len(own)
+    return least - mean_distance
 
 
 def _heights(line: Sequence[Point], left: Number, right: Number) -> list[Number]:
@@ -104,4 +110,5 @@ def _height_at(line: Sequence[Point], x: Number) -> Number | None:
         return None
     left, y = line[number - 1]  # the points on both sides of x
     right, to_y = line[number]
+    # At the same share of the way from y to to_y as x is between the two points.
     return y + (to_y - y) * (x - left) / (right - left)

@@ -62,6 +62,7 @@ class Axis:
     def _round_numbers(self) -> list[int]:
         """Return multiples of a round gap: of the first that makes about `most_marks` or fewer."""
         length = self.high - self.low
+        # The first gap of which `most_marks` are as long as the axis, or longer.
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
         first = gap * math.ceil(self.low / gap)
         last = math.floor(self.high)

@@ -34,6 +34,7 @@ def _confined(css: str) -> str:
     """
 
     def with_place(selectors: re.Match[str]) -> str:
+        """Return the selectors of a rule, each within .course-picture, and the bracket."""
         confined = [f".course-picture {one.strip()}" for one in selectors[1].split(",")]
         return f"{', '.join(confined)} {{"
 
@@ -52,12 +53,12 @@ VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
 def captioned(svg: str, words: str) -> str:
     """Return the drawing with a line of words below it, for which it becomes 34 units taller."""
-    found = VIEW_BOX.search(svg)
-    width = float(found[1])
-    height = float(found[2])
+    view_box = VIEW_BOX.search(svg)  # such as viewBox="0 0 1000 440"
+    width = float(view_box[1])
+    height = float(view_box[2])
     line = text(width / 2, height + 22, words, class_="faint middle")
     frame = f'viewBox="0 0 {width:g} {height + 34:g}"'
-    taller = svg[: found.start()] + frame + svg[found.end() :]
+    taller = svg[: view_box.start()] + frame + svg[view_box.end() :]
     return f"{taller.removesuffix('</svg>')}{line}</svg>"
 
 
