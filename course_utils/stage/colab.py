@@ -40,7 +40,9 @@ def settle() -> None:
     missing = [pin for pin in NEEDED if not _is_installed(pin)]
     if missing:
         _install(missing)
-    sys.path.insert(0, _COURSE)  # the entry that the cell has made is relative to this folder
+    # The first cell has put "course" there, a relative path, which leads nowhere once
+    # `keep_on_drive` has changed the folder.
+    sys.path.insert(0, _COURSE)
     os.environ["PYTHONPATH"] = _COURSE  # for the processes that labs start
     _keep_in(Path.cwd())
     added = ", ".join(missing) if missing else "nothing"
@@ -48,7 +50,10 @@ def settle() -> None:
 
 
 def keep_on_drive() -> None:
-    """From now on, keep what the reader makes on their Google Drive, for the next machine."""
+    """From now on, keep what the reader makes on their Google Drive, for the next machine.
+
+    The first cell of a copy has this call in a comment, from which the reader takes the # off.
+    """
     from google.colab import drive  # exists on Colab alone
 
     drive.mount(str(_BEGAN / "drive"))
@@ -72,7 +77,7 @@ def download(*names: str) -> None:
 def _is_installed(pin: str) -> bool:
     """Whether the package of a pin such as "einops==0.8.2" is installed, in whatever version."""
     name, _, _ = pin.partition("==")
-    return any(distributions(name=name))
+    return any(distributions(name=name))  # of the installed packages, those of that name
 
 
 def _install(pins: list[str]) -> None:

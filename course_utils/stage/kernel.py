@@ -18,7 +18,8 @@ LONGEST_QUOTE = 60  # characters of a cell's first line
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Have NameErrors explained. IPython calls this function when the kernel starts."""
     shell.set_custom_exc((NameError,), _explain)
-    if os.environ.get("COURSE_ROOM"):  # a presentation whose audience guesses by phone
+    # COURSE_ROOM has the address of the wall, in a presentation whose audience guesses by phone.
+    if os.environ.get("COURSE_ROOM"):
         shell.extension_manager.load_extension("course_utils.stage.present.asking")
 
 
@@ -34,10 +35,10 @@ def _explain(
     The arguments are those that IPython passes to the handler of an error.
     """
     name = error.name or ""  # a NameError that a program raises by itself may have none
-    begins = _beginning_of_the_cell_that_defines(name)
-    if begins:
+    beginning = _beginning_of_the_cell_that_defines(name)
+    if beginning:
         words = (
-            f"The kernel does not know {name}. The cell that begins “{begins}” makes it, "
+            f"The kernel does not know {name}. The cell that begins “{beginning}” makes it, "
             "and has not run since the kernel was started. Choose Run → Run All Above Selected "
             "Cell, and then run this cell again."
         )
@@ -59,7 +60,8 @@ def _code_of_this_notebook() -> list[str]:
 
     If the notebook's file cannot be found or read, the list is empty.
     """
-    session = os.environ.get("JPY_SESSION_NAME", "")  # the server puts the notebook's path there
+    # The server has put the notebook's path there, such as "my_notebooks/04_flops.ipynb".
+    session = os.environ.get("JPY_SESSION_NAME", "")
     path = Path.cwd() / Path(session).name  # a kernel starts in the notebook's folder
     try:
         cells = json.loads(path.read_bytes())["cells"]

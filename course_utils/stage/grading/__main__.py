@@ -26,6 +26,7 @@ def main(settings: Mapping[str, str]) -> int:
     """Grade; return the exit status: 0, or 1 if nothing can be written, 2 for a wrong setting."""
     begun_s = time.monotonic()
     bounds.keep_memory_to_itself()  # the seed is in the environment, which is part of the memory
+    # By name, such as "04_flops".
     course = {path.stem: read(path) for path in copies.notebooks()}
     try:
         _refuse_unusable(settings["FOLDER"], settings["SEED"], settings["FORMAT"])
@@ -84,6 +85,7 @@ def _how(seed: str, count: Counting) -> str:
     """Return sentences on the settings, without the seed, because students may get to see them."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
     which = ", ".join(count.notebooks) or "each notebook that was handed in"
+    # Such as "04_flops.2", or "any.2" for the second turn of any notebook.
     chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(count.chosen)]
     turns = " ".join(chosen) or count.turns
     return f"{cases} Counted: {which}; turns: {turns}."

@@ -121,12 +121,14 @@ def main(confined: bool, folder: str) -> None:
 def _prepare(prepared: Mapping[str, object]) -> None:
     """Do once what each answer needs: import what the course's cells import, and parse the cells.
 
-    The real modules of checks are replaced before anything can import them.
+    The real modules of checks are replaced before anything can import them. `prepared` is what
+    `whole_class` has put together: "modules" and "imports" to run, and the "cells" to parse.
     """
     for path in Path(chapters.__path__[0]).glob("*/*check.py"):
         chapter = f"{chapters.__name__}.{path.parent.name}"
         stand_in = ChecksStandIn(f"{chapter}.{path.stem}")
         sys.modules[stand_in.__name__] = stand_in
+        # An attribute, too, for `from course_utils.chapters.flops import check`.
         setattr(import_module(chapter), path.stem, stand_in)
     for name in prepared["modules"]:
         import_module(name)
@@ -277,19 +279,21 @@ def _keep_only(end: int) -> None:
 def _answer(channel: Channel, question: Mapping[str, object]) -> None:
     """Send what has no place in the answer's text, what the answer is, and each call's outcome.
 
-    It ends with a ChannelError, when the judge closes its end.
+    It ends with a ChannelError, when the judge closes its end. `question` has the fields of
+    `judging.Question`.
     """
     RIGHT.update(question["right_so_far"])
     check = question["check"].partition(".")[2]  # "days" of "flops.days"
-    found, answer = needed(question["code"], check, question["cell"], question["cell_text"])
-    students, courses = _by_author(question, {statement.cell for statement in found})
+    slice_, answer = needed(question["code"], check, question["cell"], question["cell_text"])
+    students, courses = _by_author(question, {statement.cell for statement in slice_})
     students_code = [statement.code for statement in students]
-    channel.send(flags.found([*students_code, answer], found, question["allowed"]))
+    channel.send(flags.found([*students_code, answer], slice_, question["allowed"]))
     # While the code runs, forbidden imports are noted, but for those of the course's statements.
     noting.watch(question["allowed"], courses)
-    value, problem = _value(found, answer, question["cell"])
+    value, problem = _value(slice_, answer, question["cell"])
     if problem is not None:
-        channel.send({"is": "stopped", "attempted": bool(found), **problem})
+        # Without a statement, nothing in the notebook makes what the check is given.
+        channel.send({"is": "stopped", "attempted": bool(slice_), **problem})
         return
     channel.send(_described(value))
     while True:
@@ -315,16 +319,16 @@ def _by_author(question: Mapping[str, object], cells: set[str]) -> tuple[list, l
     return students, courses
 
 
-def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
+def _value(slice_: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
     """Return the answer's value and None; or None and the error that stopped the cells.
 
-    `found` are the statements that the answer needs, and `answer` is the expression that the check
+    `slice_` has the statements that the answer needs, and `answer` is the expression that the check
     is given in the cell `cell`.
     """
     space: dict[str, object] = {"__name__": "__main__"}
     # By cell, the error that stopped it. As in a notebook, the rest of that cell does not run.
     stopped: dict[str, BaseException] = {}
-    for statement in found:
+    for statement in slice_:
         try:
             if statement.cell not in stopped:
                 statement.run(space)
@@ -336,8 +340,8 @@ def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, 
     except BaseException as error:
         # If a cell was stopped, its error explains more than the missing name that follows from it.
         # Of several such errors the last one is taken.
-        error = next(reversed(stopped.values()), error)
-        return None, {"type": type(error).__name__, "message": said_by(error)}
+        telling = list(stopped.values())[-1] if stopped else error
+        return None, {"type": type(telling).__name__, "message": said_by(telling)}
 
 
 def _described(value: object) -> dict[str, object]:

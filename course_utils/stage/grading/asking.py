@@ -267,10 +267,10 @@ def entries(message: object) -> dict[str, object]:
 
 def entry(message: object, name: str, kind: type) -> object:
     """Return a message's entry; AnswerProcessError if it is not exactly of the type `kind`."""
-    part = entries(message).get(name)
-    if type(part) is not kind:
+    value = entries(message).get(name)
+    if type(value) is not kind:
         refuse_message()
-    return part
+    return value
 
 
 def _tensors(message: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
@@ -321,7 +321,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         if n > 0:
             results.append(model(batch.new_zeros(n, batch.shape[1])))
             continue
-        result = next((result for result in results if len(result) == -n), None)  # of n rows
+        result = next((result for result in results if len(result) == -n), None)  # n is below 0
         if result is None:
             refuse_message()
         # The graph is retained, because further results of this size take this first one, too.

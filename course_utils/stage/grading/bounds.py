@@ -85,9 +85,9 @@ def bound(folder: str) -> None:
     # At the soft limit of time comes a signal that a process may ignore; at the hard one it is
     # killed.
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
-    _limit(resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES)
+    _limit(resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES)  # of each file
     _limit(resource.RLIMIT_CORE, 0, 0)  # a crash writes no image of the memory
-    _limit(resource.RLIMIT_AS, memory, memory)
+    _limit(resource.RLIMIT_AS, memory, memory)  # of address space
     seccomp.refuse()  # on Linux; elsewhere there is only the hook
     sys.addaudithook(_refusing(folder))
 
@@ -107,9 +107,10 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    """Return a function for each audit event, which raises PermissionError if the event is refused.
+    """Return the hook for audit events, which raises PermissionError if an event is refused.
 
-    Its rules are in local names, because an answer can replace what a module holds.
+    Python calls it with the event's name, such as "open", and with the event's arguments. Its rules
+    are in local names, because an answer can replace what a module holds.
     """
     real_path = os.path.realpath
     refused = REFUSED

@@ -49,7 +49,10 @@ class Counting:
 
 
 def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> Counting:
-    """Return NB, TURNS and POINTS as a Counting; ValueError if one of them is not understood."""
+    """Return NB, TURNS and POINTS as a Counting; ValueError if one of them is not understood.
+
+    `course` has the names of all notebooks, such as "04_flops".
+    """
     names = [_named(word, course) for word in _words(notebooks)]
     turns = turns.strip() or MAIN
     chosen: set[tuple[str, int]] = set()

@@ -27,18 +27,19 @@ def results(make_judge: MakeJudge, jobs: Sequence[int]) -> Iterator[tuple[int, o
 
     The verdicts are None if the judge failed.
     """
-    waiting = list(reversed(jobs))  # so that `pop` takes the first
+    waiting = list(reversed(jobs))  # so that `pop`, which takes the last, takes the first job
     most = min(AT_ONCE, len(jobs))
     workers: list[_Worker] = []
     try:
         while waiting or workers:
             _assign(workers, waiting, make_judge, most)
+            # Until a judge has sent verdicts or has ended, or until the time is up.
             wait([worker.pipe for worker in workers], timeout=LOOK_AGAIN_S)
             for worker in list(workers):
                 verdicts = worker.verdicts()
                 if verdicts is not _PENDING:
                     yield worker.job, verdicts
-                    worker.job = None
+                    worker.job = None  # so that `_assign` gives it another job
                 if not worker.is_running:
                     workers.remove(worker)
     finally:

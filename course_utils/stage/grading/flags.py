@@ -95,8 +95,9 @@ def found(
 ) -> list[str]:
     """Return at most MOST sentences on what has no place in the student's own statements.
 
-    `nodes` are these statements, and `slice_` all statements that the answer needs. The answer may
-    use the names in `allowed`.
+    `nodes` are these statements, each as a syntax tree or, if a cell is no Python, as the cell's
+    text. `slice_` has all statements that the answer needs, with the course's. The answer may use
+    the names in `allowed`.
     """
     forbidden = _of_accountant(slice_) - set(allowed)
     sentences: dict[str, None] = {}  # each sentence once, in order

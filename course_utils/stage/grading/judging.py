@@ -75,7 +75,7 @@ class AnswerProcess:
         self.process: subprocess.Popen | None = None
 
     def judge(self, question: Question, check: Check) -> Result:
-        """Run the answer, and return what the check says of it."""
+        """Run the answer, and return what the check says of it, or why there is no verdict."""
         self._start()
         judges_end, answers_end = socket.socketpair()  # a new one for each answer
         with judges_end:
@@ -140,7 +140,7 @@ class AnswerProcess:
             except OSError:
                 return False
             spent_ms.append(int.from_bytes(reply, "big"))
-            worked_ms = spent_ms[-1] - spent_ms[-2]
+            worked_ms = spent_ms[-1] - spent_ms[-2]  # since the last call
             may_go_on = len(spent_ms) < MOST_TIMES
             return may_go_on and worked_ms > LEAST_WORK_MS
 
@@ -174,7 +174,7 @@ def _judge_over(
         return None, error
     except AnswerProcessError as error:
         # Within a check, `asking` turns every ChannelError, TooSlowError too, into this error.
-        if channel.left_s <= 0:  # so the error came of waiting too long
+        if channel.left_s <= 0:  # no time is left, so the error came of waiting too long
             return None, TooSlowError()
         return None, ChannelError(str(error))
     flags += noted
@@ -208,6 +208,7 @@ def _verdict(channel: Channel, check: Check) -> tuple[Verdict, list[str]]:
             "what came is of a kind that it does not know."
         )
         verdict = Verdict(STOPPED, words, looks_like=words)
+    # Notes on a function come with each call, and notes on a value come with the value.
     if isinstance(answer, asking.RemoteFunction):
         return verdict, answer.noted
     return verdict, asking.noted_in(described)

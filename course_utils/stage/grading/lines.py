@@ -27,6 +27,7 @@ def rows(
 ) -> Iterator[Row]:
     """Yield a row for each exercise of each notebook, and for each file that is not judged.
 
+    `results` are by the place of a file in `files` and the number of an exercise.
     `shows_cases` says whether students may read the cases that their answers were tried on.
     """
     for at, file in enumerate(files):
@@ -34,6 +35,7 @@ def rows(
             yield _not_judged(file)
             continue
         for exercise in turns(course[file.notebook]):
+            # Only attempted exercises were judged.
             result = results.get((at, exercise.number), BLANK)
             worth = _worth(count, file.notebook, exercise)
             yield Row(
@@ -115,7 +117,10 @@ def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
 
 
 def missing(files: Sequence[HandedIn], course: Course, count: Counting) -> Iterator[Row]:
-    """Yield a row for each turn that counts in a notebook that was not handed in."""
+    """Yield a row for each turn that counts in a notebook that was not handed in.
+
+    All files are one student's, as Gradescope hands them over.
+    """
     there = {file.notebook for file in files if not file.problem}
     for name in count.notebooks:
         if name in there:

@@ -80,7 +80,7 @@ def _noting_calls(name: str, term: Callable[..., object]) -> Callable[..., objec
     @functools.wraps(term)
     def noting(*arguments: object, **options: object) -> object:
         """Note the call if it comes from a student's code, and call the function."""
-        caller = sys._getframe(1)  # the frame that called this function
+        caller = sys._getframe(1)  # the frame of the code that has called this function
         if caller.f_globals.get("__name__") in STUDENTS:
             note(f"It called {name} of the accountant.")
         return term(*arguments, **options)

@@ -78,7 +78,9 @@ def _error_of_call(function: Callable[[], object], answer: Callable[..., object]
 def accumulate(channel: Channel, answer: Callable[..., object], question: Message) -> None:
     """Let the answer train a model; send its passes, its weights and its gradients.
 
-    The question has the sizes of each linear layer, and no sizes for a GELU.
+    The question has the sizes of each linear layer, and no sizes for a GELU, as in
+    {"layers": [[64, 256], [], [256, 64]]}; and the model's "weights", the "batch" of data, and into
+    how many "parts" the answer has to divide it.
     """
     modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in question["layers"]]
     model = nn.Sequential(*modules)
@@ -99,7 +101,10 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     errors: list[Message | None] = []
 
     def attempt() -> None:
-        """Let the answer train the model, and note its error, or None."""
+        """Let the answer train the model, and note its error, or None.
+
+        `saved_bytes_over_time` calls this function without arguments, and returns nothing of it.
+        """
         error = _error_of_call(lambda: answer(model, _loss, batch, question["parts"]), answer)
         errors.append(error)
 
@@ -124,15 +129,15 @@ def _loss(results: Tensor) -> Tensor:
 
 def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
     """Send what is seen of a training loop, or that the reader left the broken loop as it was."""
-    # It is imported here, because few exercises need what it imports in turn.
+    # Imported here, because few exercises need what `repair` imports in turn.
     from course_utils.chapters.mixed_precision import repair
 
     if repair.is_untouched(answer):
         channel.send({"untouched": True})
         return
-    found: list[repair.Seen] = []  # empty if the call fails
-    error = _error_of_call(lambda: found.append(repair.seen(answer)), answer)
-    seen = found[0] if found else repair.Seen()
+    all_seen: list[repair.Seen] = []  # of the one call; empty if the call fails
+    error = _error_of_call(lambda: all_seen.append(repair.seen(answer)), answer)
+    seen = all_seen[0] if all_seen else repair.Seen()
     # `seen.error` was raised in the loop's step. `error` ended the whole call, before there was
     # anything to see.
     stopped_with = described_error(answer, seen.error) if seen.error else None
@@ -155,7 +160,7 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
     To a fetched piece it replies with bytes, or with None at the end.
     """
     raised: list[BaseException] = []  # the judge's errors
-    tell = partial(_told, channel, raised)
+    tell = partial(_told, channel, raised)  # takes an event, and returns the judge's reply
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
         if question["old"] is not None:

@@ -57,12 +57,12 @@ class Row:
     """An exercise of a student; or a file that was not judged, which has no exercise."""
 
     student: str
-    id: str
-    notebook: str
-    exercise: str
+    id: str  # the course system's number of the student
+    notebook: str  # such as "04_flops"
+    exercise: str  # such as "1 · Days of training"
     part: str  # main, or beyond
-    verdict: str
-    looks_like: str
+    verdict: str  # such as "right", "not yet" or "flagged"
+    looks_like: str  # what the teacher reads of a wrong answer
     words: str  # all that the student gets to read
     file: str
     points: float = 0.0
@@ -109,7 +109,7 @@ def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, obj
     # How often each verdict is among the exercises that count.
     verdicts = Counter(row.verdict for row in rows if row.of)
     beyond = [row for row in rows if row.part == "beyond"]
-    # Each row of a notebook has the number for the whole notebook.
+    # Each row of a notebook has the number for the whole notebook, or "" if none was judged.
     guesses = {row.notebook: int(row.guesses_made or 0) for row in rows}
     return {
         "student": student,
@@ -149,6 +149,7 @@ def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
     for student, students_rows in groupby(rows, key=_student):
         students_rows = list(students_rows)
         page = template.render(student=student, rows=students_rows, colour=COLOUR_OF)
+        # If the student's files lie in several places, each place gets the page.
         for place in sorted({_place(row.file) for row in students_rows}):
             path = folder / place
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -72,8 +72,8 @@ def handed_in(
 ) -> list[HandedIn]:
     """Return every file of the folder; of a student's files of a notebook, only the last counts.
 
-    With `by_one` all files are one student's. `only` names the notebooks that are judged; without
-    names, all are.
+    `course` has the course's notebooks by their names, such as "04_flops". With `by_one` all files
+    are one student's. `only` names the notebooks that are judged; without names, all are.
     """
     paths = {}
     for path in folder.rglob("*"):
@@ -98,7 +98,10 @@ def handed_in(
 def _unless_left_out(
     file: HandedIn, latest: Mapping[tuple[str, str], str], only: Sequence[str]
 ) -> HandedIn:
-    """Return the file; with a problem if its notebook does not count, or a later file does."""
+    """Return the file; with a problem if its notebook does not count, or a later file does.
+
+    `latest` has the path of the last file of each student and notebook.
+    """
     if not file.notebook:
         return file
     if only and file.notebook not in only:
@@ -127,7 +130,10 @@ def _id(cell: Mapping[str, object]) -> str:
 def _recognised(
     path: Path, file: str, contents: Contents | str, course: Mapping[str, Notebook]
 ) -> HandedIn:
-    """Return the file with its student and notebook, or with the reason why it is not judged."""
+    """Return the file with its student and notebook, or with the reason why it is not judged.
+
+    `file` is its path in the folder. `contents` is a sentence if the file could not be read.
+    """
     notebook = ""
     code: Mapping[str, str] = {}
     problem = ""
@@ -157,7 +163,8 @@ def _student(file: str, path: Path, notebook: str) -> str:
     if slash:
         name = folder
     else:
-        # The notebook's name, and a number that a browser or Canvas gives to a second copy.
+        # The notebook's name, and a number that a browser or Canvas gives to a second copy, as in
+        # "ada_04_flops-1" and "ada_04_flops (1)".
         # Without a notebook, the pattern matches the end of the name, and nothing is removed.
         copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
         name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
@@ -183,7 +190,10 @@ def _as_the_course_has_it(
     The name is empty if the code is of none of the course's notebooks.
     """
     # How many cells, by their ids, the file shares with each of the course's notebooks.
-    shared = {name: len(code_of(notebook).keys() & code) for name, notebook in course.items()}
+    shared = {}
+    for name, notebook in course.items():
+        ids = code_of(notebook).keys()
+        shared[name] = len(ids & code.keys())
     name = max(shared, key=shared.get)
     if shared[name] >= FEWEST_CELLS:
         return name, code
@@ -206,12 +216,12 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
 
     A cell that the course does not have gets an id of its own.
     """
-    ids: dict[str, list[str]] = {}
+    ids_by_text: dict[str, list[str]] = {}  # several cells may have the same text
     for name, text in code_of(course).items():
-        ids.setdefault(text.strip(), []).append(name)
+        ids_by_text.setdefault(text.strip(), []).append(name)
     named = {}
     for at, text in enumerate(code.values()):
-        same = ids.get(text.strip(), [])
+        same = ids_by_text.get(text.strip(), [])
         name = same.pop(0) if same else f"own-{at}"  # each id is given once
         named[name] = text
     return named
@@ -222,7 +232,7 @@ def _guesses_shown(notebook: Notebook) -> int:
     shown = 0
     for cell in notebook["cells"]:
         heads = [_first_line(output) for output in cell.get("outputs", [])]
-        if any("your guess" in head for head in heads):
+        if any("your guess" in head for head in heads):  # so the notebook calls this column
             shown += 1
     return shown
 
@@ -240,12 +250,13 @@ def _read_apart(paths: Sequence[Path]) -> Iterator[Contents | str]:
     Another process reads the files. If it ends at a file, or takes too long, a new process goes on
     with the next file.
     """
-    at = 0
+    at = 0  # how many files are done, and so the place of the next one
     while at < len(paths):
         receiving_end, sending_end = FORKING.Pipe(duplex=False)
         process = FORKING.Process(target=_send_all, args=(paths[at:], sending_end))
         process.start()
         sending_end.close()
+        # EOFError: the process has ended. ValueError: what it has sent is no JSON.
         with receiving_end, suppress(EOFError, OSError, ValueError):
             while at < len(paths):
                 if not receiving_end.poll(LONGEST_S):

@@ -75,6 +75,7 @@ def why_no_bubblewrap() -> str:
     if shutil.which("bwrap") is None:
         return "it is not installed"
     try:
+        # An import shows that Python finds its library in the sandbox.
         command = [*_bubblewrap(), sys.executable, "-I", "-c", "import socket"]
         tried = subprocess.run(command, capture_output=True, timeout=LONGEST_TRY_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -82,6 +83,7 @@ def why_no_bubblewrap() -> str:
     if tried.returncode == 0:
         return ""
     lines = tried.stderr.decode(errors="replace").strip().splitlines()
+    # The last line of an error says the most.
     reason = lines[-1] if lines else "no reason given"
     return f"it does not work here ({reason[:120]})"
 
@@ -110,7 +112,7 @@ def _bubblewrap() -> list[str]:
     for name, value in ENVIRONMENT.items():
         words += ["--setenv", name, value]
     for path in _readable():
-        words += ["--ro-bind", path, path]
+        words += ["--ro-bind", path, path]  # to be read only, under the same path
     # An empty folder, or an empty file, takes the place of what is hidden.
     for path in _hidden():
         if path.is_dir():
@@ -120,7 +122,7 @@ def _bubblewrap() -> list[str]:
     for path in DEVICES:
         words += ["--dev-bind", path, path]
     words += ["--proc", "/proc"]
-    words += ["--size", str(FOLDER_BYTES), "--tmpfs", INSIDE]
+    words += ["--size", str(FOLDER_BYTES), "--tmpfs", INSIDE]  # in memory, of at most this size
     words += ["--chdir", INSIDE]
     words += ["--remount-ro", "/"]  # INSIDE is mounted on its own, and can still be written to
     return [*words, "--"]

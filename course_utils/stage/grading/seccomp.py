@@ -89,7 +89,7 @@ def program(machine: str) -> list[Instruction]:
     A jump has two numbers: how many instructions it skips if its condition holds, and how many
     otherwise.
     """
-    column = list(ARCHITECTURES).index(machine)
+    column = list(ARCHITECTURES).index(machine)  # of the numbers in REFUSED, CLONE and CLONE3
     refuse = (RETURN, 0, 0, REFUSE | errno.EPERM)
     has_no_such_call = (RETURN, 0, 0, REFUSE | errno.ENOSYS)
     steps: list[Instruction] = [
@@ -105,14 +105,14 @@ def program(machine: str) -> list[Instruction]:
     for numbers in REFUSED.values():
         number = numbers[column]
         if number is not None:
-            steps.append((JUMP_IF_EQUAL, 0, 1, number))
+            steps.append((JUMP_IF_EQUAL, 0, 1, number))  # any other number skips the refusal
             steps.append(refuse)
     # Whoever gets "no such call" for clone3 takes clone, whose flags a filter can read.
     steps.append((JUMP_IF_EQUAL, 0, 1, CLONE3[column]))
     steps.append(has_no_such_call)
     # Refuse clone unless it makes a thread, and allow every other call.
     steps += [
-        (JUMP_IF_EQUAL, 0, 3, CLONE[column]),
+        (JUMP_IF_EQUAL, 0, 3, CLONE[column]),  # any other call skips three, to ALLOW
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
         (JUMP_IF_ANY_BIT, 1, 0, CLONE_THREAD),
         refuse,

@@ -51,6 +51,7 @@ class Statement:
 
     def run(self, space: dict[str, object]) -> None:
         """Run the statement in that namespace."""
+        # The second list of a Module is for comments that ignore types, of which there are none.
         code = self.code if isinstance(self.code, str) else ast.Module([self.code], [])
         exec(compile(code, self.cell, "exec"), space)
 
@@ -71,13 +72,15 @@ def needed(
 ) -> tuple[list[Statement], ast.expr]:
     """Return the statements that the answer needs, and the expression that the check is given.
 
-    The last call of the check counts, and one in the course's cell counts before any other. Where
-    the notebook no longer has a call, the course's cell with its text `asked` is put at the end.
+    `code` has the texts of the cells by their ids, and `cell` is the id of the course's cell that
+    calls the check. The last call of the check counts, and one in that cell counts before any
+    other. Where the notebook no longer has a call, that cell with its text `asked` is put at the
+    end.
     """
     every: list[Statement] = []
     for name, text in code.items():
         every.extend(statements(name, text))
-    calls = []
+    calls = []  # (is in the course's cell, place among the statements, expression)
     for at, statement in enumerate(every):
         for answer in statement.answers(check):
             calls.append((statement.cell == cell, at, answer))
@@ -113,7 +116,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
                 if isinstance(statement.code, ALWAYS):
                     open_names = open_names - statement.made
                 open_names = open_names | statement.used
-        with_late = names
+        with_late = names  # and what the functions of the taken statements read when called
         for statement in taken:
             with_late = with_late | statement.late
         if with_late == names:

@@ -33,11 +33,11 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     """Return the result of each answer that was attempted, by its place."""
     names = sorted({file.notebook for file in files if not file.problem})
     notebooks = [course[name] for name in names]
-    jobs = []  # the numbers of the files to judge
+    jobs = []  # the places in `files` of those to judge
     for at, file in enumerate(files):
         if not file.problem and attempted(file, course[file.notebook]):
             jobs.append(at)
-    if not jobs:
+    if not jobs:  # the checks need not be prepared, which takes seconds
         return {}
 
     checks = partial(_checks, notebooks, seed)
@@ -68,12 +68,12 @@ def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) 
 def attempted(file: HandedIn, notebook: Notebook) -> list[Turn]:
     """Return the exercises whose stub the student has changed."""
     handed_out = code_of(notebook)
-    found = []
+    changed = []
     for exercise in turns(notebook):
         stub = exercise.cells[1]  # behind the heading
         if file.code.get(stub, "").strip() != handed_out[stub].strip():
-            found.append(exercise)
-    return found
+            changed.append(exercise)
+    return changed
 
 
 @contextmanager
@@ -83,7 +83,10 @@ def _judge(
     get_checks: Callable[[], dict[str, Check]],
     for_answers: Mapping[str, object],
 ) -> Iterator[crew.Judge]:
-    """A context with one judge: a function that judges the file whose number it is given."""
+    """A context with one judge: a function that judges the file whose number it is given.
+
+    `crew` enters the context in each judge's own process.
+    """
     checks = get_checks()  # by name; they may have to be prepared
     asking.observe_remotely()  # a student's loop runs in the other process, and is watched there
     answers = AnswerProcess(for_answers)  # runs the files' code, see `_prepared`
@@ -128,7 +131,9 @@ def _courses_own(notebook: Notebook) -> list[str]:
 
 
 def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
-    """Return each exercise's check by its name, on the open cases or, with a seed, on drawn ones.
+    """Return each exercise's check, by its name such as "flops.days".
+
+    A seed gives each check other cases than the open ones, which all readers have.
 
     Each check is called once, so that what it measures with torch is cached before the judges are
     forked, and no judge has to measure it again.
@@ -162,13 +167,16 @@ def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
 
 
 def _trains(notebook: Notebook) -> bool:
-    """Whether an exercise of that notebook trains a model."""
+    """Whether an exercise of that notebook trains a model.
+
+    In those exercises, such as "mended_a", the student mends a training loop.
+    """
     return any(exercise.exercise.startswith("mended_") for exercise in turns(notebook))
 
 
 def _names_in_solution(exercise: Turn) -> list[str]:
     """Return the names that the solution uses: an answer may use the accountant's among them."""
-    names = {"Model"}
+    names = {"Model"}  # every answer may use it, since cases of many exercises are Models
     for node in ast.walk(ast.parse(exercise.solution)):
         if isinstance(node, ast.Name):
             names.add(node.id)

@@ -227,8 +227,8 @@ def _plain(x: torch.Tensor) -> torch.Tensor:
         raise _too_large()
     if x.layout != torch.strided:
         x = torch.empty(x.shape, dtype=x.dtype, device="meta")
-    x = x.resolve_conj().resolve_neg()
-    if x.is_meta:
+    x = x.resolve_conj().resolve_neg()  # torch may have put off a conjugate or a change of sign
+    if x.is_meta:  # it has a shape, but no numbers to copy
         return x
     x = x.cpu()
     needed_bytes = x.numel() * x.itemsize
@@ -293,10 +293,10 @@ class _Reader:
         """Return the bytes that the tree points to, which lie behind the text."""
         begin = _whole(tree["at"])
         nbytes = _whole(tree["nbytes"])
-        found = self.data[begin : begin + nbytes]
-        if len(found) != nbytes:
+        piece = self.data[begin : begin + nbytes]
+        if len(piece) != nbytes:
             raise WireError("Its bytes are not all there.")
-        return found
+        return piece
 
     def _complex(self, tree: dict, _: int) -> complex:
         real, imaginary = tree["parts"]
@@ -368,7 +368,7 @@ def _a_function(*_: object) -> NoReturn:
 
 def stand_in(name: str) -> Other:
     """Return an object that stands for one of the class of that name."""
-    return type(name, (Other,), {})()
+    return type(name, (Other,), {})()  # of a new class, which has this name
 
 
 def identifier(name: object) -> str:

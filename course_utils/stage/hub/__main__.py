@@ -32,6 +32,7 @@ def main(port: int, password: str, instructor: str) -> None:
     os.environ["COURSE_INSTRUCTORS"] = instructor
     os.environ["COURSE_ROOM_PORT"] = str(free_port())
     url = f"http://127.0.0.1:{port}"
+    # The hub writes its database and its keys into the current folder.
     with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
         # `launch_instance` starts this instance, and reads the course's settings from the file.
         JupyterHub.instance(config=local(port, password, Path(folder)))
@@ -51,7 +52,7 @@ def local(port: int, password: str, folder: Path) -> Config:
     config = Config()
     config.JupyterHub.update(
         bind_url=f"http://127.0.0.1:{port}",
-        hub_bind_url=f"http://127.0.0.1:{free_port()}",
+        hub_bind_url=f"http://127.0.0.1:{free_port()}",  # for the hub's proxy and servers alone
         authenticator_class="shared-password",
         spawner_class="simple",
         log_level="WARN",
@@ -68,6 +69,7 @@ def local(port: int, password: str, folder: Path) -> Config:
     server = [str(BIN / "jupyterhub-singleuser"), "--log-level=WARN"]
     if os.getuid() == 0:  # otherwise Jupyter refuses to run as root
         server.append("--allow-root")
+    # The hub looks every 3 s whether a server has ended; by default it looks every 30 s.
     config.Spawner.update(cmd=server, poll_interval=3)
     return config
 

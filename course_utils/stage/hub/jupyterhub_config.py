@@ -48,14 +48,19 @@ if instructors:
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
 
     def wall(spawner: Spawner) -> str:
-        """Return the wall's address if the server presents a notebook, else an empty string."""
-        presents = spawner.name and spawner.user.name in instructors
+        """Return the wall's address if the server presents a notebook, else an empty string.
+
+        JupyterHub calls this for each server that it starts, to set COURSE_ROOM in it.
+        """
+        # An ordinary server's name is "".
+        presents = spawner.name != "" and spawner.user.name in instructors
         return "/services/room/wall/" if presents else ""
 
     def presenting(spawner: Spawner) -> None:
         """Make a named server present the notebook whose number is its name.
 
-        Servers without a name are ordinary ones. Only instructors may start a named one.
+        JupyterHub calls this before it starts a server. Servers without a name are ordinary ones.
+        Only instructors may start a named one.
         """
         if not spawner.name:
             return

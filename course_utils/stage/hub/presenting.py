@@ -24,7 +24,8 @@ def serve(options: list[str]) -> None:
     # Only now, because this import reads what `present` has put into the environment.
     from jupyterhub.singleuser import main
 
-    # The option's value goes into the variable that the hub's server reads in its place.
+    # `present` always passes this option. Its value goes into the variable that the hub's server
+    # reads in its place.
     opens = next(option for option in options if option.startswith(OPENS))
     os.environ["JUPYTERHUB_DEFAULT_URL"] = opens.removeprefix(OPENS)
     rest = [option for option in options if option != opens]

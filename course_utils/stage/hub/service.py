@@ -38,7 +38,7 @@ async def main() -> None:
         if not name:
             return None
         pseudonym = hmac.digest(SECRET, name.encode(), "sha256").hex()
-        return pseudonym if room.admit(pseudonym) else None
+        return pseudonym if room.admit(pseudonym) else None  # None: the room is full
 
     async def presenter(handler: apps.Handler) -> str | None:
         """Return the instructor's name; None if nobody is logged in. HTTPError for other users."""
@@ -47,8 +47,9 @@ async def main() -> None:
             raise HTTPError(403)
         return name
 
-    kept = Path(os.environ.get("COURSE_ROOMS", "rooms"))
+    kept = Path(os.environ.get("COURSE_ROOMS", "rooms"))  # where the wall writes what it keeps
     wall_pages = apps.wall(room, apps.PAGES, kept, prefix)
+    # A presented notebook, which the same host serves, shows the wall in a frame.
     wall = (f"{prefix}wall/", apps.Door(presenter, framed="'self'"), wall_pages)
     phones = (prefix, apps.Door(guesser), apps.phones(room))
     # The hub's log-in leads back to this address.
@@ -70,10 +71,11 @@ async def name_of(handler: apps.Handler, hub: HubOAuth) -> str | None:
         session = hub.get_session_id(handler)
         # With sync=False it returns something to await, and other requests go on meanwhile.
         user = await hub.user_for_token(token.decode(), session_id=session, sync=False)
-        if user and hub.check_scopes(hub.access_scopes, user):
+        if user and hub.check_scopes(hub.access_scopes, user):  # who may open the room's page
             return user["name"]
     if "text/html" not in handler.request.headers.get("Accept", ""):
         raise HTTPError(403)
+    # The log-in sends `state` back, and so shows that it was begun in this browser.
     state = hub.set_state_cookie(handler, next_url=handler.request.uri)
     handler.redirect(url_concat(hub.login_url, {"state": state}))
     return None

@@ -90,10 +90,11 @@ def unknown(name: str) -> About:
 def with_course_entry(own: Notebook, course: Notebook) -> Notebook:
     """Return the reader's notebook with the metadata entry KEY of the course's notebook.
 
-    The reader's other metadata stays.
+    So a copy has the title, question and minutes that the course has now. The reader's other
+    metadata stays.
     """
     entry = course_entry(course)
-    if not entry:
+    if not entry:  # the reader's copy keeps the entry that it has
         return own
     return {**own, "metadata": {**own["metadata"], KEY: entry}}
 

@@ -40,7 +40,7 @@ class Ask:
     questions: tuple[str, ...]
     unit: str = ""
     among: tuple[str, ...] = ()
-    between: tuple[tuple[str, float], ...] = ()
+    between: tuple[tuple[str, float], ...] = ()  # (("at the peak", 82.5), ("reported", 260))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Reveal:
 class Figure:
     """A whole lab, or a figure that has only some of a lab's controls.
 
-    `answers` are the first values of controls, and `presets` the presets that the cell presses.
+    Of labs.figure("float", "fmt", typed="0.1"), `lab` is "float" and `controls` has "fmt".
+    `answers` are the first values of controls, here {"typed": "0.1"}. `presets` are the presets
+    that the cell presses.
     """
 
     lab: str
@@ -119,7 +121,10 @@ def asks_in(text: str) -> list[Ask]:
 
 
 def asks_ahead(text: str) -> bool:
-    """Whether the cell only has fields for guesses at what a later notebook asks again."""
+    """Whether the cell only has fields for guesses at what a later notebook asks again.
+
+    A call such as ask_ahead("8 H100s, AdamW", "days", notebook="flops") makes such a field.
+    """
     body = statements(text)
     are_calls = [
         isinstance(node, ast.Expr) and _is_call_of(node.value, "ask_ahead") for node in body
@@ -128,7 +133,10 @@ def asks_ahead(text: str) -> bool:
 
 
 def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
-    """Yield the guess that the call asks for; nothing if it is not written as it has to be."""
+    """Yield the guess that the call asks for.
+
+    Nothing is yielded if the target is no plain name, or if an argument would have to be computed.
+    """
     if not isinstance(target, ast.Name):
         return
     # An argument that would have to be computed is a ValueError, and one like {[]: 1} a TypeError.
@@ -137,11 +145,12 @@ def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
         # The first two arguments are usually given without their names.
         arguments = named | dict(zip(("names", "unit"), given, strict=False))
-        names = arguments.get("names", ())
+        names = arguments.get("names", ())  # one question, or several
         questions = (names,) if isinstance(names, str) else tuple(names)
         unit = arguments.get("unit", "")
         among = tuple(arguments.get("among", ()))
-        between = tuple(dict(arguments.get("between") or {}).items())
+        ends = dict(arguments.get("between") or {})  # of a sum, such as {"peak": 82, "all": 260}
+        between = tuple(ends.items())
         if questions and all(isinstance(word, str) for word in (*questions, unit, *among)):
             yield Ask(target.id, questions, unit, among, between)
 
@@ -166,7 +175,10 @@ def is_open(text: str) -> bool:
 
 
 def has_a_stub(text: str) -> bool:
-    """Whether the reader writes in this cell: it has a stub, or a function that is half-written."""
+    """Whether the reader writes in this cell: it has a stub, or a function that is half-written.
+
+    A half-written function has some of its lines, and still ends in `return ...`.
+    """
     return any(is_stub(node) or _ends_open(node) for node in statements(text))
 
 
@@ -184,7 +196,7 @@ def blanks_in(text: str) -> list[Blank]:
     >>> blanks_in("my_days = ...  # in days")
     [Blank(name='my_days', items=(), comment='in days')]
     """
-    comment = _last_comment(text)
+    comment = _last_comment(text)  # the same for all blanks of the cell
     blanks = []
     for node in statements(text):
         if not isinstance(node, ast.Assign) or not is_stub(node):
@@ -272,6 +284,7 @@ def _row(key: ast.expr) -> str:
 
 
 def _is_text(node: ast.expr | None) -> bool:
+    """Whether the expression is a text that is written out, such as "GB"."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
@@ -289,7 +302,7 @@ def figure_in(text: str) -> Figure | None:
         if call.func.attr == "figure":
             return _figure_made_by(call, _presets(calls))
     for call in of_labs:
-        if call.func.attr.endswith("_lab"):
+        if call.func.attr.endswith("_lab"):  # such as labs.float_lab()
             lab = call.func.attr.removesuffix("_lab")
             return Figure(lab, presets=_presets(calls), is_whole=True)
     return None
@@ -328,6 +341,7 @@ def _is_of_labs(function: ast.expr) -> bool:
 def _presets(calls: list[ast.Call]) -> tuple[str, ...]:
     """Return the presets that the cell presses by calling `preset`, in the order of its text."""
     presses = [call for call in calls if _presses_a_preset(call)]
+    # `ast.walk` finds calls that are nested less deeply first, so their order is not the text's.
     presses.sort(key=lambda call: (call.lineno, call.col_offset))
     return tuple(call.args[0].value for call in presses)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from course_utils.core.record import write_whole
 
 WIDGET = "application/vnd.jupyter.widget-view+json"  # the kind of an output that is a widget
+# As JSON has them: a cell with "id", "cell_type", "source" and so on, a notebook with "cells".
 Cell = dict[str, object]
 Notebook = dict[str, object]
 
@@ -50,7 +51,10 @@ def _is_sound(cell: Cell) -> bool:
 
 
 def write(path: Path, notebook: Notebook) -> None:
-    """Write the notebook in JupyterLab's form, completely or not at all."""
+    """Write the notebook in JupyterLab's form, completely or not at all.
+
+    So the file does not change where JupyterLab saves a notebook that nobody has changed.
+    """
     text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False)
     write_whole(path, f"{text}\n".encode())
 

@@ -47,7 +47,7 @@ class Asked:
     questions: tuple[Question, ...]
     comment: str = ""
     check: str = ""
-    between: tuple[tuple[str, float], ...] = ()
+    between: tuple[tuple[str, float], ...] = ()  # (("at the peak", 82.5), ("reported", 260))
 
     @property
     def has_several(self) -> bool:
@@ -74,7 +74,7 @@ class Turn:
 
     @property
     def exercise(self) -> str:
-        """Its check's name within the chapter."""
+        """The check's name within its chapter, such as "days" of "flops.days"."""
         _, _, name = self.check.partition(".")
         return name
 
@@ -86,9 +86,9 @@ class Part:
     id: str
     text: str
     is_code: bool
-    section: str = ""
+    section: str = ""  # its title
     is_beyond: bool = False
-    turn: int | None = None
+    turn: int | None = None  # its number; None outside of any turn
     asked: tuple[Asked, ...] = ()
     is_guess: bool = False  # whether the cell asks for a guess, and does nothing else
     is_answer: bool = False  # whether the next cell checks what the reader writes here
@@ -162,7 +162,10 @@ def turns(notebook: Notebook) -> tuple[Turn, ...]:
 
 
 def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """Yield the cells, each cell of text divided at the headings inside it."""
+    """Yield the cells, each cell of text divided at the headings inside it.
+
+    So a lecture may show one section of a cell of text, and leave out the next.
+    """
     for cell in cells:
         if is_code(cell):
             yield cell
@@ -210,7 +213,7 @@ def _sections(cells: Sequence[Cell]) -> Iterator[Section]:
 
 
 def _begins_beyond(heading: prose.Heading) -> bool:
-    return heading.level == 1 and heading.title.startswith(BEYOND)
+    return heading.level == 1 and heading.title.startswith(BEYOND)  # such as "# Beyond"
 
 
 def _begins_a_section(heading: prose.Heading) -> bool:
@@ -248,6 +251,7 @@ def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
             cells_left = TURN_CELLS
         yield _Placement(section, is_beyond, turn if cells_left else None)
         cells_left = max(0, cells_left - 1)
+        # For the next cell all headings of this one count, and the last one begins its section.
         for heading in headings:
             section = _section_of(heading)
             is_beyond = is_beyond or _begins_beyond(heading)
@@ -270,6 +274,7 @@ def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[
         else:
             if _is_text(cell):
                 above = source(cell)
+            # `_asdict` gives the section, is_beyond and the turn, which are fields of Part, too.
             yield Part(cell["id"], source(cell), is_code=False, **placements[at]._asdict())
 
 
@@ -377,6 +382,7 @@ def _chapter(notebook: Notebook) -> str:
     if isinstance(chapter, str) and chapter:
         return chapter
     for cell in notebook["cells"]:
-        for new, old in CHECKS.findall(source(cell)):  # the way that is not used is ""
+        # CHECKS has a group for each of two forms of the import; that of the other form is "".
+        for new, old in CHECKS.findall(source(cell)):
             return new if new else old
     return ""

@@ -56,14 +56,14 @@ def divided(text: str) -> list[str]:
 
 def title_in(text: str) -> str:
     """Return the title in a notebook's heading: "FLOPs" in "# 4 · FLOPs: what a product costs"."""
-    found = TITLE.search(text)
-    return found[1].strip() if found else ""
+    match = TITLE.search(text)
+    return match[1].strip() if match else ""
 
 
 def minutes_below(text: str, heading: Heading) -> int:
     """Return the minutes that a section states right below its heading, or 0."""
-    found = MINUTES.match(text, heading.end)
-    return int(found[1]) if found else 0
+    match = MINUTES.match(text, heading.end)
+    return int(match[1]) if match else 0
 
 
 def difficulty_and_minutes(text: str) -> tuple[str, int]:
@@ -71,10 +71,10 @@ def difficulty_and_minutes(text: str) -> tuple[str, int]:
 
     They are stated as in "*easy, 3 minutes.*".
     """
-    found = DIFFICULTY.search(text)
-    if not found:
+    match = DIFFICULTY.search(text)
+    if not match:
         return "", 0
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 def folds(text: str) -> list[tuple[str, str]]:
@@ -90,8 +90,8 @@ def solution_in(text: str) -> str:
     """Return the code of a folded solution; empty if the text is no solution, or has no code."""
     if not text.startswith(SOLUTION):
         return ""
-    found = PYTHON.search(text)
-    return found[1] if found else ""
+    match = PYTHON.search(text)
+    return match[1] if match else ""
 
 
 class TurnHeading(NamedTuple):
@@ -104,15 +104,16 @@ class TurnHeading(NamedTuple):
 
 def turns_in(text: str) -> Iterator[TurnHeading]:
     """Yield the headings of turns in the text."""
-    for found in TURN.finditer(text):
-        yield TurnHeading(int(found[1]), found[2].strip(), found.start())
+    for match in TURN.finditer(text):
+        yield TurnHeading(int(match[1]), match[2].strip(), match.start())
 
 
 # The question of a guess, as the wall and phones show it.
 
 MOST = 600  # characters of a question
 ENOUGH = 160  # a paragraph that is shorter is shown together with the one before
-SHORTENED = MOST - 80  # characters that a question which is too long keeps
+# Longer paragraphs are cut to so many characters, so that an item and a hint fit into MOST, too.
+SHORTENED = MOST - 80
 QUOTED = re.compile(r'"([^"]+)"')
 IN_QUOTES = "in quotes"
 # Beginnings of units. Other comments, such as "the value", are no units.
@@ -146,8 +147,8 @@ class Question:
 def question_words(item: str, above: str) -> str:
     """Return a guess's question: the end of the text above its cell, and below it `item`.
 
-    `item` is what the guess is of. It is "" if the cell asks for one number only, because then the
-    text above says what is asked for.
+    `item` names one of several numbers that the cell asks for. It is "" if the cell asks for one
+    number only, because then the text above says what is asked for.
     """
     before, last = _plain_paragraphs(above)
     parts = (_few_words(before, last), item)
@@ -173,12 +174,12 @@ def question(item: str, above: str, comment: str) -> Question:
 
 def _unit(item: str, last: str, comment: str) -> str:
     """Return the unit in the comment, else in the item, else in the paragraph `last`; or ""."""
-    found = UNIT.match(comment)
-    if not found:
-        found = ASKED.search(item)
-    if not found:
-        found = ASKED.search(last)
-    return found[1] if found else ""
+    match = UNIT.match(comment)
+    if not match:
+        match = ASKED.search(item)
+    if not match:
+        match = ASKED.search(last)
+    return match[1] if match else ""
 
 
 def _quoted_in_last_paragraph(above: str) -> list[str]:
@@ -225,7 +226,8 @@ def _hint(comment: str) -> str:
     """
     if comment.startswith("the ") or UNIT.match(comment):
         return ""
-    # What stands before the choices, or before the words "in quotes".
+    # What stands before the choices, or before the words "in quotes": "a format" is the hint in
+    # the comment "a format, in quotes".
     hint, *_ = re.split(r',? ?in quotes|"', comment)
     return hint.strip()
 
@@ -257,7 +259,9 @@ FOR_A_LIVE_PICTURE = [
 ]
 
 
-# A link to the contents: an item in the line of the series, or the end of a sentence.
+# A link to the contents page: an item in the line of links to the notebooks, as in
+# "[contents](../README.md#the-notebooks) · [3 Einsum](03_einsum.ipynb)", or a sentence that ends in
+# one, as in "On to *Beyond*, or back to [the contents](../README.md#the-notebooks)."
 TO_THE_CONTENTS = re.compile(
     r"\[contents\]\(\.\./README\.md[^)]*\) · "
     r"| ?[A-Z][^.\n]* \[[^\]]*\]\(\.\./README\.md[^)]*\)\."
@@ -265,7 +269,7 @@ TO_THE_CONTENTS = re.compile(
 
 
 def without_contents(text: str) -> str:
-    """Return the text without what leads to the contents, for where these are not at hand."""
+    """Return the text without links to the contents page, for slides, which have no such page."""
     return TO_THE_CONTENTS.sub("", text)
 
 

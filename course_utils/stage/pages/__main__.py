@@ -18,7 +18,10 @@ SCRIPTS = ("page.js", "guesses.js", "numbers.js", "lab.js", "controls.js", "work
 
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
-    """Write all pages. What labs need from torch is computed now, unless `found` has it."""
+    """Write all pages. What labs need from torch is computed now, unless `found` has it.
+
+    `found` has the precomputed results by the lab's name, and None for a lab that needs none.
+    """
     render.repository_url()  # raises ValueError for a wrong REPO before anything is fetched
     runtime.bring(folder / "pyodide")
     if found is None:
@@ -36,7 +39,7 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     texts["index.html"] = render.contents_page()
     texts["glossary.html"] = render.glossary_page()
     texts["style.css"] = render.style()
-    texts["screen.js"] = Screen._esm
+    texts["screen.js"] = Screen._esm  # the widget's script, which the pages use as it is
     texts["field.js"] = Field._esm
     texts["tables.js"] = guesses.tables()
     for name in SCRIPTS:

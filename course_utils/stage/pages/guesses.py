@@ -44,9 +44,10 @@ def field(asked: Asked) -> str:
     items = [question.item for question in asked.questions]
     lines = [{"name": item, "options": first.choices} for item in items]
     ask = {"name": asked.name, "unit": first.unit, "between": asked.between, "lines": lines}
-    end = f", in {first.unit}" if first.unit else ""
     if first.choices:
         end = f": {', '.join(first.choices)}"
+    else:
+        end = f", in {first.unit}" if first.unit else ""
     sentence = escape(f"Your guess: {listed(items)}{end}")
     return f'<div class="guess" data-ask="{escape(json.dumps(ask))}"><p>{sentence}</p></div>'
 
@@ -77,12 +78,13 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
     rows = []
     for row in ROW.findall(result):
         rows.append([unescape(cell) for cell in CELL.findall(row)])
+    if len(rows) < 2:  # no table with a head and a row
+        return
     asked = {}  # the guesses of the notebook, by name
     for cell_of_guess in known.guesses:
         for guess in cell_of_guess.asked:
             asked[guess.name] = guess
-    if len(rows) < 2:  # no table with a head and a row
-        return
+    # The head is like ["GB", "predicted", "measured", "measured / predicted"].
     head, *body = rows
     by_name = {row[0]: row for row in body}
     # Behind the measured number stands its ratio to the predicted one.
@@ -94,13 +96,16 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
             if reveal.row and len(questions) > 1 and question.item != reveal.row:
                 continue
             name = reveal.row if reveal.row else question.item
-            row = by_name.get(name, body[0])
+            row = by_name.get(name, body[0])  # the first row if no row has the question's name
             # Without the first cell, which has the row's name.
             yield Row(reveal.name, question, row[1:end], head[1:end])
 
 
 def _choice(row: Row) -> tuple[list[Json], list[str]]:
-    """Return the data of a question with options for the page's script, and a picture for each."""
+    """Return the data of a question with options for the page's script, and a picture for each.
+
+    The script shows the picture of the option that the reader has chosen.
+    """
     *_, measured = row.cells  # the last cell has the right option
     templates = []
     for option in row.question.choices:
@@ -132,7 +137,8 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
                 "words": in_words(measured, unit),
                 "kind": second,
                 "whole": whole_of(unit),
-                # The bounds of an infinite number are no JSON, and nobody can guess within them.
+                # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out:
+                # they are no JSON, and nobody can guess within them.
                 "bounds": [found for found in bounds(measured, unit) if math.isfinite(found[0])],
             }
         )

@@ -50,7 +50,8 @@ def session_of(name: str, precomputed: Precomputed | None) -> Session:
 def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict[str, object]:
     """Make the moves of a message, and return what the page has to show.
 
-    The message has the arguments of each move by its name, which is a method of the session.
+    The message has the arguments of each move by its name, which is a method of the session, as in
+    {"set": [{"b": 1024}], "preset": ["how thin is one token?"]}.
     """
     for move, arguments in message.items():
         with suppress(Exception):  # the session has the error among what it shows

@@ -58,6 +58,7 @@ class Renderer(deck.Renderer):
         url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
         url = url.replace(copies.GLOSSARY, "glossary.html", 1)
         url = url.replace("../README.md#the-notebooks", "index.html")
+        # Not super().link, which is that of the slides and drops links to the glossary.
         return IPythonRenderer.link(self, text, url, title)
 
 
@@ -80,9 +81,9 @@ def repository_url() -> str:
     asked = os.environ.get("REPO", "").strip()
     if not asked:
         return ""
-    found = REPOSITORY.fullmatch(asked)
-    if found:
-        return f"https://github.com/{found[1]}"
+    owner_and_name = REPOSITORY.fullmatch(asked)
+    if owner_and_name:
+        return f"https://github.com/{owner_and_name[1]}"
     # Any other address is taken as it is, if it can stand in an attribute of HTML.
     if asked.startswith("https://") and not re.search(r"[\s<>\"']", asked):
         return asked
@@ -129,7 +130,7 @@ def notebook_page(path: Path, found: Found) -> str:
             if part.is_drawn_guess:
                 shown.append(FOLD)
                 folds += 1
-    shown.append("</details>" * folds)
+    shown.append("</details>" * folds)  # each FOLD has opened one, inside the one before
     # Behind the first cell, which has the heading.
     shown.insert(1, _outline([section.title for section in known.sections]))
     has_labs = any("data-lab=" in html for html in shown)
@@ -184,7 +185,7 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
         found[name] = precomputed(name)
     # The lab's first moves: methods of its session with their arguments, as `answer_of` takes them.
     begun = {"set": [{**FIRST.get(name, {}), **figure.answers}]}
-    if figure.presets:
+    if figure.presets:  # a message has each move once, so it has one preset
         begun["preset"] = [figure.presets[0]]
     return lab(name, found[name], begun, figure.controls)
 
@@ -210,7 +211,8 @@ def lab(
         f'<div class="course-picture" role="group" aria-label="{the_lab.name}, picture">'
         f"{shown['svg']}</div>"
     )
-    # A lab with only some of its controls is a figure, from which nobody misses the other buttons.
+    # A sentence on buttons that need a kernel. A lab with only some of its controls is a figure, in
+    # which nobody misses the others.
     needs_kernel = "" if only else _buttons_elsewhere(the_lab)
     lines = [
         opened,

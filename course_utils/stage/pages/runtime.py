@@ -61,7 +61,7 @@ def bring(folder: Path) -> None:
         with tarfile.open(archive) as package:
             for name in FILES:
                 (folder / name).write_bytes(package.extractfile(f"package/{name}").read())
-    stamp.write_text(VERSION)
+    stamp.write_text(VERSION)  # last, so that an interrupted fetch is made again
 
 
 def _fetch(folder: Path) -> Path:
@@ -83,6 +83,7 @@ def _fetch(folder: Path) -> Path:
 
 def modules(found: Mapping[str, Precomputed | None]) -> bytes:
     """Return a zip of the modules that the labs import, and of their precomputed results."""
+    # This process may have imported more than the labs need, and a new one has not.
     listed = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -42,13 +42,13 @@ MOST_FILES = 4_096  # open at once, connections among them; some systems begin w
 async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES) -> None:
     """Serve the pages of phones and wall, and print where they are, until the input is closed."""
     room = Room()
-    code = "".join(secrets.choice(LETTERS) for _ in range(LETTERS_OF_CODE))
-    token = secrets.token_urlsafe(BYTES_OF_SECRET)
+    code = "".join(secrets.choice(LETTERS) for _ in range(LETTERS_OF_CODE))  # people may type it
+    token = secrets.token_urlsafe(BYTES_OF_SECRET)  # whoever knows it may use the wall
     phones_path = f"/{code}/"
     wall_path = f"/{token}/"
     phones_sockets, phones_host = listening(ip, PORT, ANY_PORT)
     wall_sockets, wall_host = listening(LOCAL, ANY_PORT)
-    outer_url = f"http://{phones_host}"
+    outer_url = f"http://{phones_host}"  # where phones find their page; through a tunnel elsewhere
     phones_hosts = [phones_host]
     if tunnel:
         outer_url, outer_host = seen_through(tunnel)
@@ -110,7 +110,7 @@ def is_one_address(ip: str) -> bool:
 
 
 def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
-    """Return a function that returns the random cookie of the phone that sends a request, or None.
+    """Return the `who` of the phones' Door: it returns a phone's random cookie, or None.
 
     A phone gets its cookie when it first asks for the question, unless its address brings new
     phones too fast.
@@ -143,8 +143,9 @@ async def presenter(_: apps.Handler) -> str:
 
 def allow_many_files() -> None:
     """Let this process have MOST_FILES open, or as many as the system lets it have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(MOST_FILES, hard)), hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a process may raise soft up to hard
+    most = max(soft, min(MOST_FILES, hard))  # never fewer than it has
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 if __name__ == "__main__":

@@ -105,11 +105,12 @@ class Handler(RequestHandler):
         """Find the answer, or refuse the request. Tornado calls this before `get` or `post`."""
         name = self.path_kwargs.get("name")
         self.answer = self.answers.get(f"{self.request.method} {name}")
-        is_open = self.door.hosts is None or self.request.host in self.door.hosts
-        if self.answer is None or not is_open:
+        names_our_host = self.door.hosts is None or self.request.host in self.door.hosts
+        if self.answer is None or not names_our_host:
             raise HTTPError(404)
         if self.request.method == "POST":
             self._refuse_other_pages_and_bodies()
+        # If `who` answers the request itself, Tornado does not call `get` any more.
         self.who = await self.door.who(self)
 
     def _refuse_other_pages_and_bodies(self) -> None:
@@ -122,6 +123,7 @@ class Handler(RequestHandler):
         site = headers.get("Sec-Fetch-Site", "none")
         if is_elsewhere or site not in ("same-origin", "none"):
             raise HTTPError(403)
+        # A form on another site can send a request, too, but none of this type.
         kind = headers.get("Content-Type", "").partition(";")[0]
         if kind != "application/json":
             raise HTTPError(415)
@@ -155,7 +157,10 @@ class Handler(RequestHandler):
         raise ValueError("A JSON object was expected.")
 
     def _policy_for(self, page: str) -> str:
-        """Return the Content-Security-Policy: a browser runs only the page's own scripts."""
+        """Return the Content-Security-Policy: a browser runs only the page's own scripts.
+
+        It knows them by the hashes of their texts, which the policy lists.
+        """
         scripts = re.findall("<script[^>]*>(.*?)</script>", page, re.DOTALL)
         own = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
         return f"{POLICY} {own}; frame-ancestors {self.door.framed}"
@@ -179,7 +184,7 @@ def _hash(script: str) -> str:
 def phones(room: Room) -> Answers:
     """Return the answers to the phones' requests."""
     return {
-        "GET ": lambda _: PHONE.read_text(encoding="utf-8"),
+        "GET ": lambda _: PHONE.read_text(encoding="utf-8"),  # the page itself has no name
         "GET question": lambda handler: room.question(handler.who),
         "POST guess": lambda handler: {"mine": room.guess(handler.who, handler.given)},
     }
@@ -198,7 +203,9 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         # Of level m: it can be read with 15 % of it hidden.
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
         # Without http://, and with places where a browser may break the line.
-        address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
+        _, _, host_and_path = url.partition("://")
+        letters = escape(host_and_path.removesuffix("/"))
+        address = letters.replace("/", "/<wbr>")  # as in 192.168.1.5:8090/<wbr>k7mq2x
         return _page(pages, handler.path_kwargs["name"], address=address, qr=code)
 
     return {
@@ -234,7 +241,10 @@ def _keep(room: Room, pages: Path, folder: Path) -> str:
 
 
 def _kept_page(pages: Path, states: list[Json]) -> str:
-    """Return the page for after the lecture, with all counts; it needs no other file."""
+    """Return the page for after the lecture, with the counts in `states`; it needs no other file.
+
+    `states` are those that `Room.states` returns.
+    """
     data = json.dumps(states).replace("<", "\\u003c")  # no text in it can end its script
     css = _page(pages, "wall.css")
     js = _page(pages, "wall.js")

@@ -41,7 +41,7 @@ class Gate(HTTPServer):
         super().initialize(
             app, idle_connection_timeout=patience_s, body_timeout=patience_s, **BOUNDS
         )
-        self._open = Counter()  # of each address
+        self._open = Counter()  # how many connections of each address are open
         # By address, a leaky bucket: how many requests it holds, and when that was counted.
         self._used = {}
 
@@ -55,7 +55,7 @@ class Gate(HTTPServer):
         is_full = self._open.total() >= MOST_OPEN or self._open[ip] >= MOST_OPEN_OF_ONE
         if is_full or used > REQUESTS_AT_ONCE:
             stream.close()
-            return
+            return  # what is refused does not go into the bucket
         self._used[ip] = (used, now_s)
         self._open[ip] += 1
         super().handle_stream(stream, address)
@@ -100,4 +100,4 @@ class Newcomers:
         if len(self._admitted) < MANY_ADDRESSES:
             return NEW_AT_ONCE, NEW_PER_SEC
         others = self._admitted.total() - self._admitted[address]
-        return max(FEW_AT_ONCE, others // 3), FEW_PER_SEC
+        return max(FEW_AT_ONCE, others // 3), FEW_PER_SEC  # a third, as the class says

@@ -21,6 +21,8 @@ HERE_S = 60  # a phone asks every few seconds; one that is locked, or has left, 
 MANY_ADDRESSES = 8  # with so many, the room is not behind one router
 CROWD = 4  # an address is a crowd if it has more than a quarter of the guesses
 LONGEST = {"key": 80, "words": 600, "unit": 80}  # characters
+# The fields of an answer: its value; the value as text; what the wall calls it, such as "measured";
+# the bands (low, high, words) in which a guess is right; and wrong answers with advice, as pairs.
 ANSWER = ("measured", "shown", "how", "bands", "tempting")
 
 Value = int | float | str
@@ -36,14 +38,17 @@ class Question:
     """
 
     fields: Json  # its key, words, unit and choices
-    rounds: list[Guesses] = field(default_factory=lambda: [{}])
+    rounds: list[Guesses] = field(default_factory=lambda: [{}])  # one, without guesses so far
     phase: str = "asking"
-    answer: Json = field(default_factory=lambda: dict.fromkeys(ANSWER))
+    answer: Json = field(default_factory=lambda: dict.fromkeys(ANSWER))  # each None at first
     left_out: set[str] = field(default_factory=set)  # addresses whose guesses are not counted
 
     @classmethod
     def of(cls, given: Json) -> "Question":
-        """Return the question that a request of the wall describes, with each text cut."""
+        """Return the question that a request of the wall describes, with too long texts cut.
+
+        `given` has the key, such as "04.my_days", and the words, the unit and the choices.
+        """
         fields: Json = {}
         for name, longest in LONGEST.items():
             fields[name] = str(given.get(name, ""))[:longest]
@@ -122,6 +127,7 @@ class Room:
     def guess(self, phone: str | None, given: Json) -> Value:
         """Take a guess in place of the phone's former one, and return how it was read.
 
+        `given` has the "guess" as it was typed, and the "key" and the "round" that it is about.
         ValueError, with a sentence for the phone, if the guess cannot be taken.
         """
         question = self._current
@@ -145,7 +151,7 @@ class Room:
         A question that was asked before, with the same choices, keeps its guesses and its answer.
         """
         question = Question.of(given)
-        before = self._questions.get(question.fields["key"])
+        before = self._questions.get(question.fields["key"])  # if the cell is run again, say
         if before and before.fields["choices"] == question.fields["choices"]:
             question.rounds = before.rounds
             question.phase = before.phase
@@ -162,7 +168,7 @@ class Room:
         asked_now = Question.of(given)
         question = self._questions.get(asked_now.fields["key"], asked_now)
         question.phase = "revealed"
-        question.answer = {name: given.get(name) for name in ANSWER}
+        question.answer = {name: given.get(name) for name in ANSWER}  # a field may be missing
         state = self._state(question)
         if question is asked_now:  # it was never asked
             state["rounds"] = []
@@ -230,7 +236,7 @@ class Room:
         are probably behind one router, and share its address.
         """
         addresses = {phone.address for phone in self.phones.values()}
-        addresses.discard("")
+        addresses.discard("")  # that of a phone on a hub
         by_address: Counter[str] = Counter()  # how many guesses
         for name in question.guessed:
             if name in self.phones and self.phones[name].address:

@@ -49,6 +49,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
     At that time, the notebook's file is as it was handed out: with dots in place of guesses.
     """
+    # Jupyter's server puts the path of the kernel's notebook into this variable.
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
         parts = outline(read(path)).parts
@@ -61,12 +62,13 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
     def show_wall(result: object) -> None:
         """Called by IPython after each cell, when its output is shown."""
+        # The list is made anew each time, since `check` is there only after the first cell has run.
         everything = list(asked(parts, number, shell.user_ns.get("check")))
         here = [entry for entry in everything if entry.cell == result.info.cell_id]
-        if here:
+        if here:  # this cell asks
             questions = here[0].questions
             keys_asked.update(question["key"] for question in questions)
-        else:
+        else:  # this cell may reveal an answer
             text = result.info.raw_cell or ""
             answers = answered(everything, text, result.result, shell.user_ns)
             questions = [answer for answer in answers if answer["key"] in keys_asked]
@@ -96,6 +98,7 @@ def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOf
     for part in parts:
         for value in part.asked:
             listed = _listed(check, value.check)
+            # A value that is neither a guess nor compared with a list has no answer for the wall.
             if listed or part.is_guess:
                 # Sorted, because a check lists the right answer first.
                 options = sorted(answer for answer, _ in listed if isinstance(answer, str))
@@ -185,7 +188,7 @@ def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Jso
 
     A single question whose name is no row of the table is about the first row.
     """
-    first = next(iter(shown.measured))
+    first, *_ = shown.measured  # the name of the table's first row
     for question in questions:
         item = question["item"]
         if item in shown.measured:
@@ -199,8 +202,8 @@ def _compared(shown: Comparison, item: str, unit: str) -> Json:
 
     The wall shows the value in as many digits as the table.
     """
-    # `bands` takes a measured value for exact if it gets no prediction with it. A value that the
-    # table rounds (`shown.digits` is set) is not exact, so `bands` gets the prediction, too.
+    # A value that the table rounds, as `shown.digits` says, is not exact. `bands` knows that by the
+    # prediction, since it takes a measured value without a prediction for exact.
     predicted = shown.predicted[item] if shown.digits else None
     measured = shown.measured[item]
     _, how = shown.heads  # the head of the second column, such as "measured" or "reported"

@@ -40,6 +40,7 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     is_counted = whole is not None and abs(whole) <= SMALL
     if is_counted and not CONTINUOUS.search(unit):
         return [_exactly(whole)]
+    # The wide band is a list of none or one, since it is added to other bands.
     wide = [] if _needs_a_narrow_band(measured, unit) else [_factor_of_two(measured)]
     if predicted is not None:
         return wide if wide else [_within(measured, 0.1 * abs(measured), "10 %")]

@@ -35,6 +35,7 @@ def plans(path: Path) -> dict[str, Plan]:
     every_notebook = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8"))
     by_minutes = {}
     for minutes, table in every_notebook.get(path.stem, {}).items():
+        # `table` is like {"sections": ["One number in three formats"], "turns": [1]}.
         fields = {name: tuple(values) for name, values in table.items()}
         by_minutes[minutes] = Plan(**fields)
     return by_minutes
@@ -56,6 +57,7 @@ def plan(path: Path, minutes: str) -> Plan:
 
 def cut(notebook: Notebook, lecture: Plan) -> Notebook:
     """Return the notebook as that lecture shows it."""
+    # A cell of text is divided at its headings, so that a section can be left out.
     cells = list(parted(notebook["cells"]))
     seen = [_is_seen(part, lecture) for part in outline({"cells": cells}).parts]
     needed = _needed(cells, seen)
@@ -83,6 +85,7 @@ def _behind_last_computation(cells: Sequence[Cell]) -> int:
     """
     for at in reversed(range(len(cells))):
         text = source(cells[at])
+        # An `is_open` cell only sets names to `...`, in place of an answer that is asked for.
         if is_code(cells[at]) and not is_open(text) and not is_guess(text):
             return at + 1
     return len(cells)
@@ -100,6 +103,7 @@ def _is_seen(part: Part, lecture: Plan) -> bool:
         return False
     if part.turn is not None and part.turn not in lecture.turns:
         return False
+    # What stands above the first section, the opening, is always shown.
     return not part.section or part.section in lecture.sections
 
 
@@ -177,7 +181,7 @@ def _folded(cell: Cell) -> Cell:
 def _together(cells: Sequence[Cell]) -> Cell:
     """Return one folded cell that runs all of these."""
     first = cells[0]
-    text = "\n\n".join([WORDS, *map(source, cells)])
+    text = "\n\n".join([WORDS, *map(source, cells)])  # WORDS is a comment that says why
     cell_id = f"{first['id']}-cut"
     joined = {**first, "id": cell_id, "source": text, "outputs": [], "execution_count": None}
     return _folded(joined)

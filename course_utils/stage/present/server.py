@@ -118,6 +118,7 @@ def present(
             "--LabApp.custom_css=True",
             f"--LabApp.extra_labextensions_path={extensions}",
         ]
+        # RESULTS is an option of this module, which JupyterLab does not know.
         for_jupyterlab = [option for option in options if option != RESULTS]
         serve([*course_options, *for_jupyterlab])
 
@@ -138,7 +139,8 @@ def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
     Unless `shows_results`, the copy has no outputs.
     """
     text = path.read_bytes()
-    path.write_bytes(text.replace(TO_CONTENTS, b""))  # no contents page is served
+    # TO_CONTENTS is a link in Markdown to the contents page, which is not served here.
+    path.write_bytes(text.replace(TO_CONTENTS, b""))
     if lecture:
         write(path, cuts.cut(read(path), lecture))
     if not shows_results:
@@ -158,7 +160,8 @@ def trust(path: Path) -> None:
 def with_clocks(notebook: Notebook) -> Notebook:
     """Return the notebook with a one-minute clock below each guess.
 
-    server.css adds space there, so that the answer is out of view.
+    A spacer, which is an output below a cell that asks for a guess, gets the clock. server.css adds
+    space there, so that the answer is out of view.
     """
     for cell in notebook["cells"]:
         if has_spacer(cell):
@@ -180,6 +183,7 @@ def configure(own: Path) -> None:
         path.write_text(text, encoding="utf-8")
     workspaces = own / "workspaces"
     WorkspacesManager(str(workspaces)).save("default", json.dumps(WINDOW))
+    # JupyterLab reads these variables when it is imported, which happens later.
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[name] = str(own)
     os.environ["JUPYTERLAB_SETTINGS_DIR"] = str(own / "settings")
@@ -220,6 +224,7 @@ def room(address: str, shows: bool) -> Iterator[None]:
 
 
 def _print_addresses(urls: dict[str, str], tunnel: str) -> None:
+    # `urls` has "phones", for the audience, "wall", for the presenter, and "inside", for a tunnel.
     where = "anywhere" if tunnel else "in this network"
     print(f"Phones {where} go to {urls['phones']}")
     if tunnel:

@@ -16,7 +16,7 @@ def main(names: list[str]) -> int:
     """Write the decks of these notebooks, or of all, into `slides/`; return the exit status."""
     minutes = os.environ.get("CUT", "")
     try:
-        texts = {}
+        texts = {}  # the HTML of each deck by the name of its file
         for path in copies.chosen(names):
             texts |= deck_of_cut(path, minutes) if minutes else decks(path)
     except ValueError as error:

@@ -27,8 +27,8 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
     of "guess" says what the room guesses before the next slide: its unit, or the options. "turn"
     asks for an answer, and has no content. "folded" is an answer below its title, in Markdown.
     """
-    # Whether nothing but preparations (imports, stubs) has come since the last text: so whether the
-    # code that comes next is what that text announces.
+    # Whether the next code is what the last text announces: whether no code but preparations, which
+    # are imports and stubs, has come since that text.
     after_prose = False
     parts = outline(notebook).parts
     for at, cell in enumerate(notebook.cells):
@@ -41,6 +41,7 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
             if text:
                 yield "prose", text
                 after_prose = True
+        # Folded cells only define names. What a cell asks ahead, a later notebook asks again.
         elif cell.cell_type == "code" and not (is_folded(cell) or asks_ahead(cell.source)):
             outputs = [output.data for output in cell.outputs if "data" in output]
             code = shown_code(cell.source, outputs, after_prose)
@@ -72,7 +73,10 @@ def _asked(part: Part) -> Iterator[Piece]:
 
 
 def _wanted(asked: Asked) -> str:
-    """Return what the room guesses: the options, or a unit; several numbers are named before it."""
+    """Return what the room guesses: "fp16, bf16", "GB", or "weights and gradients, in GB".
+
+    These are the options, the unit of one number, or several numbers with their unit.
+    """
     first = asked.questions[0]  # all have the same unit
     if first.choices:
         return ", ".join(first.choices)
@@ -89,7 +93,7 @@ def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
         yield "guess", "in the picture"
         yield "output", pictured(part.figure, shown=True)
     elif part.is_guess:
-        return  # its field is for the notebook
+        return  # its output is the field for typing, which only works in a notebook
     elif can_be_drawn(part.figure):
         yield "output", pictured(part.figure)
     else:
@@ -102,7 +106,7 @@ def main_part(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook up to *Beyond*, and at its end a list of the sections from there on."""
     main, _ = _halves(notebook)
     beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
-    titles = [title for title in beyond if title != BEYOND]
+    titles = [title for title in beyond if title != BEYOND]  # *Beyond* itself is a section, too
     if not titles:
         return NotebookNode({**notebook, "cells": main})
     items = "\n".join(f"- {title}" for title in titles)
@@ -167,7 +171,7 @@ def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) 
     """
     if is_preparation(source) or figure_in(source):
         return ""
-    if any(waits_for_the_reader(data) for data in outputs):
+    if any(waits_for_the_reader(data) for data in outputs):  # the code is the call of a check
         return ""
     kinds = set().union(*outputs)  # the MIME types of all outputs
     if "text/html" in kinds or "image/png" in kinds:
@@ -175,7 +179,7 @@ def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) 
     body = ast.parse(source).body
     if len(body) == 1 and _is_a_name(body[0]):
         return ""
-    if kinds:
+    if kinds:  # the code has a plain result
         return _without(source, body, ast.Import | ast.ImportFrom)
     has_definition = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body)
     if after_prose and has_definition:
@@ -192,7 +196,7 @@ def _without(source: str, body: Sequence[ast.stmt], kind: type) -> str:
 
     `body` has the source's statements. `kind` is a class of `ast`, or several joined by |.
     """
-    dropped = set()  # numbers of lines
+    dropped = set()  # numbers of lines; a statement may have several
     for node in body:
         if isinstance(node, kind):
             dropped.update(range(node.lineno, node.end_lineno + 1))

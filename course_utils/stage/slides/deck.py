@@ -39,7 +39,8 @@ class Renderer(IPythonRenderer):
         """Return the link, or only its text where the link would lead nowhere."""
         if url.startswith((GLOSSARY, "../")):
             return text
-        of_deck = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)  # "02_tensors.ipynb#views"
+        # "02_tensors.ipynb#views" becomes "02_tensors.html#views".
+        of_deck = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
         return super().link(text, of_deck, title)
 
 
@@ -56,7 +57,8 @@ def decks(path: Path) -> dict[str, str]:
 def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
     """Return the deck of a lecture of that many minutes, such as "25", as HTML by file name."""
     lecture = cuts.plan(path, minutes)
-    notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
+    whole = nbformat.read(path, as_version=4)
+    notebook = nbformat.from_dict(cuts.cut(whole, lecture))  # `cut` returns a plain dict
     return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}
 
 
@@ -75,6 +77,7 @@ def deck(
     """
     notebook = nbformat.read(path, as_version=4)
     shown = notebook if part is None else part
+    # Pairs of a kind, such as "prose" or "picture", and HTML.
     pieces = [rendered(kind, content) for kind, content in choice.pieces(shown)]
     if beyond:
         pieces.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))

@@ -53,8 +53,9 @@ def svg(latex: str) -> str:
 
 
 def _commands(outline: Path) -> str:
-    """Return the outline as the value of a path's attribute `d`."""
+    """Return the outline as the value of a path's attribute `d`, such as "M0.0 0.0L5.0 1.0Z"."""
     commands = []
+    # `numbers` has x and y of each point of the segment in a row: two numbers for a line.
     for numbers, code in outline.iter_segments(simplify=False, curves=True):
         commands.append(COMMANDS[code])
         if code != Path.CLOSEPOLY:

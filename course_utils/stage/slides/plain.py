@@ -26,6 +26,7 @@ def in_plain_numbers(text: str) -> str:
     if IN_QUOTES.fullmatch(text):
         return text[1:-1]
     texts = []
+    # The pattern has a group, so `split` returns the quoted strings, too, and what is between them.
     for part in IN_QUOTES.split(text):
         is_string = IN_QUOTES.fullmatch(part)
         texts.append(part if is_string else NUMBER.sub(_plain_number, part))
@@ -56,14 +57,15 @@ def as_table(text: str) -> str:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return ""
-    if not isinstance(value, dict) or len(value) < 2:
+    if not isinstance(value, dict) or len(value) < 2:  # one item alone stays a line of text
         return ""
     are_dicts = [isinstance(inner, dict) for inner in value.values()]
     if not any(are_dicts):
         return _table(_row([name, inner]) for name, inner in value.items())
     if not all(are_dicts):
         return ""
-    columns = list(next(iter(value.values())))
+    first, *_ = value.values()
+    columns = list(first)  # its keys, which all inner dicts have to have
     if any(list(inner) != columns for inner in value.values()):
         return ""
     rows = [_row(["", *columns], "th")]

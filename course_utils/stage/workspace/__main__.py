@@ -16,7 +16,7 @@ def main(options: list[str]) -> None:
         f"--ServerApp.root_dir={copies.MINE.parent}",
         "--ServerApp.jpserver_extensions=course_utils.stage.workspace=True",
         "--LabApp.default_url=/contents",
-        "--LabApp.custom_css=True",
+        "--LabApp.custom_css=True",  # loads custom/custom.css, which the extension serves
     ]
     LabApp.launch_instance([*ours, *options])
 

@@ -13,7 +13,7 @@ def renewed(course: str, original: str, own: str) -> str:
     `own` is the reader's file, and `original` the version of the course's that it was made from. A
     statement that the course has dropped since then is dropped here, too.
     """
-    new = statements(course)
+    new = statements(course)  # by its name, each statement's text with the comments above it
     readers = _with_changed_terms_as_theirs(statements(own), original)
     # A term of the reader's has no mark, and stays; so does what they have added.
     terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
@@ -21,6 +21,7 @@ def renewed(course: str, original: str, own: str) -> str:
     known_lines = {*course.split("\n"), *original.split("\n")}
     readers_order = [name for name in readers if name in new or name in stay]
     texts = {}
+    # In the course's order; what only the reader has stands behind what it follows in their file.
     for name in woven(list(new), readers_order):
         if name in stay and name in new:  # the reader's term, below what the course says of it now
             texts[name] = _below_the_courses_head(readers[name], new[name], known_lines)

@@ -107,12 +107,15 @@ def assignment(path: Path, folder: Path) -> str:
 def write_notebook(path: Path, folder: Path) -> None:
     """Write the notebook, the texts that it links to, and a README on what to do with it."""
     folder.mkdir(parents=True)
+    # Of a link to a page that the class does not get, only the words stay.
     text = LEADS_AWAY.sub(r"\1", path.read_text(encoding="utf-8"))
-    write(folder / path.name, without_solutions(copies.as_handed_out(parsed(text.encode()))))
+    handed_out = copies.as_handed_out(parsed(text.encode()))
+    write(folder / path.name, without_solutions(handed_out))
     for beside in (path.with_name(copies.GLOSSARY), copies.AGENTS):
         words = LEADS_AWAY.sub(r"\1", beside.read_text(encoding="utf-8"))
         write_whole(folder / beside.name, words.encode())
-    write_whole(folder / "README.md", readme(read(path), path.name).encode())
+    page = readme(read(path), path.name)
+    write_whole(folder / "README.md", page.encode())
 
 
 def without_solutions(notebook: Notebook) -> Notebook:
@@ -136,11 +139,12 @@ def write_course(folder: Path) -> None:
     shutil.copytree(copies.ROOT / "course_utils", folder / "course_utils", ignore=ignored)
     shutil.copytree(copies.ROOT / "notebooks", folder / "notebooks", ignore=ignored)
     for path in copies.notebooks(folder / "notebooks"):
-        write(path, without_solutions(copies.as_handed_out(read(path))))
+        handed_out = copies.as_handed_out(read(path))
+        write(path, without_solutions(handed_out))
     for name in PLAIN_FILES:
         shutil.copy(copies.ROOT / name, folder / name)
     text = (copies.ROOT / "README.md").read_text(encoding="utf-8")
-    title, _, rest = text.partition("\n\n")
+    title, _, rest = text.partition("\n\n")  # WITHOUT comes between the title and the rest
     rest = TO_WHAT_IS_GONE.sub(r"\1", rest)
     write_whole(folder / "README.md", f"{title}\n\n{WITHOUT}{rest}".encode())
 
@@ -239,7 +243,7 @@ def listed(name: str) -> tuple[str, list[str]]:
     reason = ""
     advice = []
     for answers in _listings(check):
-        (_, because), *mistakes = answers  # the right answer is the first
+        (_, because), *mistakes = answers  # pairs: the right answer is in the first
         if not reason:  # the reason of the first case stands for all
             reason = because
         advice += [words for _, words in mistakes if words not in advice]
@@ -249,11 +253,12 @@ def listed(name: str) -> tuple[str, list[str]]:
 def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
     """Yield the lists of answers in a check: one for a value, and one for each case of a function.
 
-    There is none in a check of another kind. The first answer of a list is the right one.
+    There is none in a check of another kind. A list has pairs of an answer and a sentence: the
+    first has the right answer and why it is right, and each other one a mistake and the advice.
     """
-    if hasattr(check, "listed"):
+    if hasattr(check, "listed"):  # the exercise's answer is a value
         yield check.listed()
-    elif hasattr(check, "asked"):
+    elif hasattr(check, "asked"):  # it is a function, and `asked` has the exercise's options
         cases = check.asked["cases"]
         if callable(cases):
             cases = cases()

@@ -21,11 +21,13 @@ HOW = {
 def main(command: str, name: str = "", number: str = "") -> int:
     """Run the command, and print what was done; returns the exit code.
 
-    For a wrong name, the known names are printed.
+    The code is 1 if a file cannot be read or written, and 2 for a wrong name. For a wrong name,
+    the known names are printed.
     """
     try:
         print(_run(command, name, number))
     except OSError as error:
+        # Not every OSError names a file; that of a full disk may not.
         where = error.filename if error.filename else copies.MINE.name
         print(f"It stays as it is: {error.strerror}, {where}.", file=sys.stderr)
         return 1

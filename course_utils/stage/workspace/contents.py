@@ -75,6 +75,7 @@ class Contents(JupyterHandler):
     @web.authenticated
     def post(self) -> None:
         """Do what a button is for, and then show the page with a sentence on what was done."""
+        # Each button is a form, whose fields "do" and "what" say what it is for.
         button = self.get_body_argument("do", "")
         what = self.get_body_argument("what", "")
         try:
@@ -92,6 +93,7 @@ class Contents(JupyterHandler):
         by_notebook = {}
         for number, path in enumerate(copies.notebooks(copies.COURSE), 1):
             known = _known(path)
+            # The record knows a notebook by its chapter.
             by_notebook[number] = guesses.get(known.about.chapter, [])
             notebooks.append(self._notebook(known, done, by_notebook[number]))
         return PAGE.render(
@@ -154,7 +156,8 @@ def where_it_opens(name: str, mine: Path) -> str:
 def _do(mine: Path, button: str, what: str) -> str:
     """Do what the button is for; returns the sentence to show.
 
-    `what` is the notebook's name, for a turn followed by a space and the check of the turn.
+    `what` is the notebook's name, such as "04_flops.ipynb". For a turn, a space and the check of
+    the turn follow, as in "04_flops.ipynb flops.days".
     """
     if button == "forget":
         return _forget(mine)
@@ -162,7 +165,8 @@ def _do(mine: Path, button: str, what: str) -> str:
     if button == "results":
         return copies.show_results(copies.named(name), mine)
     if button == "anew":
-        return copies.begin_anew(copies.named(name), turn if turn else None, mine)
+        turn_or_all = turn if turn else None  # None: the whole notebook begins anew
+        return copies.begin_anew(copies.named(name), turn_or_all, mine)
     raise ValueError("There is no such button on this page.")
 
 

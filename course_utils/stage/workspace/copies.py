@@ -111,6 +111,7 @@ def _new_version(path: Path, contents: str) -> bytes:
 
     The file is read only once, because a `git pull` may change it between two readings.
     """
+    # A new copy of the course's accountant has a stub in place of each term.
     new = ours().encode() if path == OURS else path.read_bytes()
     new = new.replace(TO_README, f"({contents})".encode())
     if _is_notebook(path):
@@ -123,13 +124,15 @@ def as_handed_out(course: Notebook) -> Notebook:
 
     It has no results, its import cells are folded, and below each guess is a spacer.
     """
-    return for_this_kernel(with_folds(with_spacers(to_come(course)), course))
+    without_results = with_spacers(to_come(course))
+    return for_this_kernel(with_folds(without_results, course))
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
     """Make the copies again that were renamed or deleted since the start.
 
     Without them, links would lead to the course's own files, and readers would edit those.
+    `options` are further ones of `bring_up_to_date`.
     """
     names = [path.name for path in (*notebooks(course), OURS)]
     if all(os.path.lexists(mine / name) for name in names):
@@ -174,12 +177,16 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     if not taken.is_file():
         raise ValueError("it was not copied from here")
     sentences = _take_over(parsed(new), own, mine_now, read(taken))
+    # Last, so that an update which is interrupted before this is made again at the next start.
     write_whole(taken, new)
     yield from sentences
 
 
 def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
-    """Bring views, spacers and metadata up to date, which the reader has not written."""
+    """Bring the views, spacers and metadata of a copy up to date: the reader has written none.
+
+    `own` is the path of the copy, and `mine_now` what is in it now.
+    """
     shown = with_spacers(without_views(mine_now))
     fresh = with_course_entry(for_this_kernel(shown), course)
     if fresh != mine_now:  # else the file keeps its date
@@ -189,20 +196,23 @@ def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
 def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> list[str]:
     """Write the copy with what is new in the course; returns sentences on what was done.
 
-    `base` is the course's version that the copy was made from. A copy that the reader has not
-    touched, with or without the course's results, is replaced.
+    `own` is the path of the copy, `mine_now` what is in it now, and `base` the course's version
+    that it was made from. A copy that the reader has not touched, with or without the course's
+    results, is replaced.
     """
     carry_renamed(base, new, own.parent)
     course = with_folds(as_handed_out(new), new, mine_now)
     cells = without_folds(without_spacers(mine_now))["cells"]
     # Untouched, but with the course's results.
     if cells == with_results(to_come(base), base)["cells"]:
-        write(own, with_results(without_spacers(course), new))
+        shown = with_results(without_spacers(course), new)
+        write(own, shown)
         return [f"{own.name} is brought up to date."]
     if cells == to_come(base)["cells"]:  # untouched
         write(own, course)
         return [f"{own.name} is brought up to date."]
-    together, conflicts = merged(base, course, with_fields(mine_now, course, own.parent))
+    readers_copy = with_fields(mine_now, course, own.parent)
+    together, conflicts = merged(base, course, readers_copy)
     kept = keep_earlier(own)
     folded = with_folds(without_views(together), course, mine_now)
     write(own, with_course_entry(folded, course))
@@ -236,7 +246,8 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
     text = new
     words = "is the course's new one"
     if name == NAME and exists:
-        text = renewed(new.decode(), as_taken.decode(), program_text(own)).encode()
+        with_own_terms = renewed(new.decode(), as_taken.decode(), program_text(own))
+        text = with_own_terms.encode()
         words = "is brought up to date, and what is yours is in it"
     # The reader has changed the copy if it is neither as it was made nor as it is to be.
     if own.is_file() and own.read_bytes() not in (as_taken, text):
@@ -255,8 +266,11 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)
     all_turns = turns(course)
-    asked = [known for known in all_turns if turn is None or turn in (known.number, known.check)]
-    if not asked:
+    chosen_turns = []  # all, or the one of that number or check
+    for known in all_turns:
+        if turn is None or turn in (known.number, known.check):
+            chosen_turns.append(known)
+    if not chosen_turns:
         raise ValueError(
             f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(all_turns)}."
         )
@@ -264,13 +278,14 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
         again = course
         what = path.stem
     else:
-        again = restored(course, _read_copy(own), asked[0].cells)
-        what = f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
+        known = chosen_turns[0]
+        again = restored(course, _read_copy(own), known.cells)
+        what = f'Your turn {known.number} of {path.stem}, "{known.title}",'
     kept = keep_earlier(own)
     write(own, without_views(again))
-    for known in asked:
+    for known in chosen_turns:
         record.note(mine, known.check, "anew")
-    if turn is None:
+    if turn is None:  # guesses and drawn marks belong to no turn, and begin anew with the notebook
         chapter = about(course, path.name).chapter
         record.note_asked_anew(mine, chapter)
         (mine / record.MARKS / f"{chapter}.json").unlink(missing_ok=True)
@@ -284,7 +299,8 @@ def show_results(path: Path, mine: Path = MINE) -> str:
     Returns a sentence on what was done.
     """
     own, taken = _copy(path, mine)
-    write(own, with_results(without_spacers(_read_copy(own)), taken))
+    readers_copy = without_spacers(_read_copy(own))
+    write(own, with_results(readers_copy, taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 

@@ -34,9 +34,10 @@ def summary(guesses: Sequence[Guess]) -> str:
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
     """Return the picture that contents.html draws; empty without a guess.
 
-    "dots" has a height and a sentence for each guess. "bars" has for each notebook the numbers of
-    its first guess and of the first one after it, a height, and a name. A height is 0 for a
-    guess that is right, and 1 for one that is FURTHEST off.
+    "dots" has a height and a sentence for each guess, and "marks" the same for each grid line.
+    "bars" has for each notebook the numbers of its first guess and of the first one after it, the
+    height of its median, and a name. A height is 0 for a guess that is right, and 1 for one that
+    is FURTHEST off.
     """
     guesses = []
     bars = []
@@ -46,7 +47,8 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
         begin = len(guesses)
         guesses += here
         # Of an even number of guesses, the better of the two in the middle, which was really made.
-        height = _height(median_low(_times_off(guess) for guess in here))
+        median = median_low(_times_off(guess) for guess in here)
+        height = _height(median)
         name = f"{number}" if bars else f"notebook {number}"  # the first says what the numbers are
         bars.append((begin, len(guesses), height, name))
     if not guesses:
@@ -79,14 +81,18 @@ def _trend(guesses: Sequence[Guess]) -> str:
 
 def _counts(guesses: Sequence[Guess]) -> str:
     """Return how many guesses each word is for, from the best word on; no word stands with a 0."""
-    said = [guess.word for guess in guesses]
-    return ", ".join(f"{said.count(word)} {word}" for word in WORDS if word in said)
+    words = [guess.word for guess in guesses]
+    return ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
 
 
 def _times_off(guess: Guess) -> float:
-    """Return how many times off the guess is drawn in the picture."""
+    """Return how many times off the guess is drawn in the picture.
+
+    A guess at a share is drawn by the word for it: see TIMES_OFF.
+    """
     is_choice = isinstance(guess.measured, str)  # among options in words
-    if whole_of(guess.unit) and not is_choice and guess.word in TIMES_OFF:
+    is_share = whole_of(guess.unit) > 0  # such as a guess in percent
+    if is_share and not is_choice and guess.word in TIMES_OFF:
         return TIMES_OFF[guess.word]
     return guess.off
 

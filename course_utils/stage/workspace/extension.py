@@ -36,8 +36,8 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         )
     for sentence in news:
         server.log.warning(sentence)
-    given = {"mine": mine, "news": news, "judge": Judge(mine)}
-    server.web_app.add_handlers(".*$", [(address, Contents, given)])
+    given = {"mine": mine, "news": news, "judge": Judge(mine)}  # to `Contents.initialize`
+    server.web_app.add_handlers(".*$", [(address, Contents, given)])  # ".*$": for any host
     settings["kernel_websocket_connection_class"] = AtOnce
     # Behind the folder of the reader's own custom.css, so that theirs is found first.
     settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))

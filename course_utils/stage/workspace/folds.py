@@ -14,7 +14,8 @@ GIVEN_FOLDED = "comes_folded"  # in the metadata of a cell that was folded here,
 def with_folds(own: Notebook, course: Notebook, former: Notebook | None = None) -> Notebook:
     """Return the notebook with its import cells folded, but for those that the reader has changed.
 
-    What the reader has unfolded in the former copy, if there is one, is not folded again.
+    `own` is a copy that is about to be written, and `former` the one that it replaces, if there is
+    one. What the reader has unfolded in the former copy is not folded again.
     """
     texts = {cell["id"]: source(cell) for cell in course["cells"]}  # as the course gives them
     former_cells = former["cells"] if former else []
@@ -31,7 +32,10 @@ def with_folds(own: Notebook, course: Notebook, former: Notebook | None = None) 
 
 
 def without_folds(own: Notebook) -> Notebook:
-    """Return the notebook with its import cells unfolded, as the course has them."""
+    """Return the notebook with its import cells unfolded, as the course has them.
+
+    So a copy can be compared with the course's notebook: a fold is no change of the reader's.
+    """
     cells = [_unfolded(cell) if _has_imports_only(cell) else cell for cell in own["cells"]]
     return {**own, "cells": cells}
 

@@ -17,10 +17,10 @@ from course_utils.stage.notebook.outline import outline
 
 
 def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
-    """Return the reader's copy, with the course's new cell wherever a guess is asked for.
+    """Return the reader's copy, with the course's cells in place of those from before the fields.
 
     What was typed in place of the dots is written into the record of that folder, so that the new
-    field has it.
+    field has it. A cell that has a field already stays.
     """
     new_cells = {cell["id"]: cell for cell in course["cells"]}
     guesses = {part.id for part in outline(course).guesses}
@@ -37,7 +37,10 @@ def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
 
 
 def carry_renamed(former_course: Notebook, course: Notebook, folder: Path) -> None:
-    """Write what the record has of a question under its new name, if a cell asks by another one."""
+    """Where a cell asks a question under a new name, copy what the record has to the new name.
+
+    `former_course` is the version of the course's notebook that the reader's copy was made from.
+    """
     chapter = about(course, "").chapter
     so_far = record.said_so_far(folder, chapter)
     asks_by_cell = {cell["id"]: asks_in(source(cell)) for cell in former_course["cells"]}
@@ -74,7 +77,7 @@ def _keep(folder: Path, chapter: str, ask: Ask, former: Cell) -> None:
     for question, typed in _typed(source(former), ask):
         if question in so_far:  # what was typed into the new field is later, so it stays
             continue
-        guess = OpenGuess(ask.questions, ask.unit, ask.among)
+        guess = OpenGuess(ask.questions, ask.unit, ask.among)  # reads text as the new field does
         # `say` refuses what is no answer to the question, such as dots that were left or nonsense.
         # Then the record stays as it is, and the field is empty.
         with suppress(ValueError):

@@ -158,8 +158,9 @@ def _has_change(*, own: list[str], base: list[str], course: list[str]) -> bool:
     in_course = Counter(course)
     if in_course == in_base:
         return False
-    added = in_course - in_base
+    added = in_course - in_base  # what is below 0 is left out, as always between two Counters
     removed = in_base - in_course
+    # `<=` says that no line occurs more often on the left than on the right.
     return added <= in_own - in_base and removed <= in_base - in_own
 
 

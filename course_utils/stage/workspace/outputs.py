@@ -47,7 +47,10 @@ def with_results(own: Notebook, course: Notebook) -> Notebook:
 
 
 def _with_result(own: Cell, course: Cell | None) -> Cell:
-    """Return the reader's cell; if it has no outputs and the course's code, with its outputs."""
+    """Return the reader's cell, with the course's outputs if they belong to it.
+
+    They do if the cell has no outputs of its own, and its code is still the course's.
+    """
     if own["cell_type"] != "code" or own.get("outputs"):
         return own
     if not course or source(course) != source(own):
@@ -78,8 +81,9 @@ def _without_view(output: dict[str, object]) -> dict[str, object]:
     data = output.get("data", {})
     if WIDGET not in data:
         return output
-    is_lab = "image/png" in data
-    is_guess = "".join(data.get("text/plain", "")).startswith(ASKS)
+    is_lab = "image/png" in data  # the lab's still picture
+    text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
+    is_guess = text.startswith(ASKS)
     if not is_lab and not is_guess:  # a widget of the reader's own, with nothing else to show
         return output
     rest = {kind: value for kind, value in data.items() if kind != WIDGET}

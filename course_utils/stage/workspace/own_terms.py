@@ -61,7 +61,7 @@ class Judge:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        paths = [PACKAGE]
+        paths = [PACKAGE]  # so that the process finds the course from the reader's folder
         if os.environ.get("PYTHONPATH"):
             paths.append(os.environ["PYTHONPATH"])
         with self._said.open("w") as said:
@@ -95,7 +95,7 @@ def sentences(link: str, mine: Path, judge: Judge) -> Markup:
     try:
         text = program_text(mine / NAME)
         names = theirs(text)
-        wrong = judge.wrong(text) if names else {}
+        wrong = judge.wrong(text) if names else {}  # of no terms, none is wrong
     except (OSError, ValueError) as error:
         broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
         return broken.format(NAME, error)
@@ -107,10 +107,11 @@ def sentences(link: str, mine: Path, judge: Judge) -> Markup:
         )
         return checked.format(begin, ", ".join(names))
     right = [name for name in names if name not in wrong]
-    said = [Markup("{} Yours are: {}.").format(begin, ", ".join(right) if right else "none yet")]
+    names_right = ", ".join(right) if right else "none yet"
+    shown = [Markup("{} Yours are: {}.").format(begin, names_right)]
     for name, words in wrong.items():
         not_right = Markup(
             "<br><b>{}</b> is not right as it stands there, so the notebooks use the course's. {}"
         )
-        said.append(not_right.format(name, words))
-    return Markup(" ").join(said)
+        shown.append(not_right.format(name, words))
+    return Markup(" ").join(shown)

@@ -24,8 +24,10 @@ def open_at_the_named_cell(server: ServerApp) -> None:
         """Add `place.js` to a page's configuration. The server calls this hook for each page."""
         if hook_before:
             page_config = hook_before(handler, page_config)
-        # JupyterLab looks for all extensions below one address, and `place.js` lies elsewhere.
+        # JupyterLab looks for `load` in the folder NAME below the address of all extensions. As
+        # `place.js` lies elsewhere, the path leads out of it: "../../../contents/place.js".
         load = posixpath.relpath(address, f"{page_config['fullLabextensionsUrl']}/{NAME}")
+        # "./extension" is the module that JupyterLab takes from the file: `place.js` has only one.
         ours = {"name": NAME, "load": load, "extension": "./extension"}
         # JupyterLab loads each entry of this list when the page opens.
         extensions = page_config.setdefault("federated_extensions", [])
@@ -33,5 +35,6 @@ def open_at_the_named_cell(server: ServerApp) -> None:
         return page_config
 
     settings["page_config_hook"] = with_place
+    # The handler gets the group of the pattern, the file's name, and looks for it in this folder.
     found_in = {"path": [str(Path(__file__).parent)]}
     server.web_app.add_handlers(".*$", [(f"{folder}/({FILE})", FileFindHandler, found_in)])

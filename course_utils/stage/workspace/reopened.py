@@ -20,7 +20,7 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
     list_sessions = server.session_manager.list_sessions
     restarted = set()  # the ids of restarted kernels, since a restart does not change an id
 
-    # The server's own methods are replaced by these two, which call them.
+    # `noting_restart` and `get_with_pictures` replace the server's own methods, and call them.
 
     async def noting_restart(kernel_id: str, *arguments: object, **options: object) -> None:
         """Restart the kernel, and note that it has lost its labs."""
@@ -29,6 +29,7 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
 
     async def has_its_labs(path: str) -> bool:
         """Whether the notebook's kernel runs, and was not restarted since it made the labs."""
+        # A session has the path of an open notebook, and the kernel that runs for it.
         for session in await ensure_async(list_sessions()):
             # The path in a page's request may have a slash in front.
             if session["path"] == path.strip("/") and session["kernel"]["id"] not in restarted:

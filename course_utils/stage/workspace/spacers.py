@@ -34,7 +34,7 @@ def with_spacers(notebook: Notebook) -> Notebook:
     cells = notebook["cells"]
     guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    waiting = set()
+    waiting = set()  # the ids of the cells that get a spacer
     for at, cell in enumerate(code):
         if cell["id"] in guesses and _waits(cell, code[at + 1 : at + 1 + WITHIN]):
             waiting.add(cell["id"])
@@ -43,7 +43,10 @@ def with_spacers(notebook: Notebook) -> Notebook:
 
 
 def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
-    """Whether the guess's cell has not run, and none of the cells below has an output."""
+    """Whether the guess's cell has not run, and none of the cells below has an output.
+
+    `below` has the next code cells, WITHIN of them, among which one shows the answer.
+    """
     if guess["outputs"] or guess["execution_count"] is not None:
         return False
     return not any(cell["outputs"] for cell in below)

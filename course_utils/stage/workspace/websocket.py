@@ -15,7 +15,7 @@ class AtOnce(ZMQChannelsWebsocketConnection):
     """The connection between a page and its kernel, without Nagle's algorithm."""
 
     def connect(self) -> asyncio.Future[None] | None:
-        """Connect, with TCP_NODELAY set."""
+        """Connect, with TCP_NODELAY set: this option switches Nagle's algorithm off."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()
 
