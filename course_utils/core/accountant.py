@@ -559,7 +559,7 @@ def sequence_flops(m, sequence, recomputed):
 
 
 def serving_lines(m, users, cached, gpus, bandwidth, peak):
-    """The lines on one step of decoding, by name.
+    """The account's lines on one step of decoding, by name.
 
     The model and the caches of all users are spread evenly over `gpus` GPUs, each with that
     bandwidth and that peak. Each user has `cached` tokens in the cache.
@@ -584,7 +584,7 @@ def serving_lines(m, users, cached, gpus, bandwidth, peak):
 
 
 def sending_lines(m, gpus, stage, batch, sequence, split, micro_batches):
-    """The lines on what a step sends, by name; tensors are sent in SENT_IN.
+    """The account's lines on what a step sends, by name; tensors are sent in SENT_IN.
 
     `split` GPUs share each layer, if it is tensor parallel, or each have some of the layers, if
     there is a pipeline.
@@ -607,7 +607,7 @@ def sending_lines(m, gpus, stage, batch, sequence, split, micro_batches):
 
 
 def muon_lines(m, gpus, parts, stage, batch, sequence):
-    """The lines on Muon in place of AdamW, by name.
+    """The account's lines on Muon in place of AdamW, by name.
 
     `parts` has the dtypes of each part of the state, as `recipe` returns them. Muon keeps its
     numbers in the dtype of the recipe's optimizer, or in fp32 if the recipe's keeps none.
@@ -616,19 +616,24 @@ def muon_lines(m, gpus, parts, stage, batch, sequence):
     numbers = muon_state_numbers(m)
     if stage >= SHARDED_FROM["optimizer"]:
         numbers = math.ceil(numbers / gpus)
-    flops = 0
+    added_flops = 0
     for name, each in weights(m).items():
-        if name != "output":
-            flops += each.stored * muon_flops(each.inputs, each.outputs)
-    step = 3 * gpus * active_forward_flops(m, batch, sequence)
+        if name != "output":  # AdamW has it
+            added_flops += each.stored * muon_flops(each.inputs, each.outputs)
+    # All GPUs together: a forward pass on each, and a backward pass of twice its FLOPs. Muon's own
+    # work is done once, however many GPUs share it.
+    flops_of_a_step = 3 * gpus * active_forward_flops(m, batch, sequence)
     return {
         "bytes of the optimizer, with Muon": numbers * BYTES[dtype],
-        "FLOPs that Muon adds, of a step's": flops / step,
+        "FLOPs that Muon adds, of a step's": added_flops / flops_of_a_step,
     }
 
 
 def file_lines(m):
-    """The lines on the bytes of a file: in SERVED_IN, or with the layers' matrices in blocks."""
+    """The account's lines on a file of the model: its bytes, by the format that it is in.
+
+    It is all in SERVED_IN, or the layers' matrices are in one of BLOCK_FORMATS.
+    """
     lines = {f"bytes of a file in {SERVED_IN}": model_file_bytes(m, SERVED_IN, {})}
     for block_format in BLOCK_FORMATS:
         formats = {name: block_format for name in weights(m) if name not in ("router", "output")}
@@ -637,7 +642,7 @@ def file_lines(m):
 
 
 def cost_lines(run_days, gpus, watts, pue, price):
-    """The lines on the run's energy and its price, by name."""
+    """The account's lines on the run's energy and its price, by name."""
     refuse_unless_positive("watts", watts)
     refuse_unless_positive("price", price)
     if not 1 <= pue < math.inf:
@@ -954,9 +959,10 @@ def decode_seconds(m, users, tokens, dtype, bandwidth, peak):
 
 
 def ridge_users(dtype, bandwidth, peak):
-    """Users from whom on a dense model's matrices take longer to multiply than to read.
+    """The number of users with whom a dense model's matrices take as long to multiply as to read.
 
-    A user's token costs 2 FLOPs for each weight, which is read once for all of them.
+    Each user's token costs 2 FLOPs for each weight, while a weight is read once for all users. So
+    with more users, decoding is compute-bound.
     """
     return BYTES[dtype] * peak / (2 * bandwidth)
 
@@ -1653,7 +1659,7 @@ def memory_report(m, lines, asked):
     for part in ("parameters", "gradients", "optimizer", "master"):
         state.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
     if not is_dense(m):
-        said = {
+        said = {  # it is never "yes", because what a step adds is not known
             "no": "This alone does not fit",
             NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
         }
@@ -1839,7 +1845,7 @@ def assumptions_beside_the_run(asked):
 
 
 def row(name, value, term):
-    """A line of the report; `term` is the function that counted the value."""
+    """A line of the report; `term` names the function that counted the value, or is empty."""
     return f"{name:<38}{value:>14}    {term}".rstrip()
 
 

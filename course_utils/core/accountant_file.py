@@ -134,7 +134,10 @@ def together(written: dict[str, str]) -> str:
         return "\n".join(written.values())
     # The names of these statements; "" is that of the empty text behind the last one.
     not_needed = statements(WHILE_MISSING).keys() - {""}
-    stays = [text.removesuffix(SAY) for name, text in written.items() if name not in not_needed]
+    stays = []
+    for name, text in written.items():
+        if name not in not_needed:
+            stays.append(text.removesuffix(SAY))  # the file's last statement has this call
     return "\n".join(stays)
 
 

@@ -54,8 +54,9 @@ def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
     """The machine `name`, made from its entry `printed`: TFLOP/s and GB become FLOP/s and bytes.
 
-    `printed` has what the data sheet says, by the names in datasheets.toml. `searched_by` names the
-    source of the rates that somebody searched for.
+    `printed` has what the data sheet says, by the names in datasheets.toml. Its rates under
+    "searched" are the best that somebody reached with products of many shapes, and `searched_by`
+    names that source.
     """
     return Machine(
         name,

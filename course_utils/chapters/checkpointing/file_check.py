@@ -211,7 +211,9 @@ def _watched(save: _Save, answer: Answer) -> Iterator[None]:
         "rename": save.rename,
     }
     names = getattr(answer, "__globals__", {})  # the global names of the answer's module
-    if names is globals():  # our own right answer: this module's fsync and replace stay the real
+    # Our own right answer stands in this module. It calls os.fsync, which is patched below. This
+    # module's own names stay as they are, because `save` calls the real functions by them.
+    if names is globals():
         names = {}
     # By the name in that module: the function of `os` and its stand-in, such as
     # {"sync": (os.fsync, save.flush)} after `from os import fsync as sync`.

@@ -147,9 +147,13 @@ def _mistaken_bytes(
 ) -> Answers:
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
-    def kept(inputs: Iterable[int], leading_to: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes of some layers' inputs, and of the nonlinearities before some layers."""
-        counted = [*inputs, *leading_to]  # GELU keeps its own input beside the next layer's
+    def kept(inputs: Iterable[int], after: Iterable[int], kind: str = nonlinearity) -> int:
+        """Return the bytes that autograd keeps if it keeps something for these layers.
+
+        Both are numbers of layers: of `inputs` it keeps the input, and of `after` what the
+        nonlinearity before the layer needs, which is as wide as the layer's input.
+        """
+        counted = [*inputs, *after]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)
         return BYTES["fp32"] * batch * sum(widths[number] for number in counted)

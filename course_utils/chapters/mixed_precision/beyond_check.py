@@ -115,7 +115,10 @@ def loss_scale(largest: Number) -> Answers:
     yield 2 * right, "With that scale the largest gradient becomes infinite."
     yield 65_504 / largest, "A power of two is wanted, because it changes no digit of a gradient."
     yield 65_520 / largest, "A power of two is wanted, and the product has to stay below 65,520."
-    yield 2.0**15 / largest, "That is no power of two for most gradients: round its exponent down."
+    yield (
+        2.0**15 / largest,
+        "That is no power of two for most gradients. Round 65,520 / largest down.",
+    )
     yield (
         2.0 ** int(math.log2(65_504 / largest)),
         "int() rounds towards 0, so it rounds a negative exponent up. Take math.floor.",

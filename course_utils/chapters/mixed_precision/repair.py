@@ -53,11 +53,11 @@ def is_untouched(answer: Loop) -> bool:
 
 @cache
 def _broken_ones() -> list[tuple]:
-    """Return the essence of each broken loop's code."""
+    """Return, for each broken loop, what tells its code from any other code: its essence."""
     essences = []
     for letter in FAULTS:
-        # Each loop is compiled alone, as a cell is. Python compiles the same text to other code
-        # where it stands below imports.
+        # Each loop is compiled alone, as a cell is. Below its imports, Python would compile a call
+        # such as torch.f() otherwise, because there it knows that torch is a module.
         module = compile(inspect.getsource(loop(letter)), "a cell", "exec")
         # The code of a function is among the constants of the module that defines it.
         functions = [constant for constant in module.co_consts if isinstance(constant, CodeType)]

@@ -101,11 +101,13 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     def enter_watched(hooks: saved_tensors_hooks) -> None:
         """Enter hooks, as `with hooks` does; within `_watched`, `see` gets what they keep, too.
 
-        It stands in for `saved_tensors_hooks.__enter__`, in all threads; each has a stack of hooks.
-        Where the innermost are `_Watched`, the thread is within this context, and hooks that also
-        call `see` go on the stack in place of the caller's. Its `__exit__` takes off the innermost.
+        It stands in for `saved_tensors_hooks.__enter__`, in all threads. Each thread has a stack of
+        hooks, of which only the innermost are called. So a caller's own hooks would hide from `see`
+        what is saved within them; hooks that call both take their place. A thread whose innermost
+        hooks are no `_Watched` is not within this context, and is left alone.
         """
-        around = internals.innermost_hooks(True)  # (pack, unpack), or None
+        # (pack, unpack), or None. True: hooks that torch ignores while it traces count, too.
+        around = internals.innermost_hooks(True)
         if around and isinstance(around[0], _Watched):
             hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
         enter(hooks)

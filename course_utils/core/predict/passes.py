@@ -205,7 +205,7 @@ class ForwardPass(LayerOperations):
             (logits,),
             logits.nbytes,
             back="_log_softmax_backward_data",
-            keeps=slice(1),  # the logarithms
+            keeps=slice(1),  # of its results the first: the logarithms
             part=LOGITS,
         )
         return self.tape.op(
@@ -215,7 +215,7 @@ class ForwardPass(LayerOperations):
             FP32_BYTES,  # the number of tokens, by which it was divided
             back="nll_loss_backward",
             saves=(logs,),
-            keeps=slice(1, 2),  # the number of tokens
+            keeps=slice(1, 2),  # of its results the second: the number of tokens
             part=LOGITS,
         )
 

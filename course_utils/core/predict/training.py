@@ -80,8 +80,8 @@ def days_by_part(
 ) -> tuple[Ledger, Ledger]:
     """Return the days of each part of a run in bf16: the shortest estimates, then the longest.
 
-    Sequences are as long as the model's context. The first part is all FLOPs at the peak, and each
-    further part is the days that it adds. Estimates are no bounds:
+    `count` machines share the run. Sequences are as long as the model's context. The first part is
+    all FLOPs at the peak, and each further part is the days that it adds. Estimates are no bounds:
 
     - products, attention: the shares of the peak that they reach, least and most. An attention
       kernel skips the pairs that look ahead, and computes the scores again in the backward pass.
@@ -98,7 +98,9 @@ def days_by_part(
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
     shape = shape_of(model)
-    sequences = tokens / shape.context / count  # for each machine
+    # Each machine has so many sequences, one after the other. A part that takes one second of each
+    # sequence takes so many days of the run.
+    sequences = tokens / shape.context / count
     days_a_second = sequences / accountant.SECONDS_PER_DAY
 
     least_s = _seconds_by_part(shape, machine, max(products), max(attention))
@@ -135,10 +137,13 @@ def _seconds_by_part(
     passed_bytes = 3 * _passed_numbers(shape) * _bytes_per_number(shape)
     # Each part is the time that it takes beyond the parts before: FLOPs / (share × peak) for what
     # is computed at a share of the peak, without the FLOPs / peak that the first part has already.
+    # The first part has counted all pairs. A fast kernel takes less, and then its part is below 0.
+    kernel_s = in_kernel / (attention_share * peak)
+    counted_s = attention / peak
     return {
         "FLOPs at the peak": needed / peak,
         "products below the peak": products * (1 / products_share - 1) / peak,
-        "attention's kernel": (in_kernel / attention_share - attention) / peak,
+        "attention's kernel": kernel_s - counted_s,
         "passes over memory": passed_bytes / machine.bytes_per_sec,
     }
 

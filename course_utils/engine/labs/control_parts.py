@@ -105,12 +105,13 @@ def size_moved(held: object, part: ControlPart, to: object) -> object:
     `to` is the exponent at which the slider is now, or the text that was typed. A slider that is
     moved to the step where it is already leaves the size as it was typed.
     """
-    if part.kind != "powers":
+    if part.kind != "powers":  # the text field
         return to
     if not math.isfinite(to):  # a page may send anything
         return held
-    step = STEP * round(to / STEP)
-    return held if step == _nearest_step(held) else round(2**to)
+    step = STEP * round(to / STEP)  # a page's float may lie a little beside it
+    has_moved = step != _nearest_step(held)
+    return round(2**to) if has_moved else held
 
 
 def _nearest_step(held: object) -> Number | None:

@@ -30,7 +30,7 @@ def main(settings: Mapping[str, str]) -> int:
     course = {path.stem: read(path) for path in copies.notebooks()}
     try:
         _refuse_unusable(settings["FOLDER"], settings["SEED"], settings["FORMAT"])
-        count = counting(settings["NB"], settings["TURNS"], settings["POINTS"], list(course))
+        rules = counting(settings["NB"], settings["TURNS"], settings["POINTS"], list(course))
     except ValueError as error:
         print(WRONG.format(error))
         return 2
@@ -38,27 +38,27 @@ def main(settings: Mapping[str, str]) -> int:
     seed = settings["SEED"]
     is_for_gradescope = settings["FORMAT"] != ""  # which grades one student's files at a time
     folder = Path(settings["FOLDER"])
-    files = handed_in(folder, course, by_one=is_for_gradescope, only=count.notebooks)
+    files = handed_in(folder, course, by_one=is_for_gradescope, only=rules.notebooks)
     results = whole_class.judged(files, course, seed)
     # The open cases are no secret; those of a seed are one, unless DETAILS tells them.
     shows_cases = not seed or settings["DETAILS"] != ""
-    rows = list(lines.rows(files, course, results, count, shows_cases=shows_cases))
+    rows = list(lines.rows(files, course, results, rules, shows_cases=shows_cases))
     if is_for_gradescope:
-        rows += lines.missing(files, course, count)  # the one student reads what is not there
-    promise = sandbox.sentence()
+        rows += lines.missing(files, course, rules)  # the one student reads what is not there
+    isolation = sandbox.sentence()  # on what keeps answers from the machine's files and network
     target = Path(settings["OUT"] or "graded")
     try:
         target.mkdir(parents=True, exist_ok=True)
         if is_for_gradescope:
-            pages.write_gradescope(target / "results.json", rows, promise)
+            pages.write_gradescope(target / "results.json", rows, isolation)
         else:
-            most = lines.most(files, course, count)
-            _write(target, rows, most, f"{_how(seed, count)}\n{promise}\n")
+            most_points = lines.most(files, course, rules)
+            _write(target, rows, most_points, f"{_how(seed, rules)}\n{isolation}\n")
     except OSError as error:
         print(f"{target} cannot be written: {error.strerror}. OUT=another_folder names another.")
         return 1
     print(f"{target}: {len(rows)} lines, in {time.monotonic() - begun_s:.0f} s.")
-    print(promise)
+    print(isolation)
     if not seed:
         print("The open cases were used, which an answer may know. SEED=7 draws others.")
     return 0

@@ -66,8 +66,11 @@ def _noting_imports(
         module_globals = given.get("globals") or {}
         is_students = module_globals.get("__name__") in STUDENTS
         names = tuple(given.get("fromlist") or ())
-        is_allowed = (name, names) in own or (name == TERMS_OF and may_import(names, allowed))
-        if is_students and not is_allowed and f"{name}.".startswith(prefixes_of_answers):
+        stands_in_notebook = (name, names) in own
+        is_earlier_term = name == TERMS_OF and may_import(names, allowed)
+        # The dot, so that a module whose name only begins like one with answers is not meant.
+        has_answers = f"{name}.".startswith(prefixes_of_answers)
+        if is_students and has_answers and not (stands_in_notebook or is_earlier_term):
             note(f"It imported {name[:LONGEST_NAME]}.")
         return original(name, *arguments, **options)
 

@@ -168,7 +168,11 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
         inode = _inode(path)
 
         def pieces() -> Iterator[bytes]:
-            """Send the file's contents so far, and yield the piece that the judge sends back."""
+            """Yield the pieces that the answer is to write, one by one, as the judge sends them.
+
+            With each request the judge gets what the file holds so far, so it sees whether an
+            answer writes piece by piece.
+            """
             while True:
                 piece = tell({"event": "piece", "contents": _contents(path)})
                 if piece is None:

@@ -331,7 +331,9 @@ class _Reader:
         stride = _sizes(tree["stride"])
         if len(shape) != len(stride):
             raise WireError("Each dimension has a stride.")
-        if not flat.is_meta and math.prod(shape) > MOST_BYTES:  # possible with a stride of 0
+        # With a stride of 0, a small storage can have a huge shape, and a copy of it would fill the
+        # memory. A meta tensor has no memory.
+        if not flat.is_meta and math.prod(shape) > MOST_BYTES:
             raise WireError("It has more numbers than bytes can hold.")
         offset = _whole(tree["offset"])
         return flat.as_strided(shape, stride, offset)  # raises RuntimeError beyond the storage

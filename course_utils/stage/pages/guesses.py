@@ -53,15 +53,16 @@ def field(asked: Asked) -> str:
 
 
 def answer(result: str, part: Part, known: Outline) -> str:
-    """Return an output of a cell that reveals guesses, with a picture for any guess around it.
+    """Wrap an output of a cell that reveals guesses in what the page's script needs.
 
-    `result` is the output's HTML. Without a table in it, it is returned as it is. The pictures wait
-    in templates, and the script folds the table once there is a guess.
+    The script draws a picture for whatever the reader has guessed. It takes it from templates that
+    are made here, and folds the table once there is a guess. `result` is the output's HTML; without
+    a table in it, it is returned as it is.
     """
     rows = list(_rows_of(result, part, known))
     if not rows:
         return result
-    if rows[0].question.choices:
+    if rows[0].question.choices:  # a cell asks for one choice, or for one or several numbers
         questions, templates = _choice(rows[0])
     else:
         questions, templates = _numbers(rows)
@@ -74,23 +75,28 @@ def answer(result: str, part: Part, known: Outline) -> str:
 
 
 def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
-    """Yield the questions that the output answers, each with its row of the table, or the first."""
+    """Yield the questions that the output answers, each with its row of the table.
+
+    `result` is the output's HTML, and `known` the outline of the whole notebook, because a guess
+    may be asked many cells before.
+    """
     rows = []
     for row in ROW.findall(result):
         rows.append([unescape(cell) for cell in CELL.findall(row)])
     if len(rows) < 2:  # no table with a head and a row
         return
-    asked = {}  # the guesses of the notebook, by name
+    guesses_by_name = {}
     for cell_of_guess in known.guesses:
         for guess in cell_of_guess.asked:
-            asked[guess.name] = guess
+            guesses_by_name[guess.name] = guess
     # The head is like ["GB", "predicted", "measured", "measured / predicted"].
     head, *body = rows
     by_name = {row[0]: row for row in body}
     # Behind the measured number stands its ratio to the predicted one.
     end = len(head) - 1 if " / " in head[-1] else len(head)
     for reveal in part.reveals:
-        questions = asked[reveal.name].questions if reveal.name in asked else ()
+        guess = guesses_by_name.get(reveal.name)
+        questions = guess.questions if guess else ()
         for question in questions:
             # A reveal of one row answers only one of several questions.
             if reveal.row and len(questions) > 1 and question.item != reveal.row:

@@ -36,14 +36,17 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     is_share = item.startswith("share") and 0 < measured < 1
     if is_share and predicted is not None:
         return [_within(measured, 0.05, "0.05")]
+    # A small whole number is counted, so only that number is right.
     whole = _whole(measured, predicted)
     is_counted = whole is not None and abs(whole) <= SMALL
     if is_counted and not CONTINUOUS.search(unit):
         return [_exactly(whole)]
     # The wide band is a list of none or one, since it is added to other bands.
     wide = [] if _needs_a_narrow_band(measured, unit) else [_factor_of_two(measured)]
+    # Where a formula gives the value, the measured one need not be hit.
     if predicted is not None:
         return wide if wide else [_within(measured, 0.1 * abs(measured), "10 %")]
+    # An exact value may be hit; the wide band counts beside it, for those who came near.
     if whole is not None and whole < EXACT:
         return [_exactly(whole), *wide]
     return [_within(measured, 0.01 * abs(measured), "1 %"), *wide]

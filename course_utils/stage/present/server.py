@@ -248,7 +248,8 @@ def main(arguments: list[str]) -> int:
     """Present a notebook, and return the exit status.
 
     The first argument is the notebook's number or name; the others are RESULTS, or options for
-    JupyterLab.
+    JupyterLab. In the environment, CUT is the minutes of a lecture that shows parts of the
+    notebook, and ROOM, if set, lets the audience guess by phone.
     """
     name = arguments[0] if arguments else ""
     options = arguments[1:]

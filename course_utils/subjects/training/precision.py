@@ -88,7 +88,8 @@ class Training:
     def backward(self) -> Tensor:
         """Put the gradients of one micro-batch's part of the loss into the weights' `grad`.
 
-        Return the whole loss, since all micro-batches have the same.
+        Every micro-batch holds all pairs. So each has the same loss, which is the mean loss of the
+        whole batch, too; it is returned.
         """
         inputs = self.pairs.to(DTYPES[self.mix.model])
         needs_casts = self.mix.products != self.mix.model
@@ -130,7 +131,10 @@ def _is_power_of_two(count: int) -> bool:
 
 
 def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]:
-    """Yield what each step reports, from the first step on. The caller may stop at any time.
+    """Train in that mix, and yield what each step reports. The caller may stop at any time.
+
+    `mean_over` is the number of pairs in a batch, over which its loss is the mean: 100, or 100
+    times a power of two.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]

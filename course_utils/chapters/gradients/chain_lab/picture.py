@@ -172,7 +172,8 @@ def _bar(asked: Chain) -> Iterator[str]:
     """Draw the FLOPs of each product as a part of a bar, one after the other."""
     yield svg.text(0, BAR_TOP + 17, "FLOPs", class_="strong")
     forward = sum(product.flops for product in asked.products if product.kind == FORWARD)
-    # The width of a FLOP. If no product is left out, all three times `forward` fill the bar.
+    # The width of a FLOP. Backward takes twice as many FLOPs as forward if no product is left out,
+    # and then the bar is full.
     unit = (WIDTH - BAR_LEFT) / (3 * forward)
     x: Number = BAR_LEFT
     for number, product in enumerate(asked.products):

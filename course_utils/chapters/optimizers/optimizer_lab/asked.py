@@ -184,6 +184,7 @@ class Race:
         A formula gives it. Where there is none, the limit is infinite: for AdamW, and for RMSProp
         unless its run is LONG.
         """
+        # After so many steps RMSProp jumps to and fro by as much each time, which has a formula.
         if name == "RMSProp" and self.run == LONG:
             return predict.largest_settled_lr(self.first_loss, self.steepness, self.degrees)
         if name == "momentum":

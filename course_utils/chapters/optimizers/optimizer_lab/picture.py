@@ -94,7 +94,8 @@ def _paths(race: Race) -> Iterator[str]:
     yield cross(*PATHS.at(0, 0), 7, class_="start")
     for name in race.racing:
         points = race.descent(name)[: race.step + 1]
-        if points:  # there are none if the optimizer was lost long before the last steps
+        # Of a long run the last 100 steps are drawn. An optimizer that was lost before has none.
+        if points:
             yield from _lines(points, f"line {name.lower()}")
             yield _end(points[-1], name)
     x, y = PATHS.at(*race.ground.start)

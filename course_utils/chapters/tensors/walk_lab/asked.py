@@ -196,11 +196,15 @@ class Walked:
         return dimensions
 
     def _steps(self, size: int, block: int) -> list[Step]:
-        """Return the steps along a dimension of this size. Each step passes `block` elements."""
+        """Return the steps along a dimension of this size, in the order of the walk.
+
+        `block` is how many elements the walk visits at one index of the dimension: the product of
+        the sizes behind it.
+        """
         steps = []
         for end in range(block, len(self.places), block):
-            begins_anew = end % (size * block) == 0  # at index 0, where no step along it ends
-            if not begins_anew:
+            index = end // block % size  # along this dimension, where the step ends
+            if index > 0:  # to index 0, the walk comes by a step along an earlier dimension
                 start = end - block
                 steps.append(Step(start, end, self.places[end] - self.places[start]))
         return steps
