@@ -297,12 +297,12 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def orders_of(group: int) -> list[Order]:
-        """Return the orders of multiplying a group's operands. Bit n of `group` is operand n."""
+        """Return the orders of multiplying a group's operands; bit n of `group` is operand n."""
         if group.bit_count() == 1:
             place = group.bit_length() - 1  # the number of the group's only bit
             return [Order(place, flops=0, largest=0)]  # one operand is not multiplied yet
         group_orders = []
-        elements = groups.volume(groups.kept(group))  # of the group's product
+        elements = groups.volume(groups.kept(group))
         for half in _halves(group):
             others = group ^ half  # the operands of the group that are not in the half
             pair_flops = groups.pair_flops(half, others)
@@ -312,8 +312,6 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
                 largest = max(first.largest, second.largest, elements)
                 group_orders.append(Order(tree, flops, largest))
         group_orders.sort(key=lambda order: order.flops)
-        # Each order of a group makes the same product, so it leaves the costs of all later products
-        # as they are. If only the cheapest is wanted, no other order of the group is needed.
         return group_orders[:1] if only_cheapest else group_orders
 
     everyone = (1 << operands) - 1  # one bit for each operand

@@ -38,10 +38,7 @@ RUNS = [
 def days_with_failures(
     gpu_days: Number, gpus: int, failure_days: Number, save_s: Number, restart_s: Number
 ) -> Answers:
-    """The check of a reader's days_with_failures(…): a run's days, at the best interval.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's days_with_failures(…): a run's days, at the best interval."""
     failure_s = failure_days * DAY_S / gpus
     restarts = restart_s / failure_s
     at_best = _lost_at_best(save_s, failure_s)  # the share of saves and lost work
@@ -123,12 +120,9 @@ def _days(work: Number, lost: Number) -> Number:
 def lost_in_background(
     copy_s: Number, write_s: Number, interval_s: Number, failure_s: Number, restart_s: Number
 ) -> Answers:
-    """The check of a reader's lost_in_background(…), for a run that works while it saves.
-
-    The run stops only while its state is copied. A thread writes the copy to the disk, and w, which
-    is write_s, is the time that this takes. The right share of lost time comes first, and then
-    likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's lost_in_background(…), for a run that works while it saves."""
+    # The run stops only while its state is copied. A thread writes the copy to the disk, and
+    # w, which is write_s, is the time that this takes.
     copies = copy_s / interval_s
     restarts = restart_s / failure_s
     redone_s = _redone_s(write_s, interval_s)
@@ -178,12 +172,9 @@ def _redone_s(write_s: Number, interval_s: Number) -> Number:
     ),
 )
 def flops_ratio(products: int, segment: int) -> Answers:
-    """The check of a reader's flops_ratio(products, segment): what recomputing does to the FLOPs.
-
-    They are a step's FLOPs with recomputing over those without. A layer has `products` matrix
-    products, and `segment` layers are recomputed together. The right ratio comes first, and then
-    likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's flops_ratio(products, segment): what recomputing costs in FLOPs."""
+    # They are a step's FLOPs with recomputing over those without. A layer has `products`
+    # matrix products, and `segment` layers are recomputed together.
     # Counted in matrix products of one segment: each takes 2 forward and 4 backward.
     in_all = products * segment
     run_again = in_all - 1
@@ -230,10 +221,7 @@ STACKS = [  # layers, and the bytes of a layer's input and of a whole layer
     ),
 )
 def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
-    """The check of a reader's best_segment(layers, its_input, layer): the s with least peak.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's best_segment(layers, its_input, layer): the s with least peak."""
 
     def sums(segment: int) -> list[Number]:
         """Return what is held while each segment is in memory whole, from the first to the last."""
@@ -292,11 +280,8 @@ Reads = dict[int, tuple[int, int]]  # by the number of a file: where the rows be
     ),
 )
 def rows_to_read(rows: int, saved_by: int, loaded_by: int, rank: int) -> Answers:
-    """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank).
-
-    It has the rows that GPU number `rank` reads: {file: (begin, end)}, counted in the file. The
-    right answer comes first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's rows_to_read(rows, saved_by, loaded_by, rank)."""
+    # It has the rows that GPU number `rank` reads: {file: (begin, end)}, counted in the file.
     in_a_file = math.ceil(rows / saved_by)
     to_load = math.ceil(rows / loaded_by)
     files = _parts(rows, saved_by, in_a_file)

@@ -50,10 +50,7 @@ STEPS = [  # model, batch, sequence, dtype, recomputed layers
     ),
 )
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
     inputs = batch * sequence * m.width * BYTES[dtype]
@@ -90,10 +87,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     ),
 )
 def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
-    """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's step_flops(…): the FLOPs of a step that recomputes some layers."""
     plain = by_torch.step(m, batch, sequence, 0).flops
     right = by_torch.step(m, batch, sequence, recomputed).flops.total
     forward = plain["forward"]
@@ -123,11 +117,8 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
 
 @function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3, unit="s")
 def interval(save_s: Number, failure_s: Number) -> Answers:
-    """The check of a reader's interval(save_s, failure_s): the one that loses the least time.
-
-    The right one is found by trying, and not by the formula that the reader writes. It comes first,
-    and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
+    # The right one is found by trying, and not by the formula that the reader writes.
     # Intervals from 10 seconds to 19 days, each 0.02 % longer than the one before.
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
@@ -144,10 +135,7 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
     parts=parts.of_lost_share,
 )
 def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
-    """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s).
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s)."""
     saves = save_s / interval_s
     failures = interval_s / 2 / failure_s
     restarts = restart_s / failure_s

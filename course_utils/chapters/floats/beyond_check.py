@@ -118,10 +118,8 @@ SUMS = [
     ),
 )
 def stall(fraction_bits: int, number: float) -> Answers:
-    """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds.
-
-    The number is added again and again, until the sum no longer changes.
-    """
+    """The check of a reader's stop(fraction_bits, number), by a loop that adds and rounds."""
+    # The number is added again and again, until the sum no longer changes.
     total = _where_the_sum_stops(fraction_bits, number)
     yield total, "From the first power of two on at which the number is at most half a gap."
     of_ones = 2.0 ** (fraction_bits + 1)  # where the sum of ones stops
@@ -260,10 +258,8 @@ def _blocks() -> Iterator[tuple[list[float]]]:
     ),
 )
 def shared_scale(block: list[float]) -> Answers:
-    """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8.
-
-    In MXFP8 the numbers of a block are divided by their scale, and stored in E4M3.
-    """
+    """The check of a reader's scale(block): the power of two that OCP's rule gives to MXFP8."""
+    # In MXFP8 the numbers of a block are divided by their scale, and stored in E4M3.
     largest = max(map(abs, block))
     power = -127  # the smallest of E8M0, the format of the scales
     while 2.0 ** (power + 1) <= largest:

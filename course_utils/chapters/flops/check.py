@@ -45,12 +45,9 @@ FORECASTS = [
     ),
 )
 def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
-    """The check of a reader's half_of_the_peak(c, e, peak): the n at which a product reaches it.
-
-    Two n × n matrices are multiplied, which takes c + roof / e seconds: `c` is what a kernel takes
-    in any case, and `e` the share of the peak that large products reach.
-    """
-    # The roof is the time of the FLOPs at the peak; memory does not limit this product.
+    """The check of a reader's half_of_the_peak(c, e, peak): the n at which a product reaches it."""
+    # An n × n product takes c + roof / e seconds. The roof is the time of its FLOPs at the peak, c
+    # is what any kernel takes, and e the share of the peak that large products reach.
     right = 1  # counted up to the first whole n; the tolerance allows for a fraction
     while _forecast_rate(right, c, e, peak) < peak / 2:
         right += 1

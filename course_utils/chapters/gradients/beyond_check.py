@@ -1,4 +1,8 @@
-"""Exercises in *Beyond* of notebook 05; `check` imports them by name, and has the others."""
+"""Exercises in *Beyond* of notebook 05; `check` imports them by name, and has the others.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,8 @@
-"""The exercises of notebook 05."""
+"""The exercises of notebook 05.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -148,11 +148,7 @@ def _mistaken_bytes(
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
     def kept(inputs: Iterable[int], after: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes that autograd keeps if it keeps something for these layers.
-
-        Both are numbers of layers: of `inputs` it keeps the input, and of `after` what the
-        nonlinearity before the layer needs, which is as wide as the layer's input.
-        """
+        """Return the bytes of these layers' inputs, and of what the nonlinearities `after` keep."""
         counted = [*inputs, *after]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)

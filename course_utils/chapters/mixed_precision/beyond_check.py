@@ -99,10 +99,8 @@ LARGEST = (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_
     ),
 )
 def loss_scale(largest: Number) -> Answers:
-    """The check of a reader's my_loss_scale(largest): the largest power of two that fp16 bears.
-
-    Multiplied by it, the largest gradient has to stay finite when it is stored in fp16.
-    """
+    """The check of a reader's my_loss_scale(largest): the largest power of two that fp16 bears."""
+    # Multiplied by it, the largest gradient has to stay finite when it is stored in fp16.
     right = 2.0 ** math.ceil(math.log2(2**17 / largest))  # too large, and halved until it fits
     while floats.overflows(right * largest, "fp16"):
         right /= 2

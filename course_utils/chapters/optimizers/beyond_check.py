@@ -20,10 +20,7 @@ from course_utils.engine.judging import Answers, function, outcome
     ),
 )
 def initial_std(inputs: int, kept_share: Number) -> Answers:
-    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²].
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's initial_std(inputs, kept_share): the scale that keeps E[x²]."""
     variance = 1 / (inputs * kept_share)
     right = math.sqrt(variance)
     yield right, "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
@@ -62,10 +59,7 @@ FILES = [  # tokens, and the length of a window
     ),
 )
 def token_windows(tokens: list[int], sequence: int) -> Answers:
-    """The check of a reader's my_windows(tokens, sequence): all pairs (window, targets).
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's my_windows(tokens, sequence): all pairs (window, targets)."""
     pairs = []
     for start in range(len(tokens) - sequence + 1):
         end = start + sequence
@@ -113,10 +107,7 @@ def _norm(gradients: Gradients) -> Number:
     ),
 )
 def clipped(gradients: Gradients, max_norm: Number) -> Answers:
-    """The check of a reader's my_clipped(gradients, max_norm): their norm is at most max_norm.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's my_clipped(gradients, max_norm): their norm is at most max_norm."""
     norm = _norm(gradients)
     numbers = [x for gradient in gradients for x in gradient]
 

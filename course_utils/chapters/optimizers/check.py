@@ -42,10 +42,7 @@ def _momentum_states() -> list[tuple]:
 def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
-    """The check of a reader's momentum(p, g, buffer, lr, mu): (p, buffer) after a step.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's momentum(p, g, buffer, lr, mu): (p, buffer) after a step."""
     b = mu * buffer + g
     yield (
         (p - lr * b, b),
@@ -167,10 +164,7 @@ def adamw_step(
     lr: Number,
     decay: Number,
 ) -> Answers:
-    """The check of a reader's my_adamw(p, g, m, v, t, lr, decay): (p, m, v) after a step.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's my_adamw(p, g, m, v, t, lr, decay): (p, m, v) after a step."""
     state = (p, g, m, v, t, lr, decay)
     new_p, new_m, new_v = _adamw(state)
     yield (
@@ -254,10 +248,7 @@ ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, a
     ),
 )
 def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> Answers:
-    """The check of a reader's my_adagrad(p, g, v, lr): (p, v) after a step.
-
-    It yields the right answer first, and then likely mistakes, each with the sentence on it.
-    """
+    """The check of a reader's my_adagrad(p, g, v, lr): (p, v) after a step."""
 
     def stepped(v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return (p, v) after a step that divides by the root of this v."""

@@ -65,10 +65,8 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
     ),
 )
 def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -> Answers:
-    """The check of a reader's steps_that_fit(…): how many steps a loop that keeps views can go.
-
-    It can go on as long as what it keeps fits into the bytes that are free at the beginning.
-    """
+    """The check of a reader's steps_that_fit(…): how many steps a loop that keeps views can go."""
+    # It can go on as long as what it keeps fits into the bytes that are free at the beginning.
     numbers = math.prod(shape)
     steps = free_bytes // (numbers * number_bytes)
     yield steps, "At each step, the view keeps all of its storage, although it shows only a part."
@@ -109,10 +107,8 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     ),
 )
 def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
-    """The check of a reader's positions(shape, stride): how many positions the elements have.
-
-    A position of the storage on which several elements lie counts once.
-    """
+    """The check of a reader's positions(shape, stride): how many positions the elements have."""
+    # A position of the storage on which several elements lie counts once.
     last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     grid = torch.arange(last + 1).as_strided(shape, stride)
     used = grid.unique().tolist()  # each element of the grid is its own position
@@ -194,11 +190,9 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     ),
 )
 def lines_read(count: int, stride: int, number_bytes: int) -> Answers:
-    """The check of a reader's lines_read(count, stride, number_bytes): the cache lines read.
-
-    Numbers that lie `stride` places apart are read. Memory is read in lines of 64 bytes, and a line
-    with several of the numbers is read once.
-    """
+    """The check of a reader's lines_read(count, stride, number_bytes): the cache lines read."""
+    # Numbers that lie `stride` places apart are read. Memory is read in lines of 64 bytes, and
+    # a line with several of the numbers is read once.
     step = stride * number_bytes
     lines = {i * step // LINE_BYTES for i in range(count)}
     yield len(lines), "Five ways through memory, in which lines are shared, read once or skipped."

@@ -66,8 +66,7 @@ def account(
     """
     with _faked(model_factory, inputs) as (model, given):
         parameters = list(model.parameters())
-        # `forward` puts its loss here, because `flops` returns counts alone, and the backward pass
-        # takes the loss out again.
+        # `forward` puts its loss here, since `flops` returns counts alone; backward takes it out.
         losses = []
         passes = {}
 

@@ -88,7 +88,6 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """
 
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
-        """Return what the hook `inner` keeps of a tensor, and show `see` the tensors in it."""
         kept: object = tensor  # stays the tensor if `inner` raises
         try:
             # When checkpointing recomputes, it keeps the last tensor and then raises an exception.
@@ -101,13 +100,11 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     def enter_watched(hooks: saved_tensors_hooks) -> None:
         """Enter hooks, as `with hooks` does; within `_watched`, `see` gets what they keep, too.
 
-        It stands in for `saved_tensors_hooks.__enter__`, in all threads. Each thread has a stack of
-        hooks, of which only the innermost are called. So a caller's own hooks would hide from `see`
-        what is saved within them; hooks that call both take their place. A thread whose innermost
-        hooks are no `_Watched` is not within this context, and is left alone.
+        It stands in for `saved_tensors_hooks.__enter__`. Only the innermost hooks are called, so a
+        caller's own would hide what is saved in them from `see`: hooks that call both take their
+        place. Threads whose innermost hooks are no `_Watched` are not within this context.
         """
-        # (pack, unpack), or None. True: hooks that torch ignores while it traces count, too.
-        around = internals.innermost_hooks(True)
+        around = internals.innermost_hooks(True)  # (pack, unpack), or None
         if around and isinstance(around[0], _Watched):
             hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
         enter(hooks)

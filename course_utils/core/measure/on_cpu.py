@@ -37,8 +37,7 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
     """Sample until the samples agree, or until the deadline. Progress is counted from `begun`."""
-    # On a CPU, a call has ended when it returns. On a Mac's GPU, for example, it may run on.
-    on_a_cpu = torch.device(device).type == "cpu"
+    on_a_cpu = torch.device(device).type == "cpu"  # where a call has ended when it returns
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()  # of other processes, watched from now on
     latest = _one_call(fn, synchronize, deadline)

@@ -199,7 +199,6 @@ class Shape(Model):
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
         recomputed_layers = self.layers - kept_layers
-        # The layers keep cosine and sine. Without a layer, nothing does.
         rotated_width = self.head_width if self.rotary and self.layers else 0
         kept = {
             "tokens": INT64_BYTES * tokens,

@@ -28,7 +28,6 @@ def reveal(
     6 × 7          42        42             1 exactly
     """
     if not isinstance(guess, OpenGuess):
-        # `!r:.40` shows at most 40 characters of it.
         raise TypeError(
             f"The first argument of reveal is what ask(…) has returned, not {guess!r:.40}. "
             "Run the cell with ask(…) again, and type the guess into its field."

@@ -176,8 +176,8 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     is_scalable = abs(n) < 1e27  # from here on, no prefix of _DECIMAL is large enough
     if unit in _SCALED and is_scalable:
         # Such as 10^9 and the function decimal_bytes_text for "GB".
-        size, text_of = _SCALED[unit]
-        return text_of(n * size)
+        size, as_text = _SCALED[unit]
+        return as_text(n * size)
     if unit.startswith("share"):
         return f"{_for_people(100 * n, digits)} %"
     if unit.startswith(("percent", "%")):

@@ -78,9 +78,7 @@ def _error_of_call(function: Callable[[], object], answer: Callable[..., object]
 def accumulate(channel: Channel, answer: Callable[..., object], question: Message) -> None:
     """Let the answer train a model; send its passes, its weights and its gradients.
 
-    The question has the sizes of each linear layer, and no sizes for a GELU, as in
-    {"layers": [[64, 256], [], [256, 64]]}; and the model's "weights", the "batch" of data, and into
-    how many "parts" the answer has to divide it.
+    The question's layers are like [[64, 256], [], [256, 64]]: a GELU between two linear layers.
     """
     modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in question["layers"]]
     model = nn.Sequential(*modules)
@@ -101,10 +99,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
     errors: list[Message | None] = []
 
     def attempt() -> None:
-        """Let the answer train the model, and note its error, or None.
-
-        `saved_bytes_over_time` calls this function without arguments, and returns nothing of it.
-        """
+        """Let the answer train the model, and note its error, or None."""
         error = _error_of_call(lambda: answer(model, _loss, batch, question["parts"]), answer)
         errors.append(error)
 

@@ -83,10 +83,7 @@ def _judge(
     get_checks: Callable[[], dict[str, Check]],
     for_answers: Mapping[str, object],
 ) -> Iterator[crew.Judge]:
-    """A context with one judge: a function that judges the file whose number it is given.
-
-    `crew` enters the context in each judge's own process.
-    """
+    """A context with one judge: a function that judges the file whose number it is given."""
     checks = get_checks()  # by name; they may have to be prepared
     asking.observe_remotely()  # a student's loop runs in the other process, and is watched there
     answers = AnswerProcess(for_answers)  # runs the files' code, see `_prepared`

@@ -118,7 +118,6 @@ def present(
             "--LabApp.custom_css=True",
             f"--LabApp.extra_labextensions_path={extensions}",
         ]
-        # RESULTS is an option of this module, which JupyterLab does not know.
         for_jupyterlab = [option for option in options if option != RESULTS]
         serve([*course_options, *for_jupyterlab])
 
