@@ -127,7 +127,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-037",
-        "keep dividing by the fp32 peak, you see more than 100 %",
+        "keep dividing by the fp32 peak, you can see more than 100 %",
         lambda recording: best(recording, "tf32") / recording.machine.peak("fp32"),
         low=1,
         high=math.inf,
