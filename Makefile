@@ -23,7 +23,7 @@ ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help maintain
 .PHONY: lab anew results present slides assignment key grade hub site
-.PHONY: test thorough explore lint fuzz samepages elsewhere versions without-stage gpu
+.PHONY: test thorough explore lint fuzz samepages elsewhere versions beside without-stage gpu
 .PHONY: outputs pictures minutes seconds where ledger glossary claims
 .PHONY: bench latency students record recording recordings reported
 .PHONY: colab colab-proof constraints clean space-at-home
@@ -140,6 +140,9 @@ elsewhere: $(TESTS)
 
 versions: $(TESTS)
 	@$(RUN) -m tests.tools.versions $(ARGS)
+
+beside: $(TESTS)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.beside_transformers $(ARGS)
 
 without-stage: $(TESTS) $(HUB)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.without_stage

@@ -1117,12 +1117,16 @@ def energy_kwh(gpu_hours, watts, pue):
 
 # The shape of a published model, from its config.json.
 
-GPT2_NAMES = {  # GPT-2's own names for fields, and what the other models call them
-    "n_layer": "num_hidden_layers",
-    "n_embd": "hidden_size",
-    "n_head": "num_attention_heads",
-    "n_inner": "intermediate_size",
-    "n_positions": "max_position_embeddings",
+OTHER_NAMES = {  # by kind, names of its own for fields, and what the others call these
+    "gpt2": {
+        "n_layer": "num_hidden_layers",
+        "n_embd": "hidden_size",
+        "n_head": "num_attention_heads",
+        "n_inner": "intermediate_size",
+        "n_positions": "max_position_embeddings",
+    },
+    # transformers writes this name since its version 5, and published files have the other one.
+    "qwen3_moe": {"num_local_experts": "num_experts"},
 }
 QWEN_WINDOW = {"sliding_window": 4096, "use_sliding_window": False, "max_window_layers": 28}
 GEMMA = {"head_dim": 256, "tie_word_embeddings": True}
@@ -1226,8 +1230,9 @@ def model_from(config):
     """The model that a config.json describes, of a kind that DEFAULTS has."""
     kind = kind_of(config)
     fields = dict(DEFAULTS[kind])
+    other_names = OTHER_NAMES.get(kind, {})
     for name, value in config.items():
-        fields[GPT2_NAMES.get(name, name)] = value  # a name that is not GPT-2's own stays
+        fields[other_names.get(name, name)] = value
     refuse_unknown(kind, fields)
 
     is_gpt2 = kind == "gpt2"
