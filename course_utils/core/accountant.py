@@ -5,7 +5,7 @@
 It trains nothing, because the model's shape is enough. This is how it counts:
 
 - A multiply-add is 2 FLOPs. Only matrix products count. All S × S scores of attention are among
-  them, even those that a causal mask throws away.
+  them, even those that a causal mask throws away; where a layer has a window, S × window.
 - Its bytes are those of fused attention, which never stores the scores. The backward pass of
   fused attention computes them a second time, and that second time is not counted.
 """
@@ -40,9 +40,10 @@ PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
 LONGEST = 8192  # tokens of a sequence, unless --sequence gives another number: assumed
 BANDWIDTH = 3.35e12  # bytes a second from an H100 SXM's memory: NVIDIA's data sheet
 WATTS = 700  # of an H100 SXM, at most: NVIDIA's data sheet
-PUE = 1.1  # what the data centre takes, over what its GPUs take: assumed in arXiv 2302.13971
+# What a data centre takes, over what its computers take. Of the computers only the GPUs are counted
+# here, as in arXiv 2302.13971, which assumes this number.
+PUE = 1.1
 SERVED_IN = "bf16"  # weights and cache, and the parts of a file that are not in blocks
-SENT_IN = "bf16"  # parameters, gradients and activations, between GPUs
 PRICE = 2  # dollars for a GPU hour: assumed in arXiv 2412.19437, table 1, for an H800
 
 
@@ -62,14 +63,15 @@ class Mixture:
 class Latent:
     """Latent attention: of each token it keeps a short vector, and makes all heads' keys from it.
 
-    It makes the values from the same vector, which is the latent. A query and a key have two
-    parts: one is made from latents, the other one carries the position.
+    The values are made from the same vector, the latent. A query and a key have two parts: one for
+    the content, which of a key is made from the latent, and one for the position, for which all
+    heads share one key.
     """
 
     query_rank: int  # numbers of the latent from which queries are made; 0: there is none
     rank: int  # numbers of the latent from which keys and values are made
-    content_width: int  # of a head's query and key: the part that is made from latents
-    position_width: int  # the other part; of a key, all heads have the same one
+    content_width: int  # of a head's query and key: the part for the content
+    position_width: int  # the part for the position
     value_width: int  # of a head's value
 
 
@@ -96,6 +98,7 @@ class Model:
     sinks: bool = False  # each head has one more score, a parameter, in its softmax
     window: int = 0  # tokens that a layer with a window looks at, the query's own among them
     window_layers: int = 0  # layers with that window; the others look at all tokens before
+    left_out: int = 0  # layers that predict a second token ahead; nothing here counts them
     mixture: Mixture | None = None
     latent: Latent | None = None
 
@@ -541,7 +544,8 @@ def sequence_flops(m, sequence, recomputed):
     if not is_dense(m):
         if recomputed:
             raise ValueError(
-                "What a recomputed layer costs is counted of dense models only: say --recomputed 0."
+                "What a recomputed layer costs is not counted of this model, which has experts, "
+                "latent attention, sinks, or four normalisations in a layer: say --recomputed 0."
             )
         return 3 * active_forward_flops(m, 1, sequence)
 
@@ -561,13 +565,19 @@ def sequence_flops(m, sequence, recomputed):
 def serving_lines(m, users, cached, gpus, bandwidth, peak):
     """The account's lines on one step of decoding, by name.
 
-    The model and the caches of all users are spread evenly over `gpus` GPUs, each with that
-    bandwidth and that peak. Each user has `cached` tokens in the cache.
+    The model and the caches of all users are spread evenly over `gpus` GPUs, without copies, each
+    with that bandwidth and that peak. Each user has `cached` tokens in the cache.
     """
     refuse_unless_positive("users", users)
     refuse_unless_positive("cached", cached)
     refuse_unless_positive("serving", gpus)
     refuse_unless_positive("bandwidth", bandwidth)
+    refuse_unless_positive("serving-peak", peak)
+    if cached > m.context:
+        raise ValueError(
+            f"A user has at most {m.context:,} tokens in the cache here, as many as the model has "
+            f"positions for; got {cached:,}."
+        )
     weights_bytes = stored_parameters(m) * BYTES[SERVED_IN]
     caches_bytes = users * cache_bytes(m, cached, SERVED_IN)
     reading_s = decode_bytes(m, users, cached, SERVED_IN) / (gpus * bandwidth)
@@ -583,48 +593,60 @@ def serving_lines(m, users, cached, gpus, bandwidth, peak):
     }
 
 
-def sending_lines(m, gpus, stage, batch, sequence, split, micro_batches):
-    """The account's lines on what a step sends, by name; tensors are sent in SENT_IN.
+def sending_lines(m, parts, gpus, stage, batch, sequence, recomputed, split, micro_batches):
+    """The account's lines on what a step sends, by name, each as if it were split in one way alone.
 
-    `split` GPUs share each layer, if it is tensor parallel, or each have some of the layers, if
-    there is a pipeline.
+    `parts` has the dtypes of each part of the state, as `recipe` returns them: activations are sent
+    in that of the parameters. `split` GPUs share each layer, if the layers are tensor parallel, or
+    are the stages of a pipeline.
     """
     refuse_unless_positive("split", split)
     refuse_unless_positive("micro-batches", micro_batches)
+    (dtype,) = parts["parameters"]  # a recipe keeps one number for each of these two
+    (gradient_dtype,) = parts["gradients"]
     numbers = stored_parameters(m)
+    stages = min(split, m.layers)  # each has at least one layer
     lines = {
-        "bytes sent by data parallelism": data_parallel_bytes(numbers, SENT_IN, gpus, stage),
-        "bytes sent by tensor parallelism": tensor_parallel_bytes(
-            m, batch, sequence, SENT_IN, split
+        "bytes sent by data parallelism": data_parallel_bytes(
+            numbers, dtype, gradient_dtype, gpus, stage
         ),
-        "bytes sent at a pipeline's border": pipeline_parallel_bytes(m, batch, sequence, SENT_IN),
-        "share of its work that it idles": pipeline_idle_share(split, micro_batches),
+        "bytes sent by tensor parallelism": tensor_parallel_bytes(
+            m, batch, sequence, dtype, recomputed, split
+        ),
+        "stages of a pipeline": stages,
+        "share of its work that it idles": pipeline_idle_share(stages, micro_batches),
     }
-    if m.mixture:
-        sent = expert_parallel_bytes(m, batch, sequence, SENT_IN, SENT_IN)
+    if stages > 1:
+        sent = pipeline_parallel_bytes(m, batch, sequence, dtype, micro_batches)
+        lines["bytes sent at a pipeline's border"] = sent
+    if m.mixture and gpus > 1:
+        sent = expert_parallel_bytes(m, batch, sequence, dtype, dtype)
         lines["bytes sent to experts, at most"] = sent
     return lines
 
 
-def muon_lines(m, gpus, parts, stage, batch, sequence):
+def muon_lines(m, gpus, parts, stage, sequence, recomputed, step_tokens):
     """The account's lines on Muon in place of AdamW, by name.
 
     `parts` has the dtypes of each part of the state, as `recipe` returns them. Muon keeps its
-    numbers in the dtype of the recipe's optimizer, or in fp32 if the recipe's keeps none.
+    numbers in the dtype of the recipe's optimizer, or in fp32 if the recipe's keeps none. It runs
+    once in a step, and all GPUs together train on `step_tokens` tokens in a step.
     """
+    refuse_unless_positive("step-tokens", step_tokens)
     (dtype, *_) = parts["optimizer"] or ("fp32",)
     numbers = muon_state_numbers(m)
-    if stage >= SHARDED_FROM["optimizer"]:
-        numbers = math.ceil(numbers / gpus)
     added_flops = 0
     for name, each in weights(m).items():
         if name != "output":  # AdamW has it
             added_flops += each.stored * muon_flops(each.inputs, each.outputs)
-    # All GPUs together: a forward pass on each, and a backward pass of twice its FLOPs. Muon's own
-    # work is done once, however many GPUs share it.
-    flops_of_a_step = 3 * gpus * active_forward_flops(m, batch, sequence)
+    if stage >= SHARDED_FROM["optimizer"]:
+        numbers = math.ceil(numbers / gpus)
+    else:
+        added_flops *= gpus  # each GPU does all of it
+    flops_of_a_step = sequence_flops(m, sequence, recomputed) * step_tokens / sequence
     return {
         "bytes of the optimizer, with Muon": numbers * BYTES[dtype],
+        "tokens of a step": step_tokens,
         "FLOPs that Muon adds, of a step's": added_flops / flops_of_a_step,
     }
 
@@ -646,7 +668,9 @@ def cost_lines(run_days, gpus, watts, pue, price):
     refuse_unless_positive("watts", watts)
     refuse_unless_positive("price", price)
     if not 1 <= pue < math.inf:
-        raise ValueError(f"pue is at least 1, since the GPUs are part of the centre; got {pue!r}.")
+        raise ValueError(
+            f"pue is at least 1, since the computers are part of the data centre; got {pue!r}."
+        )
     gpu_hours = run_days * 24 * gpus
     return {
         "GPU hours": gpu_hours,
@@ -951,7 +975,8 @@ def decode_flops(m, users, tokens):
 def decode_seconds(m, users, tokens, dtype, bandwidth, peak):
     """Seconds of one step of decoding, at least: reading or computing, whichever takes longer.
 
-    `bandwidth` is in bytes a second, `peak` in FLOP/s, both of all GPUs that share the model.
+    `bandwidth` is in bytes a second, `peak` in FLOP/s, both of all GPUs that share the model. Of a
+    mixture, the mean number of experts is read, which `read_weights` gives.
     """
     reading_s = decode_bytes(m, users, tokens, dtype) / bandwidth
     computing_s = decode_flops(m, users, tokens) / peak
@@ -962,7 +987,8 @@ def ridge_users(dtype, bandwidth, peak):
     """The number of users with whom a dense model's matrices take as long to multiply as to read.
 
     Each user's token costs 2 FLOPs for each weight, while a weight is read once for all users. So
-    with more users, decoding is compute-bound.
+    with more users the matrices are compute-bound. The caches are not, because each is read for one
+    user alone.
     """
     return BYTES[dtype] * peak / (2 * bandwidth)
 
@@ -975,7 +1001,7 @@ def all_gather_bytes(nbytes, gpus):
 
     A reduce-scatter, which adds instead and leaves each GPU one part of the sum, sends as many.
     """
-    return nbytes * (gpus - 1) / gpus
+    return math.ceil(nbytes * (gpus - 1) / gpus)
 
 
 def all_reduce_bytes(nbytes, gpus):
@@ -983,28 +1009,38 @@ def all_reduce_bytes(nbytes, gpus):
     return 2 * all_gather_bytes(nbytes, gpus)
 
 
-def data_parallel_bytes(numbers, dtype, gpus, stage):
+def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):
     """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
 
-    Up to stage 2 the gradients are added and the new parameters are gathered. At stage 3, all
-    parameters are gathered twice, for the forward and for the backward pass.
+    At stage 0 the gradients are added up for all GPUs. At stages 1 and 2 each GPU gets the sum of
+    its part, and then all gather the new parameters. At stage 3 the parameters are gathered twice,
+    for the forward and for the backward pass.
     """
-    times = 3 if stage >= SHARDED_FROM["parameters"] else 2
-    return times * all_gather_bytes(numbers * BYTES[dtype], gpus)
+    gradients = numbers * BYTES[gradient_dtype]
+    if stage == 0:
+        return all_reduce_bytes(gradients, gpus)
+    gathers = 2 if stage >= SHARDED_FROM["parameters"] else 1
+    parameters_sent = gathers * all_gather_bytes(numbers * BYTES[dtype], gpus)
+    return all_gather_bytes(gradients, gpus) + parameters_sent  # a reduce-scatter of the gradients
 
 
-def tensor_parallel_bytes(m, batch, sequence, dtype, gpus):
+def tensor_parallel_bytes(m, batch, sequence, dtype, recomputed, gpus):
     """Bytes that each GPU sends in a step if the matrices of each layer are split over GPUs.
 
-    Attention and feed-forward each end in a sum over the GPUs, forward and backward.
+    Attention and feed-forward each end in a sum over the GPUs, forward and backward. A recomputed
+    layer repeats that of attention; its last product is left out, and the sum with it.
     """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
-    return m.layers * 4 * all_reduce_bytes(hidden, gpus)
+    sums = 4 * m.layers + recomputed
+    return sums * all_reduce_bytes(hidden, gpus)
 
 
-def pipeline_parallel_bytes(m, batch, sequence, dtype):
-    """Bytes that cross the border between two stages of a pipeline in a step, there and back."""
-    return 2 * tensor_bytes((batch, sequence, m.width), dtype)
+def pipeline_parallel_bytes(m, batch, sequence, dtype, micro_batches):
+    """Bytes that cross the border between two stages of a pipeline in a step, there and back.
+
+    Each micro-batch has `batch` sequences.
+    """
+    return micro_batches * 2 * tensor_bytes((batch, sequence, m.width), dtype)
 
 
 def pipeline_idle_share(stages, micro_batches, chunks=1):
@@ -1018,8 +1054,8 @@ def pipeline_idle_share(stages, micro_batches, chunks=1):
 def expert_parallel_bytes(m, batch, sequence, sent_dtype, returned_dtype):
     """Bytes that tokens take to their experts and back in a step's forward and backward pass.
 
-    It is an upper bound, as if no expert were on the token's own GPU. It has the convention that a
-    gradient takes as many bytes as what it is the gradient of.
+    It is an upper bound, as if no expert were on the token's own GPU. A gradient is sent in the
+    same format as what it is the gradient of.
     """
     layers = m.layers - m.mixture.dense_layers
     sent = batch * sequence * m.mixture.used * m.width
@@ -1110,7 +1146,8 @@ def model_file_bytes(m, dtype, block_formats):
 def energy_kwh(gpu_hours, watts, pue):
     """Kilowatt-hours of a data centre, if each GPU takes so many watts.
 
-    `pue` is power usage effectiveness: what the whole centre takes, over what the GPUs take.
+    `pue` is its power usage effectiveness: what the whole centre takes, over what its computers
+    take. Of the computers only the GPUs are counted.
     """
     return gpu_hours * watts * pue / 1000
 
@@ -1127,6 +1164,7 @@ OTHER_NAMES = {  # by kind, names of its own for fields, and what the others cal
     },
     # transformers writes this name since its version 5, and published files have the other one.
     "qwen3_moe": {"num_local_experts": "num_experts"},
+    "deepseek_v3": {"num_mtp_layers": "num_nextn_predict_layers"},
 }
 QWEN_WINDOW = {"sliding_window": 4096, "use_sliding_window": False, "max_window_layers": 28}
 GEMMA = {"head_dim": 256, "tie_word_embeddings": True}
@@ -1183,7 +1221,18 @@ DEFAULTS = {  # what the transformers library takes where a config.json says not
 # Kimi K2 has DeepSeek-V3's fields, and says all of them.
 DEFAULTS["kimi_k2"] = DEFAULTS["deepseek_v3"]
 LATENT_KINDS = ("deepseek_v2", "deepseek_v3", "kimi_k2")
-ATTENTION_BIAS_KINDS = ("llama", "qwen3", "qwen3_moe", "gpt_oss")  # the field is read for these
+# The field attention_bias is counted for these, and sliding_window for those.
+ATTENTION_BIAS_KINDS = (
+    "llama",
+    "qwen3",
+    "qwen3_moe",
+    "gpt_oss",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+)
+WINDOW_IN_ALL_LAYERS = ("mistral", "mixtral", "qwen3_moe")
+WINDOW_IN_SOME_LAYERS = ("qwen2", "qwen3", "gemma2", "gemma3_text", "gpt_oss")
 
 NOT_COUNTED = (  # a field with such a word in its name changes the account
     "expert",
@@ -1198,6 +1247,9 @@ NOT_COUNTED = (  # a field with such a word in its name changes the account
     "nextn",  # as in num_nextn_predict_layers
     "pruned",
     "bidirectional",  # a query that looks at later tokens, too
+    "mlp_layer_types",
+    "vision_config",
+    "is_encoder_decoder",
 )
 LIKE_DEEPSEEK = {
     "n_routed_experts",
@@ -1229,11 +1281,10 @@ WITHOUT_EFFECT = {"moe_layer_freq": 1, "decoder_sparse_step": 1}
 def model_from(config):
     """The model that a config.json describes, of a kind that DEFAULTS has."""
     kind = kind_of(config)
-    fields = dict(DEFAULTS[kind])
-    other_names = OTHER_NAMES.get(kind, {})
-    for name, value in config.items():
-        fields[other_names.get(name, name)] = value
+    fields = fields_of(kind, config)
     refuse_unknown(kind, fields)
+    refuse_other_layers(kind, fields)
+    refuse_other_output(fields)
 
     is_gpt2 = kind == "gpt2"
     layers = size_in(fields, "num_hidden_layers")
@@ -1254,14 +1305,27 @@ def model_from(config):
         norm_vectors=2 if is_gpt2 else 1,
         head_norms=kind in ("qwen3", "qwen3_moe", "gemma3_text"),
         learned_positions=is_gpt2,
-        tied=bool(fields.get("tie_word_embeddings")),
+        tied=flag_in(fields, "tie_word_embeddings"),
         layer_norms=4 if kind in ("gemma2", "gemma3_text") else 2,
         sinks=kind == "gpt_oss",
         window=window,
         window_layers=window_layers,
+        left_out=count_in(fields, "num_nextn_predict_layers"),
         mixture=mixture_in(kind, fields, layers),
         latent=latent,
     )
+
+
+def fields_of(kind, config):
+    """The config's fields by the names that other models have for them, and those left out."""
+    fields = dict(DEFAULTS[kind])
+    other_names = OTHER_NAMES.get(kind, {})
+    for name, value in config.items():
+        known_name = other_names.get(name, name)
+        if known_name != name and config.get(known_name, value) != value:
+            raise ValueError(f"{name} and {known_name} are one number, and the config has two.")
+        fields[known_name] = value
+    return fields
 
 
 def heads_in(fields, latent):
@@ -1310,6 +1374,8 @@ def mixture_in(kind, fields, layers):
     else:
         return None
     used = size_in(fields, "num_experts_per_tok")
+    if fields.get("experts_per_token", used) != used:
+        raise ValueError("experts_per_token and num_experts_per_tok are not the same.")
     if used > experts:
         raise ValueError(f"A token goes to {used:,} experts, and a layer has {experts:,}.")
     return Mixture(
@@ -1337,21 +1403,34 @@ def latent_in(kind, fields):
 
 def windows_in(kind, fields, layers):
     """The window of attention, and how many layers have it; (0, 0) if none has one."""
-    if fields.get("sliding_window") is None or not fields.get("use_sliding_window", True):
+    kinds_of_layers = fields.get("layer_types") or []
+    if fields.get("sliding_window") is None or not flag_in(fields, "use_sliding_window", True):
+        if "sliding_attention" in kinds_of_layers:
+            raise ValueError("layer_types names sliding_attention, and the config has no window.")
         return 0, 0
     window = size_in(fields, "sliding_window")
-    kinds_of_layers = fields.get("layer_types")
-    if kinds_of_layers:
-        with_window = kinds_of_layers.count("sliding_attention")
-    elif kind in ("gemma2", "gpt_oss"):  # the first layer, the third, and so on
-        with_window = (layers + 1) // 2
-    elif kind == "gemma3_text":  # of six layers, the last one has none
-        with_window = layers - layers // size_in(fields, "sliding_window_pattern")
-    elif kind in ("qwen2", "qwen3"):  # from that layer on
-        with_window = layers - min(layers, count_in(fields, "max_window_layers"))
-    else:
+    if kind not in WINDOW_IN_ALL_LAYERS + WINDOW_IN_SOME_LAYERS:
+        raise ValueError(
+            f"The config has sliding_window, which a model of type {kind} does not know."
+        )
+    if kind in WINDOW_IN_ALL_LAYERS:
+        if "full_attention" in kinds_of_layers:
+            raise ValueError(f"All layers of a model of type {kind} have the window.")
         with_window = layers
+    elif kinds_of_layers:
+        with_window = kinds_of_layers.count("sliding_attention")
+    else:
+        with_window = usual_window_layers(kind, fields, layers)
     return (window, with_window) if with_window else (0, 0)
+
+
+def usual_window_layers(kind, fields, layers):
+    """How many layers have a window where the config has no layer_types."""
+    if kind in ("gemma2", "gpt_oss"):  # the first layer, the third, and so on
+        return (layers + 1) // 2
+    if kind == "gemma3_text":  # of six layers, the last one has none
+        return layers - layers // size_in(fields, "sliding_window_pattern")
+    return layers - min(layers, count_in(fields, "max_window_layers"))  # from that layer on
 
 
 def biases_in(kind, fields):
@@ -1360,7 +1439,7 @@ def biases_in(kind, fields):
         return ("query", "key", "value", "out", "up", "down")
     if kind == "qwen2":
         return ("query", "key", "value")
-    attention = ATTENTION if fields.get("attention_bias") else ()
+    attention = ATTENTION if flag_in(fields, "attention_bias") else ()
     if kind == "gpt_oss":  # its experts have biases, whatever attention has
         return (*attention, "up", "gate", "down")
     return attention
@@ -1381,6 +1460,16 @@ def size_in(fields, name, otherwise=None):
     return value
 
 
+def flag_in(fields, name, otherwise=False):
+    """The field of that name, which is true or false, or `otherwise` where the config has none."""
+    value = fields.get(name)
+    if value is None:
+        return otherwise
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is true or false; the config has {value!r}.")
+    return value
+
+
 def count_in(fields, name):
     """The field of that name, which may be 0, or 0 where the config has none."""
     if fields.get(name) in (None, 0):
@@ -1397,27 +1486,42 @@ def refuse_no_multiple(name, value, divisor_name, divisor):
 def refuse_unknown(kind, fields):
     """Raise a ValueError on a field whose effect on the account this program cannot count."""
     for name, value in fields.items():
-        if name in COUNTED.get(kind, ()) or not value or WITHOUT_EFFECT.get(name) == value:
+        usual = WITHOUT_EFFECT.get(name)
+        if name in COUNTED.get(kind, ()) or (value == usual if usual else not value):
             continue
         if any(word in name for word in NOT_COUNTED):
             raise ValueError(
                 f"The config has {name}: this program does not know what that changes."
             )
+    if fields.get("attention_bias") and kind not in ATTENTION_BIAS_KINDS:
+        raise ValueError(
+            f"The config has attention_bias, which is not counted of a model of type {kind}."
+        )
+
+
+def refuse_other_layers(kind, fields):
+    """Raise a ValueError on a field layer_types that this program cannot count."""
     known = ("full_attention", "sliding_attention")
     layers = fields.get("layer_types") or []
     if not isinstance(layers, list) or any(layer not in known for layer in layers):
         raise ValueError(
             f"layer_types names {' and '.join(known)}; this program does not know others."
         )
-    if layers and len(layers) != fields.get("num_hidden_layers"):
+    number = fields.get("num_hidden_layers")
+    if layers and len(layers) != number:
         raise ValueError(
-            f"layer_types has {len(layers)} layers, and num_hidden_layers is "
-            f"{fields.get('num_hidden_layers')!r}."
+            f"layer_types has {len(layers)} layers, and num_hidden_layers is {number!r}."
         )
-    if fields.get("attention_bias") and kind not in ATTENTION_BIAS_KINDS:
-        raise ValueError(
-            f"The config has attention_bias, which a model of type {kind} does not know."
-        )
+
+
+def refuse_other_output(fields):
+    """Raise a ValueError if the model's output is not a logit for each possible next token."""
+    for name in fields.get("architectures") or []:
+        if not str(name).endswith(("ForCausalLM", "LMHeadModel")):
+            raise ValueError(
+                f"Its architecture is {name}: this program counts those that predict the next "
+                "token, whose names end in ForCausalLM or LMHeadModel."
+            )
 
 
 # The command line.
@@ -1427,7 +1531,8 @@ def parser():
     """The parser of the command line, with all options."""
     # The help shows a default such as "15e12" as it stands, and argparse makes a float of it.
     options = argparse.ArgumentParser(
-        description="What training a transformer takes: bytes, FLOPs and days.",
+        description="What a transformer takes: the bytes, FLOPs and days of training it, and what "
+        "serving it costs.",
         epilog=f"A save takes {SAVE_S} s, and a restart {RESTART_S} s: assumed.",
     )
     options.add_argument(
@@ -1481,7 +1586,8 @@ def parser():
         default=0.4,
         help="of the peak that the counted FLOPs reach (default: %(default)s, assumed)",
     )
-    add_serving_and_costs(options)
+    add_serving(options)
+    add_costs(options)
     add_sending(options)
     options.add_argument(
         "--all", action="store_true", help="say what is sent, what Muon takes, and files, too"
@@ -1504,12 +1610,18 @@ def add_sending(options):
         "--micro-batches",
         type=int,
         default=32,
-        help="parts of a batch that go through a pipeline (default: %(default)s)",
+        help="of --batch sequences each, that go through a pipeline in a step (default: "
+        "%(default)s)",
+    )
+    options.add_argument(
+        "--step-tokens",
+        type=int,
+        help="tokens of a step on all GPUs (default: --gpus times --batch times --sequence)",
     )
 
 
-def add_serving_and_costs(options):
-    """Give the parser the options on serving, energy and money."""
+def add_serving(options):
+    """Give the parser the options on serving."""
     options.add_argument(
         "--users", type=int, default=1, help="who are served at a time (default: %(default)s)"
     )
@@ -1525,11 +1637,21 @@ def add_serving_and_costs(options):
         help="GPUs that serve one copy of the model (default: %(default)s)",
     )
     options.add_argument(
+        "--serving-peak",
+        type=float,
+        help=f"dense FLOP/s of a GPU in {SERVED_IN} (default: --peak if that is of 16 bits, or "
+        f"else {typed(PEAK)})",
+    )
+    options.add_argument(
         "--bandwidth",
         type=float,
         default=BANDWIDTH,
         help=f"bytes a second from a GPU's memory (default: {typed(BANDWIDTH)}, an H100 SXM's)",
     )
+
+
+def add_costs(options):
+    """Give the parser the options on energy and money."""
     options.add_argument(
         "--watts",
         type=float,
@@ -1540,7 +1662,8 @@ def add_serving_and_costs(options):
         "--pue",
         type=float,
         default=PUE,
-        help="what the data centre takes, over what its GPUs take (default: %(default)s, assumed)",
+        help="what the data centre takes, over what its computers take (default: %(default)s, "
+        "assumed)",
     )
     options.add_argument(
         "--price",
@@ -1573,8 +1696,10 @@ def main():
         printed = answer(asked)
     except ValueError as error:
         command_line.error(str(error))  # prints the sentence and exits
-    except OverflowError:
-        command_line.error("A size of this model, or of this run, is too large to count with.")
+    except (OverflowError, ZeroDivisionError):
+        command_line.error(
+            "A size of this model, or of this run, is too large or too small to count with."
+        )
     for line in printed:
         print(line)
 
@@ -1596,48 +1721,76 @@ def answer(asked):
         share=asked.share,
     )
     lines |= more_lines(m, lines, asked)
+    refuse_infinite(lines)
     if asked.exact:
         return [f"{name:<38}{written(value):>26}" for name, value in lines.items()]
     reports = [
         model_report(m, lines),
         memory_report(m, lines, asked),
         time_report(m, lines),
-        serving_report(lines, asked),
+        serving_report(m, lines, asked),
         cost_report(lines),
     ]
     if asked.all:
-        reports += [sending_report(m, lines, asked), muon_report(lines), file_report(lines)]
+        reports += [sending_report(lines, asked), muon_report(lines), file_report(lines)]
     reports.append(assumptions(m, lines, asked))
     return "\n\n".join("\n".join(report) for report in reports).split("\n")
+
+
+def refuse_infinite(lines):
+    """Raise an OverflowError if a number among the lines is infinite, or NaN."""
+    for value in lines.values():
+        if not isinstance(value, str) and not math.isfinite(value):
+            raise OverflowError
 
 
 def more_lines(m, lines, asked):
     """The lines on what follows a run or stands beside it: serving, costs, sending, Muon, files."""
     sequence = lines["tokens of a sequence"]
-    if asked.cached is None:
-        asked.cached = sequence
+    parts = recipe(asked.recipe)
+    fill_in(asked, sequence, parts)
     serving = serving_lines(
         m,
         users=asked.users,
         cached=asked.cached,
         gpus=asked.serving,
         bandwidth=asked.bandwidth,
-        peak=asked.peak,
+        peak=asked.serving_peak,
     )
     run_days = lines["days without saves and failures"]
     costs = cost_lines(run_days, asked.gpus, asked.watts, asked.pue, asked.price)
     sending = sending_lines(
         m,
+        parts,
         gpus=asked.gpus,
         stage=asked.stage,
         batch=asked.batch,
         sequence=sequence,
+        recomputed=asked.recomputed,
         split=asked.split,
         micro_batches=asked.micro_batches,
     )
-    parts = recipe(asked.recipe)
-    muon = muon_lines(m, asked.gpus, parts, asked.stage, asked.batch, sequence)
+    muon = muon_lines(
+        m,
+        asked.gpus,
+        parts,
+        stage=asked.stage,
+        sequence=sequence,
+        recomputed=asked.recomputed,
+        step_tokens=asked.step_tokens,
+    )
     return serving | costs | sending | muon | file_lines(m)
+
+
+def fill_in(asked, sequence, parts):
+    """Give the options that were not asked their values, which follow from others."""
+    if asked.cached is None:
+        asked.cached = sequence
+    if asked.step_tokens is None:
+        asked.step_tokens = asked.gpus * asked.batch * sequence
+    if asked.serving_peak is None:
+        (dtype,) = parts["parameters"]
+        asked.serving_peak = asked.peak if BYTES[dtype] == BYTES[SERVED_IN] else PEAK
 
 
 # What is printed, for people: a number with its unit, and the function that counted it.
@@ -1650,12 +1803,11 @@ def model_report(m, lines):
     rows = [row(f"The model: {wide}", "", "counted by")]
     if is_dense(m):
         return [*rows, row("  parameters", stored, "parameters")]
-    used = count_text(lines["parameters that a token uses"])
-    return [
-        *rows,
-        row("  parameters", stored, "stored_parameters"),
-        row("  of these, a token uses", used, "active_parameters"),
-    ]
+    rows.append(row("  parameters", stored, "stored_parameters"))
+    if m.mixture:
+        used = count_text(lines["parameters that a token uses"])
+        rows.append(row("  of these, a token uses", used, "active_parameters"))
+    return rows
 
 
 def memory_report(m, lines, asked):
@@ -1689,40 +1841,40 @@ def memory_report(m, lines, asked):
 
 def time_report(m, lines):
     """The lines of the report on the FLOPs and the time of the whole run."""
-    flops_by = "step_flops" if is_dense(m) else "active_forward_flops"
+    flops_by = "step_flops"
+    if m.window_layers or not is_dense(m):
+        flops_by = "sequence_flops"
     run_s = lines["days without saves and failures"] * SECONDS_PER_DAY
     lost = lines["share that is lost, at most"]
+    percent = "100" if lost == 1 else f"{100 * lost:.2g}"
     return [
         "The whole run",
         row("  FLOPs", f"{lines['FLOPs']:.3g}", flops_by),
         row("  without saves and failures", time_text(run_s), "days"),
         row("  between two saves", time_text(lines["seconds between two saves"]), "interval"),
-        row("  lost to saves and failures, at most", f"{100 * lost:.2g} %", "lost_share"),
+        row("  lost to saves and failures, at most", f"{percent} %", "lost_share"),
     ]
 
 
-def serving_report(lines, asked):
+def serving_report(m, lines, asked):
     """The lines of the report on decoding: one token for each user at a time."""
     step_ms = 1000 * lines["seconds of a step of decoding"]
-    for_each = lines["tokens a second for each user"]
     on_each = lines["bytes of weights and caches, each GPU"]
-    if on_each <= asked.memory:
-        fits = "It fits"
-    else:
-        fits = "It does not fit"
+    fit = "fit" if on_each <= asked.memory else "do not fit"
     bound = f"{lines['what bounds the step']}-bound"
+    # Of a mixture, several users may go to fewer experts than the mean.
+    bounded = "about" if m.mixture and asked.users > 1 else "at least"
+    which = "a token in the window" if m.window_layers else "for each token"
+    for_a_token = bytes_text(lines["bytes of the cache for a token"])
+    tokens_a_second = three_digits(lines["tokens a second for each user"])
     return [
         f"Serving it in {SERVED_IN}, on {plural(asked.serving, 'GPU')}",
-        row(
-            "  the cache, for each token",
-            bytes_text(lines["bytes of the cache for a token"]),
-            "cache_bytes",
-        ),
+        row(f"  the cache, {which}", for_a_token, "cache_bytes"),
         row("  the caches of all users", bytes_text(lines["bytes of all caches"]), "cache_bytes"),
         row("  weights and caches, on each GPU", bytes_text(on_each), ""),
-        row("  a token takes, at least", f"{three_digits(step_ms)} ms", "decode_seconds"),
-        row("  tokens a second for each user", three_digits(for_each), ""),
-        f"{fits}: each GPU has {bytes_text(asked.memory)}. Decoding is {bound}.",
+        row(f"  a token takes, {bounded}", f"{three_digits(step_ms)} ms", "decode_seconds"),
+        row("  which are tokens a second, for each", tokens_a_second, ""),
+        f"Weights and caches {fit}: each GPU has {bytes_text(asked.memory)}. Decoding is {bound}.",
     ]
 
 
@@ -1736,24 +1888,25 @@ def cost_report(lines):
     ]
 
 
-def sending_report(m, lines, asked):
+def sending_report(lines, asked):
     """The lines of the report on what a step sends, between passes or layers."""
-    idle = lines["share of its work that it idles"]
+    stages = lines["stages of a pipeline"]
+    data_parallel = bytes_text(lines["bytes sent by data parallelism"])
     tensor_parallel = bytes_text(lines["bytes sent by tensor parallelism"])
-    at_border = bytes_text(lines["bytes sent at a pipeline's border"])
     split = plural(asked.split, "GPU")
     rows = [
-        "What each GPU sends in a step",
-        row(
-            "  data parallel, with ZeRO",
-            bytes_text(lines["bytes sent by data parallelism"]),
-            "data_parallel_bytes",
-        ),
+        "What each GPU sends in a step, if the work is split in this way alone",
+        row("  data parallel, with ZeRO", data_parallel, "data_parallel_bytes"),
         row(f"  tensor parallel, {split}", tensor_parallel, "tensor_parallel_bytes"),
-        row("  at a pipeline's border", at_border, "pipeline_parallel_bytes"),
-        row("  it idles, of its work", f"{100 * idle:.3g} %", "pipeline_idle_share"),
     ]
-    if m.mixture:
+    if stages > 1:
+        idle = three_digits(100 * lines["share of its work that it idles"])
+        at_border = bytes_text(lines["bytes sent at a pipeline's border"])
+        rows += [
+            row(f"  a pipeline of {stages}, at a border", at_border, "pipeline_parallel_bytes"),
+            row("  which idles, of its work", f"{idle} %", "pipeline_idle_share"),
+        ]
+    if "bytes sent to experts, at most" in lines:
         to_experts = bytes_text(lines["bytes sent to experts, at most"])
         rows.append(row("  to experts and back, at most", to_experts, "expert_parallel_bytes"))
     return rows
@@ -1762,17 +1915,17 @@ def sending_report(m, lines, asked):
 def muon_report(lines):
     """The lines of the report on Muon in place of the recipe's optimizer."""
     optimizer = bytes_text(lines["bytes of the optimizer, with Muon"])
-    added = lines["FLOPs that Muon adds, of a step's"]
+    added = three_digits(100 * lines["FLOPs that Muon adds, of a step's"])
     return [
         "With Muon for the layers' matrices, and AdamW for all else",
         row("  optimizer, on each GPU", optimizer, "muon_state_numbers"),
-        row("  FLOPs more, of a step's", f"{100 * added:.2g} %", "muon_flops"),
+        row("  FLOPs more, of a step's", f"{added} %", "muon_flops"),
     ]
 
 
 def file_report(lines):
     """The lines of the report on files of the model."""
-    rows = [f"Its file, in {SERVED_IN}, or with its layers' matrices in blocks"]
+    rows = [f"Its file, in {SERVED_IN}, or with its layers' matrices, but routers, in blocks"]
     for name, nbytes in lines.items():
         _, in_blocks, block_format = name.partition("bytes with layers in ")
         if name.startswith("bytes of a file"):
@@ -1819,9 +1972,19 @@ def assumptions(m, lines, asked):
             f"GPU_DAYS_PER_FAILURE {in_file}",
         ),
         "  attention is fused, gradients are accumulated, and sending takes no time",
+        "  weights and caches that are served are spread evenly, without copies",
+        *left_out(m),
         "--all says what is sent, what Muon takes, and the bytes of files, too.",
         "--exact prints every number as it was counted.",
     ]
+
+
+def left_out(m):
+    """The line on layers that are not counted, if there are any."""
+    if not m.left_out:
+        return []
+    are = "is" if m.left_out == 1 else "are"
+    return [f"  {plural(m.left_out, 'layer')} for a second token ahead {are} left out"]
 
 
 def assumptions_beside_the_run(asked):
@@ -1830,6 +1993,10 @@ def assumptions_beside_the_run(asked):
         choice(f"  {plural(asked.users, 'user')} at a time", f"--users {asked.users}"),
         choice(f"  {asked.cached:,} tokens in the cache of each", f"--cached {asked.cached}"),
         choice(f"  served by {plural(asked.serving, 'GPU')}", f"--serving {asked.serving}"),
+        choice(
+            f"  which do {three_digits(asked.serving_peak / 1e12)} TFLOP/s in {SERVED_IN}",
+            f"--serving-peak {typed(asked.serving_peak)}",
+        ),
         choice(
             f"  {three_digits(asked.bandwidth / 1e12)} TB/s from a GPU's memory",
             f"--bandwidth {typed(asked.bandwidth)}",
@@ -1845,6 +2012,10 @@ def assumptions_beside_the_run(asked):
         *rows,
         choice(f"  a layer or a pipeline is split over {asked.split}", f"--split {asked.split}"),
         choice(f"  {micro} micro-batches in a pipeline", f"--micro-batches {micro}"),
+        choice(
+            f"  {count_text(asked.step_tokens)} tokens in a step",
+            f"--step-tokens {asked.step_tokens}",
+        ),
         choice("  what is sent, Muon and files, too", "--all"),
     ]
 
@@ -1888,10 +2059,13 @@ def three_digits(number):
     return f"{number:.3g}"
 
 
+ROUNDS_TO_1 = 0.9995  # with three digits, from here on
+
+
 def count_text(number):
     """A count as text, such as "70.6 billion"."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if number >= size:
+        if number >= ROUNDS_TO_1 * size:
             return f"{three_digits(number / size)} {word}"
     return three_digits(number)
 
@@ -1899,7 +2073,7 @@ def count_text(number):
 def bytes_text(nbytes):
     """Bytes as text, such as "80 GB", which is 80 × 10^9 bytes."""
     for size, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= size:
+        if nbytes >= ROUNDS_TO_1 * size:
             return f"{three_digits(nbytes / size)} {unit}"
     return f"{three_digits(nbytes)} bytes"
 

@@ -425,7 +425,7 @@ NOT_READ = [
     ({"model_type": "gpt2", "add_cross_attention": True}, "has add_cross_attention: "),
     (
         {"model_type": "mistral", "attention_bias": True},
-        "has attention_bias, which a model of type mistral",
+        "has attention_bias, which is not counted of a model of type mistral",
     ),
     ({"layer_types": ["full_attention", "linear_attention"]}, "layer_types names full_attention"),
     ({"layer_types": 5}, "layer_types names full_attention"),
@@ -477,7 +477,8 @@ def test_what_a_config_leaves_out_is_what_transformers_takes():
 
 
 def test_what_is_predicted_operation_by_operation_ends_with_the_window():
-    m = accountant.model_from(LLAMA | {"sliding_window": 32})
+    fields = {"model_type": "mistral", "num_key_value_heads": 4, "sliding_window": 32}
+    m = accountant.model_from(LLAMA | fields)
     assert m.context == 128
     assert predict.shape_of(m).context == 32
     with pytest.raises(ValueError, match="dense models are predicted"):

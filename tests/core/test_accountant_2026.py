@@ -278,11 +278,32 @@ def ring(parts, rounds):
 @given(st.integers(2, 64), st.integers(1, 10**6))
 def test_what_is_sent_is_what_a_ring_sends(gpus, numbers):
     nbytes = 2 * numbers
-    assert accountant.all_gather_bytes(nbytes, gpus) == pytest.approx(nbytes * ring(gpus, 1))
-    assert accountant.all_reduce_bytes(nbytes, gpus) == pytest.approx(nbytes * ring(gpus, 2))
+    assert accountant.all_gather_bytes(nbytes, gpus) == math.ceil(nbytes * ring(gpus, 1))
+    of_a_sum = 2 * math.ceil(nbytes * ring(gpus, 1))
+    assert accountant.all_reduce_bytes(nbytes, gpus) == of_a_sum
     for stage, rounds in ((0, 2), (1, 2), (2, 2), (3, 3)):  # arXiv 1910.02054, section 7
-        sent = accountant.data_parallel_bytes(numbers, "bf16", gpus, stage)
-        assert sent == pytest.approx(nbytes * ring(gpus, rounds))
+        sent = accountant.data_parallel_bytes(numbers, "bf16", "bf16", gpus, stage)
+        assert sent == rounds * math.ceil(nbytes * ring(gpus, 1))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "stage", "bytes_of_a_number"),
+    [
+        ("bf16+master adamw", 0, 2 + 2),  # a reduce-scatter and an all-gather of the gradients
+        ("bf16+master adamw, fp32 gradients", 0, 4 + 4),
+        ("bf16+master adamw, fp32 gradients", 1, 4 + 2),  # of the gradients, of the parameters
+        ("bf16+master adamw, fp32 gradients", 3, 4 + 2 * 2),
+        ("fp32 adamw", 3, 4 + 2 * 4),
+    ],
+)
+def test_what_is_sent_has_the_formats_of_the_recipe(recipe, stage, bytes_of_a_number):
+    m = known("llama-3-8b")
+    parts = accountant.recipe(recipe)
+    run = {"gpus": 8, "batch": 1, "sequence": 100, "recomputed": 0}
+    lines = accountant.sending_lines(m, parts, stage=stage, split=8, micro_batches=4, **run)
+    numbers = accountant.parameters(m) * 7 / 8
+    sent = lines["bytes sent by data parallelism"]
+    assert sent == pytest.approx(bytes_of_a_number * numbers)
 
 
 def test_a_layer_split_over_gpus_sends_what_megatrons_paper_counts():
@@ -290,8 +311,11 @@ def test_a_layer_split_over_gpus_sends_what_megatrons_paper_counts():
     m = known("llama-3-8b")
     for gpus in (1, 2, 8):
         numbers = 8 * 3 * 100 * m.width * (gpus - 1) / gpus
-        sent = accountant.tensor_parallel_bytes(m, 3, 100, "bf16", gpus)
+        sent = accountant.tensor_parallel_bytes(m, 3, 100, "bf16", 0, gpus)
         assert sent == pytest.approx(m.layers * numbers * 2)
+        # A recomputed layer repeats one of its four sums: that of attention.
+        again = accountant.tensor_parallel_bytes(m, 3, 100, "bf16", m.layers, gpus)
+        assert again == pytest.approx(5 / 4 * sent)
 
 
 def test_a_pipeline_idles_as_megatrons_paper_counts():
@@ -299,7 +323,20 @@ def test_a_pipeline_idles_as_megatrons_paper_counts():
     assert accountant.pipeline_idle_share(stages=8, micro_batches=32) == 7 / 32
     assert accountant.pipeline_idle_share(stages=8, micro_batches=32, chunks=2) == 7 / 64
     m = known("llama-3-8b")
-    assert accountant.pipeline_parallel_bytes(m, 1, 10, "bf16") == 2 * 10 * m.width * 2
+    there_and_back = 2 * 10 * m.width * 2
+    assert accountant.pipeline_parallel_bytes(m, 1, 10, "bf16", 32) == 32 * there_and_back
+
+
+def test_a_pipeline_has_no_more_stages_than_layers_and_one_stage_is_none():
+    m = known("gpt2")
+    run = {"gpus": 8, "stage": 3, "batch": 1, "sequence": 100, "recomputed": 0}
+    parts = accountant.recipe("bf16 adamw")
+    of_100 = accountant.sending_lines(m, parts, split=100, micro_batches=32, **run)
+    assert of_100["stages of a pipeline"] == m.layers
+    assert of_100["share of its work that it idles"] == (m.layers - 1) / 32
+    alone = accountant.sending_lines(m, parts, split=1, micro_batches=32, **run)
+    assert "bytes sent at a pipeline's border" not in alone
+    assert alone["bytes sent by tensor parallelism"] == 0
 
 
 def test_experts_far_away_get_as_many_bytes_as_deepseek_counts():
@@ -322,6 +359,20 @@ def test_muon_keeps_12_bytes_for_each_weight_of_a_layer_where_adamw_keeps_16():
     )
     others = accountant.parameters(m) - in_layers
     assert accountant.muon_state_numbers(m) == in_layers + 2 * others
+
+
+def test_muon_runs_once_in_a_step_on_one_gpu_or_on_each():
+    m = known("gpt2")
+    parts = accountant.recipe("bf16+master adamw")
+    added = {}
+    for stage in (0, 1):
+        lines = accountant.muon_lines(m, 8, parts, stage, 1024, 0, step_tokens=524_288)
+        added[stage] = lines["FLOPs that Muon adds, of a step's"]
+    assert added[0] == pytest.approx(8 * added[1])
+    longer = accountant.muon_lines(m, 8, parts, 1, 1024, 0, step_tokens=2 * 524_288)
+    assert longer["FLOPs that Muon adds, of a step's"] == pytest.approx(added[1] / 2)
+    recomputed = accountant.muon_lines(m, 8, parts, 1, 1024, m.layers, step_tokens=524_288)
+    assert recomputed["FLOPs that Muon adds, of a step's"] < added[1]
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
@@ -418,7 +469,8 @@ def test_the_program_says_of_a_mixture_what_is_stored_what_is_used_and_what_it_d
     assert f"  {'of these, a token uses':<36}{'37.6 billion':>14}    active_parameters" in report
     assert "Whether it fits is not known, since a step adds to this: each GPU has 80 GB." in report
     assert f"  {'the cache, for each token':<36}{'70.3 kB':>14}    cache_bytes" in report
-    assert "It does not fit: each GPU has 80 GB. Decoding is memory-bound." in report
+    assert "Weights and caches do not fit: each GPU has 80 GB. Decoding is memory-bound." in report
+    assert "  1 layer for a second token ahead is left out" in report
     alone = printed_by(CONFIGS / "deepseek-v3.json", "--gpus", "8")
     assert "This alone does not fit: each GPU has 80 GB." in alone
 
@@ -426,6 +478,22 @@ def test_the_program_says_of_a_mixture_what_is_stored_what_is_used_and_what_it_d
 def test_many_users_of_a_small_model_are_bound_by_compute():
     asked = [CONFIGS / "qwen2.5-0.5b.json", "--users", "4096", "--cached", "1", "--serving", "1"]
     assert "Decoding is compute-bound." in printed_by(*asked)
+
+
+def test_serving_does_not_change_with_the_recipe_of_training():
+    asked = [CONFIGS / "llama-3-8b.json", "--users", "300", "--cached", "1"]
+    takes = {}
+    for recipe in (["--recipe", "bf16 adamw"], ["--recipe", "fp32 adamw", "--peak", "67e12"]):
+        (line,) = [line for line in printed_by(*asked, *recipe).splitlines() if "takes, at" in line]
+        takes[recipe[1]] = line
+    assert takes["bf16 adamw"] == takes["fp32 adamw"]
+
+
+def test_several_users_of_a_mixture_get_a_mean_and_no_bound():
+    one = printed_by(CONFIGS / "mixtral-8x7b.json")
+    several = printed_by(CONFIGS / "mixtral-8x7b.json", "--users", "2")
+    assert "a token takes, at least" in one
+    assert "a token takes, about" in several
 
 
 def test_the_price_and_the_energy_are_those_of_the_run():
@@ -447,7 +515,14 @@ def test_the_price_and_the_energy_are_those_of_the_run():
         (["--cached", "0"], "cached is a number above 0; got 0"),
         (["--pue", "0.9"], "pue is at least 1"),
         (["--price", "-1"], "price is a number above 0"),
-        (["--recomputed", "3"], "counted of dense models only: say --recomputed 0"),
+        (["--recomputed", "3"], "is not counted of this model, which has experts"),
+        (["--cached", "40000"], "at most 32,768 tokens in the cache here"),
+        (["--serving-peak", "0"], "serving-peak is a number above 0"),
+        (["--split", "0"], "split is a number above 0"),
+        (["--step-tokens", "-1"], "step-tokens is a number above 0"),
+        (["--tokens", "1e305"], "too large or too small to count with"),
+        (["--share", "1e-300", "--peak", "1e-300"], "too large or too small to count with"),
+        (["--bandwidth", "1e308", "--serving", "100", "--serving-peak", "1e308"], "too small"),
     ],
 )
 def test_an_impossible_option_gets_a_sentence(options, said):
@@ -477,6 +552,16 @@ def config(name, **changed):
         ("gemma-3-1b", {"use_bidirectional_attention": True}, "use_bidirectional_attention: "),
         ("gpt-oss-20b", {"layer_types": ["full_attention"]}, "layer_types has 1 layers, and "),
         ("mistral-7b", {"kv_lora_rank": 512}, "has kv_lora_rank: "),
+        ("llama-3-8b", {"sliding_window": 64}, "sliding_window, which a model of type llama"),
+        ("mistral-7b", {"layer_types": ["full_attention"] * 32}, "All layers of a model of type"),
+        ("llama-3-8b", {"layer_types": ["sliding_attention"] * 32}, "config has no window"),
+        ("mistral-7b", {"architectures": ["MistralModel"]}, "Its architecture is MistralModel"),
+        ("llama-3-8b", {"vision_config": {"hidden_size": 8}}, "has vision_config: "),
+        ("llama-3-8b", {"tie_word_embeddings": "false"}, "true or false; the config has 'false'"),
+        ("gpt-oss-20b", {"experts_per_token": 8}, "are not the same"),
+        ("qwen3-30b-a3b", {"num_local_experts": 64}, "are one number, and the config has two"),
+        ("qwen3-30b-a3b", {"decoder_sparse_step": 0}, "has decoder_sparse_step: "),
+        ("deepseek-v3", {"attention_bias": True}, "is not counted of a model of type deepseek_v3"),
     ],
 )
 def test_a_field_that_it_cannot_count_is_named(name, changed, said):
@@ -494,7 +579,7 @@ def test_a_field_that_it_cannot_count_is_named(name, changed, said):
         ("gpt-oss-20b", {"layer_types": None}, 128, 12),
         ("qwen3-4b", {"use_sliding_window": True, "sliding_window": 8}, 8, 8),  # from the 29th on
         ("qwen3-4b", {"use_sliding_window": False, "sliding_window": 8}, 0, 0),
-        ("llama-3-8b", {"sliding_window": 64}, 64, 32),
+        ("llama-3-8b", {"sliding_window": 64, "use_sliding_window": False}, 0, 0),
     ],
 )
 def test_the_layers_with_a_window_are_those_that_transformers_gives_one(

@@ -73,10 +73,13 @@ def with_own_head_width(draw: random.Random) -> Config:
     return with_biases(draw) | {"head_dim": draw.choice([4, 8, 16])}
 
 
-def of_gemma(draw: random.Random) -> Config:
-    """Return a dense model without biases, with a window, and with heads of any width."""
-    window = draw.randint(SEQUENCE, 99)  # transformers computes all scores, windows or not
-    return dense(draw) | {"head_dim": draw.choice([4, 8, 16]), "sliding_window": window}
+def with_window(draw: random.Random) -> Config:
+    """Return a dense model with heads of any width, and with a window.
+
+    The window is longer than the sequence, because transformers computes all scores here, windows
+    or not.
+    """
+    return with_own_head_width(draw) | {"sliding_window": draw.randint(SEQUENCE, 99)}
 
 
 def of_mixtral(draw: random.Random) -> Config:
@@ -135,9 +138,9 @@ FAMILIES: dict[str, Callable[[random.Random], Config]] = {
     "mistral": dense,
     "qwen2": dense,
     "qwen3": with_own_head_width,
-    "gemma": of_gemma,
-    "gemma2": of_gemma,
-    "gemma3_text": of_gemma,
+    "gemma": with_own_head_width,
+    "gemma2": with_window,
+    "gemma3_text": with_window,
     "mixtral": of_mixtral,
     "qwen3_moe": of_qwen3_moe,
     "gpt_oss": of_gpt_oss,
