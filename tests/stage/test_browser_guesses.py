@@ -75,7 +75,7 @@ return folds.flatMap((fold) => {
 
 # What is read in the window at each guess of a deck, while a presenter turns the slides.
 ON_THE_SLIDES = """() => [...document.querySelectorAll(".slide")].flatMap((slide) => {
-  const seen = document.body.innerText;
+  const seen = document.body.innerText.replace(/\\d+ \\/ \\d+\\s*$/, "");  // without "63 / 72"
   const asked = slide.textContent.match(/Your guess/g) ?? [];
   dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
   return asked.map(() => seen);

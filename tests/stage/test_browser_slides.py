@@ -46,7 +46,9 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
     const isWide = box.right > sheet.right + 1 || box.left < sheet.left - 1;
     const isHigh = box.bottom > sheet.bottom + 1 || box.top < sheet.top - 1;
     if (isWide || isHigh) say(`${node.localName} is cut off`);
-    if (node.localName === "img" && box.height < 200 * scale) say("a picture is too small");
+    // A picture that fills the width cannot be larger.
+    const isSmall = box.height < 200 * scale && box.width < 0.9 * space.width;
+    if (node.localName === "img" && isSmall) say("a picture is too small");
     const texts = [...node.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE);
     const hasText = texts.some(({ data }) => data.trim());
     const size = parseFloat(getComputedStyle(node).fontSize);

@@ -178,11 +178,12 @@ STEPS_OF_RUNS = [  # step, peak, warmup, total
 )
 def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     """The check of a reader's my_rate(step, peak, warmup, total): the learning rate of a step."""
+    if step >= total:  # in a drawn case, which then is drawn again
+        raise ValueError("The run has ended before this step.")
     rising = peak * (step + 1) / warmup
     done = (step - warmup) / (total - warmup)
 
-    def answer(falling: Number) -> Number:
-        """Return the rate if it is `falling` after the warm-up."""
+    def answer(falling: Number) -> Number:  # `falling` counts after the warm-up
         return rising if step < warmup else falling
 
     right = answer(peak * _share(done))
