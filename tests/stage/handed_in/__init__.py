@@ -201,7 +201,9 @@ def mistaken(exercise: Exercise, check: Check) -> list[str]:
         if not outcomes:
             outcomes = [[] for _ in listed]
         for of_mistake, (came, _) in zip(outcomes, listed, strict=True):
-            of_mistake.append(came)
+            # A check's own kind of int, such as a pattern of bits, is an int to a student.
+            is_int = isinstance(came, int) and not isinstance(came, bool)
+            of_mistake.append(int(came) if is_int else came)
     return [AS_FUNCTION.format(name=name, data=_packed(came)) for came in outcomes]
 
 
