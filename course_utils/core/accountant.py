@@ -343,12 +343,15 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     # then cast to `gradient_dtype`: the fuller one of these two moments counts.
     weight_gradient = tensor_bytes(down, dtype)
     input_gradient = inside
-    while_cast = cast_bytes(down, dtype, gradient_dtype)
+    cast = cast_bytes(down, dtype, gradient_dtype)
+    while_made = weight_gradient + input_gradient
     if recomputed < m.layers:
-        # The last layer is not recomputed, and the input's gradient is still there. In a recomputed
-        # layer that gradient takes the place of the input, which is free by then: it adds nothing.
-        while_cast += input_gradient
-    most = weight_gradient + max(input_gradient, while_cast)
+        # The last layer is not recomputed. Its input is freed only after the cast.
+        while_cast = weight_gradient + input_gradient + cast
+    else:
+        # It is recomputed. Its input is free by then, and the input's gradient takes its place.
+        while_cast = weight_gradient + cast
+    most = max(while_made, while_cast)
     if m.gated:
         # `down` is done: its input, gate × up, has given its place to its gradient. What is added
         # now is a gradient of the gate and one of up.
@@ -361,7 +364,10 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
 
 
 def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
-    """Bytes that a step adds while the embedding gets its gradient. No layer keeps anything now."""
+    """Bytes that a step adds to the state while the embedding gets its gradient.
+
+    No layer keeps anything by now.
+    """
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     matrix = (m.vocabulary, m.width)
     made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)

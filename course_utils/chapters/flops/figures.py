@@ -36,19 +36,18 @@ def waterfall(
     a key of CERTAINTY for each part. Words beside a bar say the range and the certainty. `guesses`
     is as `_guessed_days` takes it: a guess is a narrow bar below the part's, with a word on it.
     """
-    parts = _with_unexplained(most, reported)
-    shortest = _with_unexplained(least, reported)
+    by_longest = _with_unexplained(most, reported)  # which leave the fewest days unexplained
+    by_shortest = _with_unexplained(least, reported)
     certainties = [*certainty, "unknown"]
-    fewest_unknown = _unknown_days(parts, certainties)
-    most_unknown = _unknown_days(shortest, certainties)
-    unknown = _range(fewest_unknown, most_unknown)
+    fewest_unknown = _unknown_days(by_longest, certainties)
+    unknown = _range(fewest_unknown, _unknown_days(by_shortest, certainties))
     title = f"{unknown} of {reported:.0f} days have no explanation"
     said = _guessed_days(guesses)
     with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
-        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))  # row 0 at the top
-        for row, (part, days) in enumerate(parts.items()):
-            words = f"{_range(shortest[part], days)} days, {certainties[row]}"
+        axes.set(xlim=(0, 1.04 * reported), ylim=(len(by_longest) - 0.4, -1.2))  # row 0 at the top
+        for row, (part, days) in enumerate(by_longest.items()):
+            words = f"{_range(by_shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2  # then there is more space to the left of the bar
             _bar(axes, row, begin, days, certainties[row])
             label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
@@ -59,7 +58,7 @@ def waterfall(
             begin += days
         axes.axvline(reported, color=INK, linestyle=":", zorder=1)
         label(axes, f"reported: {reported:.0f}", reported, -0.75, INK, (-6, -5), ha="right")
-        axes.set_yticks(range(len(parts)), parts)
+        axes.set_yticks(range(len(by_longest)), by_longest)
         axes.grid(visible=False, axis="y")
     return axes.figure
 

@@ -350,9 +350,7 @@ def recipe(name: str) -> Answers:
 
 def _with_two_formats(right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return the recipe of a reader who takes every format but bf16 for fp32."""
-    (dtype,) = right["parameters"]
-    taken_for = "bf16" if dtype == "bf16" else "fp32"
     recipe = {}
     for part, dtypes in right.items():
-        recipe[part] = tuple(taken_for if name == dtype else name for name in dtypes)
+        recipe[part] = tuple("bf16" if dtype == "bf16" else "fp32" for dtype in dtypes)
     return recipe

@@ -58,12 +58,12 @@ def shown(x: object) -> str:
 
 
 def _written(x: object) -> str:
-    """Return a value as Python writes it, on one line; of a long list or dict, just both ends."""
-    if type(x) in (int, float):  # written as people do: 1,024; bool, a kind of int, is not meant
+    """Return a value on one line, as Python writes it; of many parts, just those at both ends."""
+    if type(x) in (int, float):  # but a number as 1,024; a bool, a kind of int, is not meant
         return number_in_full(x)
     if type(x) in (list, tuple):
-        # Few parts all stay, so `shown` shortens those that are long. Of many parts, `_in_a_row`
-        # keeps only some from both ends, so there is room to write each of these in full.
+        # Few parts are all kept, so `shown` shortens each. Of many parts, `_in_a_row` leaves some
+        # out, so the others need not be shortened.
         write = shown if len(x) <= FEW_PARTS else _written
         parts = [write(part) for part in x]
         words = _in_a_row(parts)

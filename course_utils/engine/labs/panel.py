@@ -69,6 +69,7 @@ class Panel(widgets.VBox):
         self._showing = False  # whether the widgets are being set, and not moved by the reader
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._revealed: set[str] = set()
+        # Sets the marks as they were left, and returns what writes later changes down, or None.
         self._keep_marks = self._restore_marks(answers)
         self._make_controls()
         self.screen.on_msg(self._on_message)

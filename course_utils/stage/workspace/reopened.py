@@ -28,7 +28,10 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
         await ensure_async(restart_kernel(kernel_id, *arguments, **options))
 
     async def has_its_labs(path: str) -> bool:
-        """Whether the notebook's kernel runs, and was not restarted since it made the labs."""
+        """Whether the notebook's kernel runs and was never restarted.
+
+        Labs that were made after a restart are shown as pictures, too, if the page is opened again.
+        """
         # A session has the path of an open notebook, and the kernel that runs for it.
         for session in await ensure_async(list_sessions()):
             # The path in a page's request may have a slash in front.

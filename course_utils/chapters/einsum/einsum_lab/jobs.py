@@ -42,7 +42,8 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         if timing.doubt and not doubt:
             doubt = f" Take it as an upper bound: {timing.doubt}."
         change = Change(found=lambda known: {**known, **seconds})  # adds the times to what is known
-        # The picture shows this order's time at once. Only the last line below means the job's end.
+        # The picture shows this order's time at once. A progress of 1 would mean the job's end,
+        # which comes below; between two orders the bar is nearly full for a moment.
         yield Progress(0.99, f"{order.text} is done.", change)
     if len(orders) > 1:
         cheapest, dearest = orders

@@ -80,13 +80,13 @@ def meaning(asked: Scaling, gradients: Gradients) -> str:
 def _lossless(fmt: str, gradients: Gradients) -> str:
     """Return a sentence on the scales at which nothing is lost, or on why there are none."""
     lowest, highest = gradients.cliffs(fmt)
-    if lowest == 0 and highest == MOST:
+    if lowest == 0 and highest == MOST:  # from 2^0 on, none of the lab's scales loses a gradient
         return "It needs no scale."
     if lowest <= highest:
         return f"None is lost from scale 2^{lowest} to scale 2^{highest}."
-    smallest, largest = gradients.ends
-    span = largest - smallest
-    edges = predict.rounding_edges(fmt)
+    smallest_power, largest_power = gradients.ends  # as powers of two
+    span = largest_power - smallest_power
+    edges = predict.rounding_edges(fmt)  # as sizes
     covered = math.log2(edges.beyond_from / edges.zero_to)
     label = floats.FORMATS[fmt].label
     spans = f"the gradients span {span:.1f} powers of two, {label} {covered:.1f}"
