@@ -49,7 +49,7 @@ PRICE = 2  # dollars for a GPU hour: assumed in arXiv 2412.19437, table 1, for a
 
 @dataclass(frozen=True)
 class Mixture:
-    """A feed-forward of many experts. A router picks the few that work on a token."""
+    """A mixture of experts (MoE) as feed-forward: a router picks the few that work on a token."""
 
     experts: int  # in one layer
     used: int  # of these, by each token
@@ -61,17 +61,17 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Latent:
-    """Latent attention: of each token it keeps a short vector, and makes all heads' keys from it.
+    """Multi-head latent attention (MLA), as in DeepSeek-V2.
 
-    The values are made from the same vector, the latent. A query and a key have two parts: one for
-    the content, which of a key is made from the latent, and one for the position, for which all
-    heads share one key.
+    Of each token it caches a short vector, the latent, from which all heads' keys and values are
+    made. A query and a key have two parts: one for the content, which of a key comes from the
+    latent, and one for the position, for which all heads share one key.
     """
 
-    query_rank: int  # numbers of the latent from which queries are made; 0: there is none
+    query_rank: int  # numbers of the latent from which queries are made; 0: no latent
     rank: int  # numbers of the latent from which keys and values are made
-    content_width: int  # of a head's query and key: the part for the content
-    position_width: int  # the part for the position
+    content_width: int  # of a head's query and key: the part for the content ("nope")
+    position_width: int  # the part for the position, which RoPE rotates
     value_width: int  # of a head's value
 
 
@@ -93,12 +93,12 @@ class Model:
     head_norms: bool = False  # queries and keys are normalised, head by head
     learned_positions: bool = False
     tied: bool = False  # the embedding is the output matrix, too
-    # The thirteen terms do not look at what follows; "What 2026 adds" counts it.
-    layer_norms: int = 2  # normalisations of a layer, besides those of the heads
+    # The thirteen terms do not look at these fields. The functions under "What 2026 adds" do.
+    norms_per_layer: int = 2  # normalisations of a layer, besides those of the heads
     sinks: bool = False  # each head has one more score, a parameter, in its softmax
     window: int = 0  # tokens that a layer with a window looks at, the query's own among them
     window_layers: int = 0  # layers with that window; the others look at all tokens before
-    left_out: int = 0  # layers that predict a second token ahead; nothing here counts them
+    mtp_layers: int = 0  # layers of multi-token prediction, which nothing here counts
     mixture: Mixture | None = None
     latent: Latent | None = None
 
@@ -461,6 +461,455 @@ def rest_bytes(m, batch, sequence, dtype):
     return rest + counters + lone_numbers
 
 
+# What 2026 adds: mixtures of experts, latent attention and windows; serving; what is sent; Muon;
+# formats with scales; energy and money.
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Matrices of one shape, in the whole model."""
+
+    inputs: int
+    outputs: int
+    stored: int  # such matrices in the model
+    used: int  # of these, by each token
+    bias: bool = False  # each of them has one
+
+    @property
+    def size(self):
+        """Weights of one such matrix, without its bias."""
+        return self.inputs * self.outputs
+
+    @property
+    def parameters(self):
+        """Parameters of one such matrix, with its bias."""
+        return self.size + self.outputs if self.bias else self.size
+
+
+ATTENTION = ("query", "key", "value", "out")  # the other matrices are the feed-forward's
+
+
+def all_matrices(m):
+    """All matrices that tokens are multiplied by, in the whole model, by their name.
+
+    A mixture stores all of its experts and uses a few of them for a token. Of everything else,
+    what is stored is used.
+    """
+    dense_layers = m.mixture.dense_layers if m.mixture else m.layers
+    table = {}
+    for name, shape in attention_matrices(m).items():
+        table[name] = Matrices(*shape, stored=m.layers, used=m.layers, bias=name in m.biases)
+    for name, shape in feed_forward_matrices(m, m.inner).items():
+        has_bias = name in m.biases
+        table[name] = Matrices(*shape, stored=dense_layers, used=dense_layers, bias=has_bias)
+    if m.mixture:
+        table |= mixture_matrices(m)
+    table["output"] = Matrices(m.width, m.vocabulary, stored=1, used=1)
+    return table
+
+
+def attention_matrices(m):
+    """The matrices of attention in one layer, by their name: (inputs, outputs)."""
+    if m.latent:
+        return latent_matrices(m)
+    shapes = matrices(m)
+    return {name: shapes[name] for name in ATTENTION}
+
+
+def feed_forward_matrices(m, inner):
+    """The matrices of one feed-forward that is `inner` wide, by their name: (inputs, outputs)."""
+    shapes = matrices(replace(m, inner=inner))
+    return {name: shape for name, shape in shapes.items() if name not in ATTENTION}
+
+
+def mixture_matrices(m):
+    """The matrices of all mixtures in the model, by their name."""
+    mixture = m.mixture
+    layers = m.layers - mixture.dense_layers
+    router = (m.width, mixture.experts)
+    table = {"router": Matrices(*router, stored=layers, used=layers, bias=mixture.router_bias)}
+    stored = layers * mixture.experts
+    used = layers * mixture.used
+    for name, shape in feed_forward_matrices(m, mixture.inner).items():
+        has_bias = name in m.biases
+        table[f"experts' {name}"] = Matrices(*shape, stored=stored, used=used, bias=has_bias)
+    if mixture.shared_inner:
+        for name, shape in feed_forward_matrices(m, mixture.shared_inner).items():
+            has_bias = name in m.biases
+            table[f"shared {name}"] = Matrices(*shape, stored=layers, used=layers, bias=has_bias)
+    return table
+
+
+def latent_matrices(m):
+    """The matrices of latent attention in one layer. "Down" makes a latent, "up" makes heads."""
+    latent = m.latent
+    queries = m.heads * (latent.content_width + latent.position_width)
+    if latent.query_rank:
+        shapes = {
+            "query down": (m.width, latent.query_rank),
+            "query up": (latent.query_rank, queries),
+        }
+    else:
+        shapes = {"query": (m.width, queries)}
+    # The part of a key that carries the position comes with the latent, once for all heads.
+    shapes["key and value down"] = (m.width, latent.rank + latent.position_width)
+    made = m.heads * (latent.content_width + latent.value_width)
+    shapes["key and value up"] = (latent.rank, made)
+    shapes["out"] = (m.heads * latent.value_width, m.width)
+    return shapes
+
+
+def stored_parameters(m):
+    """How many parameters the model has, whatever its layers are."""
+    stored = parameters_outside_products(m)
+    for group in all_matrices(m).values():
+        stored += group.stored * group.parameters
+    return stored
+
+
+def active_parameters(m):
+    """How many of the parameters one token uses: all but the experts that it does not go to.
+
+    The embedding counts as a whole, although a token reads one row of it. Some published numbers
+    leave it out.
+    """
+    active = parameters_outside_products(m)
+    for group in all_matrices(m).values():
+        active += group.used * group.parameters
+    return active
+
+
+def parameters_outside_products(m):
+    """The parameters of normalisations, sinks and embeddings.
+
+    A tied embedding is the output matrix, which `all_matrices` has.
+    """
+    layer = m.norms_per_layer * m.norm_vectors * m.width
+    if m.head_norms:
+        layer += 2 * m.head_width
+    if m.sinks:
+        layer += m.heads
+    if m.latent:
+        layer += m.latent.query_rank + m.latent.rank  # each latent is normalised
+    numbers = m.layers * layer + m.norm_vectors * m.width
+    if not m.tied:
+        numbers += m.vocabulary * m.width
+    if m.learned_positions:
+        numbers += m.context * m.width
+    return numbers
+
+
+def pairs(sequence, window=0, causal=False):
+    """Pairs of a query and a key in one sequence, for each of which a head has a score.
+
+    With a window, a query looks at no more than `window` keys, its own among them; 0 is no window.
+    With `causal`, a query counts the keys up to its own. Without it, every query counts as many as
+    the last one does, which is how `forward_flops` counts.
+    """
+    reach = min(sequence, window) if window else sequence
+    if not causal:
+        return sequence * reach
+    first_queries = reach * (reach + 1) // 2  # they have 1, 2, ... keys
+    later_queries = (sequence - reach) * reach
+    return first_queries + later_queries
+
+
+def pair_flops(m):
+    """FLOPs of one layer for each pair of a query and a key: their product, and a weighted sum."""
+    if m.latent:
+        key_width = m.latent.content_width + m.latent.position_width
+        value_width = m.latent.value_width
+    else:
+        key_width = value_width = m.head_width
+    return 2 * m.heads * (key_width + value_width)
+
+
+def active_weights(m):
+    """How many weights one token is multiplied by. The embedding's row is only read."""
+    return sum(group.used * group.size for group in all_matrices(m).values())
+
+
+def active_forward_flops(m, batch, sequence, causal=False):
+    """FLOPs of a forward pass of any model, with the pairs of its windows."""
+    whole_layers = m.layers - m.window_layers
+    in_whole_layers = whole_layers * pairs(sequence, causal=causal)
+    in_windows = m.window_layers * pairs(sequence, m.window, causal)
+    tokens = batch * sequence
+    scores = batch * (in_whole_layers + in_windows) * pair_flops(m)
+    return 2 * tokens * active_weights(m) + scores
+
+
+def sequence_flops(m, sequence, recomputed):
+    """FLOPs of a step on one sequence: `step_flops`, less what windows spare; or of any model."""
+    if not terms_suffice(m):
+        if recomputed:
+            raise ValueError(
+                "What a recomputed layer costs is not counted of this model, which has experts, "
+                "latent attention, sinks, or four normalisations in a layer: say --recomputed 0."
+            )
+        return 3 * active_forward_flops(m, 1, sequence)
+
+    all_pairs = step_flops(m, 1, sequence, recomputed)
+    spared = forward_flops(m, 1, sequence) - active_forward_flops(m, 1, sequence)
+    if spared == 0:
+        return all_pairs
+    if 0 < recomputed < m.layers and m.window_layers < m.layers:
+        raise ValueError(
+            "Some of the layers have a window, and it is not known whether those are recomputed: "
+            f"say --recomputed 0 or {m.layers}."
+        )
+    # Forward once, backward twice as much, and once more for the share that is recomputed.
+    passes = 3 + recomputed / m.layers
+    return all_pairs - passes * spared
+
+
+def terms_suffice(m):
+    """Whether the thirteen terms count every part of the model, but for its windows."""
+    return not (m.mixture or m.latent or m.sinks) and m.norms_per_layer == 2
+
+
+# Serving: a cache for each user, and one token at a time.
+
+
+def cached_tokens(m, tokens):
+    """Of so many tokens, those that all layers together keep: with a window, what fits into it."""
+    whole_layers = m.layers - m.window_layers
+    return whole_layers * tokens + m.window_layers * min(tokens, m.window)
+
+
+def cache_bytes(m, tokens, dtype):
+    """Bytes of the cache for one sequence of so many tokens: what attention keeps of each of them.
+
+    That is keys and values, or the latent and the position's part of the key.
+    """
+    if m.latent:
+        numbers = m.latent.rank + m.latent.position_width
+    else:
+        numbers = 2 * m.kv_heads * m.head_width
+    return cached_tokens(m, tokens) * numbers * BYTES[dtype]
+
+
+def weights_read(m, users):
+    """How many weights a step of decoding reads, for one token of each user.
+
+    An expert is read if at least one token goes to it. On average, that is this many experts if
+    each token goes to all experts with the same chance.
+    """
+    read = 0
+    for group in all_matrices(m).values():
+        if group.stored:
+            missed_by_all = (1 - group.used / group.stored) ** users
+            read += group.stored * (1 - missed_by_all) * group.size
+    return read
+
+
+def decode_bytes(m, users, tokens, dtype):
+    """Bytes that one step of decoding reads: weights once for all users, and each user's cache.
+
+    `tokens` is how many each user has in the cache.
+    """
+    return weights_read(m, users) * BYTES[dtype] + users * cache_bytes(m, tokens, dtype)
+
+
+def decode_flops(m, users, tokens):
+    """FLOPs of one step of decoding: a token of each user, which looks at its own cache.
+
+    Latent attention works on the latents themselves: what would make keys and values of them is
+    multiplied into the query and the result, once for a token ("absorbed").
+    """
+    of_a_pair = pair_flops(m)
+    if m.latent:
+        key_width = m.latent.rank + m.latent.position_width  # a key is the latent itself
+        value_width = m.latent.rank  # and so is a value
+        of_a_pair = 2 * m.heads * (key_width + value_width)
+    return users * (2 * active_weights(m) + cached_tokens(m, tokens) * of_a_pair)
+
+
+def decode_seconds(m, users, tokens, dtype, bandwidth, peak):
+    """Seconds of one step of decoding, at least: reading or computing, whichever takes longer.
+
+    `bandwidth` is in bytes a second, `peak` in FLOP/s, both of all GPUs that share the model. Of a
+    mixture, the mean number of experts is read, which `weights_read` gives.
+    """
+    reading_s = decode_bytes(m, users, tokens, dtype) / bandwidth
+    computing_s = decode_flops(m, users, tokens) / peak
+    return max(reading_s, computing_s)
+
+
+def ridge_users(dtype, bandwidth, peak):
+    """The number of users with whom a dense model's matrices take as long to multiply as to read.
+
+    Each user's token costs 2 FLOPs for each weight, while a weight is read once for all users. So
+    with more users the matrices are compute-bound. The caches are not, because each is read for one
+    user alone.
+    """
+    return BYTES[dtype] * peak / (2 * bandwidth)
+
+
+# What is sent: bytes that each GPU sends in one step.
+
+
+def all_gather_bytes(nbytes, gpus):
+    """Bytes that each GPU sends in a ring so that all have `nbytes`, of which each has a part."""
+    return (nbytes * (gpus - 1) + gpus - 1) // gpus  # rounded up
+
+
+def reduce_scatter_bytes(nbytes, gpus):
+    """Bytes that each GPU sends so that each has one part of the sum: as many as an all-gather."""
+    return all_gather_bytes(nbytes, gpus)
+
+
+def all_reduce_bytes(nbytes, gpus):
+    """Bytes that each GPU sends so that all have the sum: a reduce-scatter and an all-gather."""
+    return reduce_scatter_bytes(nbytes, gpus) + all_gather_bytes(nbytes, gpus)
+
+
+def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):
+    """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
+
+    At stage 0 the gradients are added up for all GPUs. At stages 1 and 2 each GPU gets the sum of
+    its part, and then all gather the new parameters. At stage 3 the parameters are gathered twice,
+    for the forward and for the backward pass.
+    """
+    gradients = numbers * BYTES[gradient_dtype]
+    if stage == 0:
+        return all_reduce_bytes(gradients, gpus)
+    gathers = 2 if stage >= SHARDED_FROM["parameters"] else 1
+    parameters_sent = gathers * all_gather_bytes(numbers * BYTES[dtype], gpus)
+    return reduce_scatter_bytes(gradients, gpus) + parameters_sent
+
+
+def tensor_parallel_bytes(m, batch, sequence, dtype, recomputed, gpus):
+    """Bytes that each GPU sends in a step if the matrices of each layer are split over GPUs.
+
+    Attention and feed-forward each end in a sum over the GPUs, forward and backward. A recomputed
+    layer repeats that of attention; its last product is left out, and the sum with it.
+    """
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    sums = 4 * m.layers + recomputed
+    return sums * all_reduce_bytes(hidden, gpus)
+
+
+def pipeline_parallel_bytes(m, batch, sequence, dtype, micro_batches):
+    """Bytes that cross the border between two stages of a pipeline in a step, there and back.
+
+    Each micro-batch has `batch` sequences.
+    """
+    return micro_batches * 2 * tensor_bytes((batch, sequence, m.width), dtype)
+
+
+def pipeline_bubble(stages, micro_batches, chunks=1):
+    """The pipeline's bubble: the time in which a stage waits, over the time in which it works.
+
+    `chunks` is how many separate pieces of the model each stage has: 1 unless they interleave.
+    """
+    return (stages - 1) / (chunks * micro_batches)
+
+
+def expert_parallel_bytes(m, batch, sequence, sent_dtype, returned_dtype):
+    """Bytes that tokens take to their experts and back in a step's forward and backward pass.
+
+    It is an upper bound, as if no expert were on the token's own GPU. A gradient is sent in the
+    same format as what it is the gradient of.
+    """
+    layers = m.layers - m.mixture.dense_layers
+    sent = batch * sequence * m.mixture.used * m.width
+    return 2 * layers * sent * (BYTES[sent_dtype] + BYTES[returned_dtype])
+
+
+# Muon: momentum for the matrices of the layers, AdamW for all else.
+
+
+def muon_matrices(m):
+    """The matrices that Muon updates: all but the output."""
+    return [group for name, group in all_matrices(m).items() if name != "output"]
+
+
+def muon_state_numbers(m):
+    """How many numbers Muon keeps: one for each weight of a layer's matrices, two for all else."""
+    in_matrices = sum(group.stored * group.size for group in muon_matrices(m))
+    all_else = stored_parameters(m) - in_matrices
+    return in_matrices + 2 * all_else
+
+
+def muon_flops(inputs, outputs, steps=5):
+    """FLOPs of Muon's Newton-Schulz iteration for one matrix.
+
+    Each of its steps takes X Xᵀ, the square of that, and a product of the sum of both with X.
+    """
+    short = min(inputs, outputs)
+    long = max(inputs, outputs)
+    products_with_x = 2 * (2 * long * short**2)  # two of them
+    square = 2 * short**3
+    return steps * (products_with_x + square)
+
+
+# Formats in which a block of numbers shares a scale.
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """A number format in which each block of numbers shares a scale."""
+
+    number_bits: int
+    block: tuple[int, int]  # rows and columns of a block
+    scale_bits: int
+    tensor_scale_bits: int = 0  # of one more scale, for the whole tensor
+
+
+BLOCK_FORMATS = {
+    # The MX formats: OCP Microscaling Formats (MX) Specification, version 1.0, table 1.
+    "mxfp8": BlockFormat(number_bits=8, block=(1, 32), scale_bits=8),
+    "mxfp4": BlockFormat(number_bits=4, block=(1, 32), scale_bits=8),
+    # NVIDIA, arXiv 2509.25149. A tensor has one more scale, in fp32.
+    "nvfp4": BlockFormat(number_bits=4, block=(1, 16), scale_bits=8, tensor_scale_bits=32),
+    # DeepSeek-V3's weights: arXiv 2412.19437, section 3.3.2.
+    "fp8 128x128": BlockFormat(number_bits=8, block=(128, 128), scale_bits=32),
+}
+
+
+def block_bytes(shape, name):
+    """Bytes of a matrix of that shape (rows, columns), and of its scales.
+
+    A block at the edge, which is not full, has a scale of its own, too.
+    """
+    form = BLOCK_FORMATS[name]
+    rows, columns = shape
+    block_rows, block_columns = form.block
+    blocks = math.ceil(rows / block_rows) * math.ceil(columns / block_columns)
+    bits = rows * columns * form.number_bits + blocks * form.scale_bits + form.tensor_scale_bits
+    return math.ceil(bits / 8)
+
+
+def model_file_bytes(m, dtype, block_formats):
+    """Bytes of all parameters in a file, without its head.
+
+    `block_formats` has the format of each kind of matrix that has one, by its name in
+    `all_matrices`.
+    All else, the biases of such matrices among it, is in `dtype`.
+    """
+    nbytes = stored_parameters(m) * BYTES[dtype]
+    table = all_matrices(m)
+    for name, block_format in block_formats.items():
+        group = table[name]
+        shape = (group.outputs, group.inputs)  # a row has the weights of one output
+        difference = block_bytes(shape, block_format) - tensor_bytes(shape, dtype)
+        nbytes += group.stored * difference
+    return nbytes
+
+
+# Energy and money.
+
+
+def energy_kwh(gpu_hours, watts, pue):
+    """Kilowatt-hours of a data centre, if each GPU takes so many watts.
+
+    `pue` is its power usage effectiveness: what the whole centre takes, over what its computers
+    take. Of the computers only the GPUs are counted.
+    """
+    return gpu_hours * watts * pue / 1000
+
+
 # The account: all terms, of one model on so many GPUs.
 
 
@@ -480,7 +929,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     refuse_other_peak(parts, peak)
 
     # The names stand in this order in the account that --exact prints.
-    if is_dense(m):
+    if terms_suffice(m):
         lines = {"parameters": parameters(m)}
     else:
         lines = {"parameters": stored_parameters(m)}
@@ -489,12 +938,12 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     state = state_bytes(lines["parameters"], parts, gpus, stage)
     lines |= {f"bytes of {part}": nbytes for part, nbytes in state.items()}
     together = sum(state.values())
-    if is_dense(m):
+    if terms_suffice(m):
         lines |= step_lines(m, gpus, parts, stage, batch, sequence, recomputed)
         together += lines["bytes that the step adds then"] + lines["bytes gathered then"]
         together += lines["bytes of the rest"]
         lines["bytes together"] = together
-    lines["fits"] = answer_of_fits(m, together, memory)
+    lines["fits"] = fits_in(m, together, memory)
     lines |= time_lines(m, gpus, tokens, sequence, recomputed, peak, share)
     return lines
 
@@ -502,14 +951,14 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
 NOT_KNOWN = "not known"
 
 
-def answer_of_fits(m, together, memory):
+def fits_in(m, together, memory):
     """Whether `together` bytes fit: "yes", "no", or not known.
 
     Of a model that is not dense, `together` has the state alone, and a step adds to it.
     """
     if together > memory:
         return "no"
-    return "yes" if is_dense(m) else NOT_KNOWN
+    return "yes" if terms_suffice(m) else NOT_KNOWN
 
 
 def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
@@ -545,29 +994,6 @@ def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
     }
 
 
-def sequence_flops(m, sequence, recomputed):
-    """FLOPs of a step on one sequence, whatever the model's layers are."""
-    if not is_dense(m):
-        if recomputed:
-            raise ValueError(
-                "What a recomputed layer costs is not counted of this model, which has experts, "
-                "latent attention, sinks, or four normalisations in a layer: say --recomputed 0."
-            )
-        return 3 * active_forward_flops(m, 1, sequence)
-
-    flops = step_flops(m, 1, sequence, recomputed)  # it counts all pairs of a query and a key
-    outside_windows = forward_flops(m, 1, sequence) - active_forward_flops(m, 1, sequence)
-    if outside_windows == 0:
-        return flops
-    if 0 < recomputed < m.layers and m.window_layers < m.layers:
-        raise ValueError(
-            "Some of the layers have a window, and it is not known whether those are recomputed: "
-            f"say --recomputed 0 or {m.layers}."
-        )
-    passes = 3 + recomputed / m.layers
-    return flops - passes * outside_windows
-
-
 def serving_lines(m, users, cached, gpus, bandwidth, peak):
     """The account's lines on one step of decoding, by name.
 
@@ -587,6 +1013,7 @@ def serving_lines(m, users, cached, gpus, bandwidth, peak):
     weights_bytes = stored_parameters(m) * BYTES[SERVED_IN]
     caches_bytes = users * cache_bytes(m, cached, SERVED_IN)
     reading_s = decode_bytes(m, users, cached, SERVED_IN) / (gpus * bandwidth)
+    computing_s = decode_flops(m, users, cached) / (gpus * peak)
     step_s = decode_seconds(m, users, cached, SERVED_IN, gpus * bandwidth, gpus * peak)
     return {
         "bytes of the cache for a token": cache_bytes(m, 1, SERVED_IN),
@@ -595,7 +1022,7 @@ def serving_lines(m, users, cached, gpus, bandwidth, peak):
         "seconds of a step of decoding": step_s,
         "tokens a second for each user": 1 / step_s,
         "tokens a second for all users": users / step_s,
-        "what bounds the step": "memory" if step_s == reading_s else "compute",
+        "what bounds the step": "memory" if reading_s >= computing_s else "compute",
     }
 
 
@@ -620,7 +1047,7 @@ def sending_lines(m, parts, gpus, stage, batch, sequence, recomputed, split, mic
             m, batch, sequence, dtype, recomputed, split
         ),
         "stages of a pipeline": stages,
-        "share of its work that it idles": pipeline_idle_share(stages, micro_batches),
+        "bubble of a pipeline, over its work": pipeline_bubble(stages, micro_batches),
     }
     if stages > 1:
         sent = pipeline_parallel_bytes(m, batch, sequence, dtype, micro_batches)
@@ -639,21 +1066,21 @@ def muon_lines(m, gpus, parts, stage, sequence, recomputed, step_tokens):
     once in a step, and all GPUs together train on `step_tokens` tokens in a step.
     """
     refuse_unless_positive("step-tokens", step_tokens)
-    (dtype, *_) = parts["optimizer"] or ("fp32",)
+    dtypes = parts["optimizer"]
+    dtype = dtypes[0] if dtypes else "fp32"
     numbers = muon_state_numbers(m)
     added_flops = 0
-    for name, each in weights(m).items():
-        if name != "output":  # AdamW has it
-            added_flops += each.stored * muon_flops(each.inputs, each.outputs)
-    if stage >= SHARDED_FROM["optimizer"]:
-        numbers = math.ceil(numbers / gpus)
-    else:
-        added_flops *= gpus  # each GPU does all of it
+    for group in muon_matrices(m):
+        added_flops += group.stored * muon_flops(group.inputs, group.outputs)
+    if stage >= SHARDED_FROM["optimizer"]:  # each matrix is the work of one GPU
+        numbers = (numbers + gpus - 1) // gpus
+    else:  # each GPU does all of it
+        added_flops *= gpus
     flops_of_a_step = sequence_flops(m, sequence, recomputed) * step_tokens / sequence
     return {
         "bytes of the optimizer, with Muon": numbers * BYTES[dtype],
         "tokens of a step": step_tokens,
-        "FLOPs that Muon adds, of a step's": added_flops / flops_of_a_step,
+        "share of FLOPs that Muon adds": added_flops / flops_of_a_step,
     }
 
 
@@ -664,7 +1091,10 @@ def file_lines(m):
     """
     lines = {f"bytes of a file in {SERVED_IN}": model_file_bytes(m, SERVED_IN, {})}
     for block_format in BLOCK_FORMATS:
-        formats = {name: block_format for name in weights(m) if name not in ("router", "output")}
+        formats = {}
+        for name in all_matrices(m):
+            if name not in ("router", "output"):
+                formats[name] = block_format
         lines[f"bytes with layers in {block_format}"] = model_file_bytes(m, SERVED_IN, formats)
     return lines
 
@@ -751,413 +1181,6 @@ def known_recipe(name):
     return recipe(name)
 
 
-# What 2026 adds: mixtures of experts, latent attention and windows; serving; what is sent; Muon;
-# formats with scales; energy and money.
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Matrices of one shape, in the whole model."""
-
-    inputs: int
-    outputs: int
-    stored: int  # such matrices in the model
-    used: int  # of these, by each token
-    bias: bool = False  # each of them has one
-
-    @property
-    def numbers(self):
-        """Parameters of one such matrix, with its bias."""
-        numbers = self.inputs * self.outputs
-        if self.bias:
-            numbers += self.outputs
-        return numbers
-
-
-ATTENTION = ("query", "key", "value", "out")  # the other matrices are the feed-forward's
-
-
-def weights(m):
-    """The matrices that tokens are multiplied by, in the whole model, by their name.
-
-    A mixture stores all of its experts and uses a few of them for a token. Of everything else,
-    what is stored is used.
-    """
-    if m.latent:
-        attention = latent_matrices(m)
-    else:
-        attention = {name: matrices(m)[name] for name in ATTENTION}
-    dense_layers = m.mixture.dense_layers if m.mixture else m.layers
-
-    table = {}
-    for name, (inputs, outputs) in attention.items():
-        table[name] = Weights(inputs, outputs, m.layers, m.layers, name in m.biases)
-    for name, (inputs, outputs) in feed_forward(m, m.inner).items():
-        table[name] = Weights(inputs, outputs, dense_layers, dense_layers, name in m.biases)
-    if m.mixture:
-        table |= mixture_weights(m)
-    table["output"] = Weights(m.width, m.vocabulary, stored=1, used=1)
-    return table
-
-
-def feed_forward(m, inner):
-    """The matrices of a feed-forward that is `inner` wide."""
-    shapes = matrices(replace(m, inner=inner))
-    return {name: shape for name, shape in shapes.items() if name not in ATTENTION}
-
-
-def mixture_weights(m):
-    """The matrices of all layers with experts, but for attention."""
-    mixture = m.mixture
-    layers = m.layers - mixture.dense_layers
-    stored = layers * mixture.experts
-    used = layers * mixture.used
-    table = {"router": Weights(m.width, mixture.experts, layers, layers, mixture.router_bias)}
-    for name, (inputs, outputs) in feed_forward(m, mixture.inner).items():
-        table[f"experts' {name}"] = Weights(inputs, outputs, stored, used, name in m.biases)
-    if mixture.shared_inner:
-        for name, (inputs, outputs) in feed_forward(m, mixture.shared_inner).items():
-            table[f"shared {name}"] = Weights(inputs, outputs, layers, layers, name in m.biases)
-    return table
-
-
-def latent_matrices(m):
-    """The matrices of latent attention in one layer. "Down" makes a latent, "up" makes heads."""
-    latent = m.latent
-    queries = m.heads * (latent.content_width + latent.position_width)
-    if latent.query_rank:
-        shapes = {
-            "query down": (m.width, latent.query_rank),
-            "query up": (latent.query_rank, queries),
-        }
-    else:
-        shapes = {"query": (m.width, queries)}
-    # The part of a key that carries the position comes with the latent, once for all heads.
-    shapes["key and value down"] = (m.width, latent.rank + latent.position_width)
-    made = m.heads * (latent.content_width + latent.value_width)
-    shapes["key and value up"] = (latent.rank, made)
-    shapes["out"] = (m.heads * latent.value_width, m.width)
-    return shapes
-
-
-def stored_parameters(m):
-    """How many parameters the model has, whatever its layers are; `parameters` if it is dense."""
-    stored = parameters_outside_products(m)
-    for each in weights(m).values():
-        stored += each.stored * each.numbers
-    return stored
-
-
-def active_parameters(m):
-    """How many of the parameters one token uses: all but the experts that it does not go to.
-
-    The embedding counts as a whole, although a token reads one row of it. Some published numbers
-    leave it out.
-    """
-    used = parameters_outside_products(m)
-    for each in weights(m).values():
-        used += each.used * each.numbers
-    return used
-
-
-def parameters_outside_products(m):
-    """The parameters of normalisations, sinks and embeddings.
-
-    A tied embedding is the output matrix, which `weights` has.
-    """
-    layer = m.layer_norms * m.norm_vectors * m.width
-    if m.head_norms:
-        layer += 2 * m.head_width
-    if m.sinks:
-        layer += m.heads
-    if m.latent:
-        layer += m.latent.query_rank + m.latent.rank  # each latent is normalised
-    numbers = m.layers * layer + m.norm_vectors * m.width
-    if not m.tied:
-        numbers += m.vocabulary * m.width
-    if m.learned_positions:
-        numbers += m.context * m.width
-    return numbers
-
-
-def pairs(sequence, window=0, causal=False):
-    """Pairs of a query and a key in one sequence, for each of which a head has a score.
-
-    With a window, a query looks at no more than `window` keys, its own among them; 0 is no window.
-    Without `causal` each query counts all keys that it may look at if it stands last, which is the
-    convention of `forward_flops`. With `causal`, it counts only those before it, and its own.
-    """
-    reach = min(sequence, window) if window else sequence
-    if not causal:
-        return sequence * reach
-    growing = reach * (reach + 1) // 2  # the first queries have 1, 2, ... keys
-    return growing + (sequence - reach) * reach
-
-
-def score_flops(m):
-    """FLOPs of one layer for each pair of a query and a key: their product, and a weighted sum."""
-    if m.latent:
-        key_width = m.latent.content_width + m.latent.position_width
-        value_width = m.latent.value_width
-    else:
-        key_width = value_width = m.head_width
-    return 2 * m.heads * (key_width + value_width)
-
-
-def used_weights(m):
-    """How many weights one token is multiplied by. The embedding's row is only read."""
-    return sum(each.used * each.inputs * each.outputs for each in weights(m).values())
-
-
-def active_forward_flops(m, batch, sequence, causal=False):
-    """FLOPs of a forward pass, whatever the layers are; `forward_flops` if the model is dense."""
-    whole_layers = m.layers - m.window_layers
-    pairs_of_layers = whole_layers * pairs(sequence, causal=causal)
-    if m.window_layers:
-        pairs_of_layers += m.window_layers * pairs(sequence, m.window, causal)
-    tokens = batch * sequence
-    return 2 * tokens * used_weights(m) + batch * pairs_of_layers * score_flops(m)
-
-
-def is_dense(m):
-    """Whether the thirteen terms count all of the model, but for the windows of attention."""
-    return not (m.mixture or m.latent or m.sinks) and m.layer_norms == 2
-
-
-# Serving: a cache for each user, and one token at a time.
-
-
-def cache_bytes(m, tokens, dtype):
-    """Bytes of the cache for one sequence of so many tokens: what attention keeps of each of them.
-
-    Attention keeps keys and values, or the latent and the position's part of the key. A layer with
-    a window keeps no more tokens than its window has.
-    """
-    if m.latent:
-        numbers = m.latent.rank + m.latent.position_width
-    else:
-        numbers = 2 * m.kv_heads * m.head_width
-    whole_layers = m.layers - m.window_layers
-    kept_tokens = whole_layers * tokens + m.window_layers * min(tokens, m.window)
-    return kept_tokens * numbers * BYTES[dtype]
-
-
-def read_weights(m, users):
-    """How many weights a step of decoding reads, for one token of each user.
-
-    An expert is read if at least one token goes to it. On average, that is this many experts if
-    each token goes to all experts with the same chance.
-    """
-    read = 0
-    for each in weights(m).values():
-        if each.stored:
-            missed_by_all = (1 - each.used / each.stored) ** users
-            read += each.stored * (1 - missed_by_all) * each.inputs * each.outputs
-    return read
-
-
-def decode_bytes(m, users, tokens, dtype):
-    """Bytes that one step of decoding reads: weights once for all users, and each user's cache.
-
-    `tokens` is how many each user has in the cache.
-    """
-    return read_weights(m, users) * BYTES[dtype] + users * cache_bytes(m, tokens, dtype)
-
-
-def decode_flops(m, users, tokens):
-    """FLOPs of one step of decoding: a token of each user, which looks at its own cache.
-
-    Latent attention works on the latents themselves: what would make keys and values of them is
-    multiplied into the query and the result, once for a token ("absorbed").
-    """
-    for_a_pair = score_flops(m)
-    if m.latent:
-        for_a_pair = 2 * m.heads * (2 * m.latent.rank + m.latent.position_width)
-    whole_layers = m.layers - m.window_layers
-    keys = whole_layers * tokens + m.window_layers * min(tokens, m.window)
-    return users * (2 * used_weights(m) + keys * for_a_pair)
-
-
-def decode_seconds(m, users, tokens, dtype, bandwidth, peak):
-    """Seconds of one step of decoding, at least: reading or computing, whichever takes longer.
-
-    `bandwidth` is in bytes a second, `peak` in FLOP/s, both of all GPUs that share the model. Of a
-    mixture, the mean number of experts is read, which `read_weights` gives.
-    """
-    reading_s = decode_bytes(m, users, tokens, dtype) / bandwidth
-    computing_s = decode_flops(m, users, tokens) / peak
-    return max(reading_s, computing_s)
-
-
-def ridge_users(dtype, bandwidth, peak):
-    """The number of users with whom a dense model's matrices take as long to multiply as to read.
-
-    Each user's token costs 2 FLOPs for each weight, while a weight is read once for all users. So
-    with more users the matrices are compute-bound. The caches are not, because each is read for one
-    user alone.
-    """
-    return BYTES[dtype] * peak / (2 * bandwidth)
-
-
-# What is sent: bytes that each GPU sends in one step.
-
-
-def all_gather_bytes(nbytes, gpus):
-    """Bytes that each GPU sends so that all have `nbytes`, of which each has one part, in a ring.
-
-    A reduce-scatter, which adds instead and leaves each GPU one part of the sum, sends as many.
-    """
-    return math.ceil(nbytes * (gpus - 1) / gpus)
-
-
-def all_reduce_bytes(nbytes, gpus):
-    """Bytes that each GPU sends so that all have the sum: a reduce-scatter and an all-gather."""
-    return 2 * all_gather_bytes(nbytes, gpus)
-
-
-def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):
-    """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
-
-    At stage 0 the gradients are added up for all GPUs. At stages 1 and 2 each GPU gets the sum of
-    its part, and then all gather the new parameters. At stage 3 the parameters are gathered twice,
-    for the forward and for the backward pass.
-    """
-    gradients = numbers * BYTES[gradient_dtype]
-    if stage == 0:
-        return all_reduce_bytes(gradients, gpus)
-    gathers = 2 if stage >= SHARDED_FROM["parameters"] else 1
-    parameters_sent = gathers * all_gather_bytes(numbers * BYTES[dtype], gpus)
-    return all_gather_bytes(gradients, gpus) + parameters_sent  # a reduce-scatter of the gradients
-
-
-def tensor_parallel_bytes(m, batch, sequence, dtype, recomputed, gpus):
-    """Bytes that each GPU sends in a step if the matrices of each layer are split over GPUs.
-
-    Attention and feed-forward each end in a sum over the GPUs, forward and backward. A recomputed
-    layer repeats that of attention; its last product is left out, and the sum with it.
-    """
-    hidden = tensor_bytes((batch, sequence, m.width), dtype)
-    sums = 4 * m.layers + recomputed
-    return sums * all_reduce_bytes(hidden, gpus)
-
-
-def pipeline_parallel_bytes(m, batch, sequence, dtype, micro_batches):
-    """Bytes that cross the border between two stages of a pipeline in a step, there and back.
-
-    Each micro-batch has `batch` sequences.
-    """
-    return micro_batches * 2 * tensor_bytes((batch, sequence, m.width), dtype)
-
-
-def pipeline_idle_share(stages, micro_batches, chunks=1):
-    """The time in which a stage waits, as a share of the time in which it works.
-
-    `chunks` is how many separate pieces of the model each stage has: 1 unless they interleave.
-    """
-    return (stages - 1) / (chunks * micro_batches)
-
-
-def expert_parallel_bytes(m, batch, sequence, sent_dtype, returned_dtype):
-    """Bytes that tokens take to their experts and back in a step's forward and backward pass.
-
-    It is an upper bound, as if no expert were on the token's own GPU. A gradient is sent in the
-    same format as what it is the gradient of.
-    """
-    layers = m.layers - m.mixture.dense_layers
-    sent = batch * sequence * m.mixture.used * m.width
-    return 2 * layers * sent * (BYTES[sent_dtype] + BYTES[returned_dtype])
-
-
-# Muon: momentum for the matrices of the layers, AdamW for all else.
-
-
-def muon_state_numbers(m):
-    """How many numbers Muon keeps: one for each weight of a layer's matrices, two for all else."""
-    in_matrices = 0
-    for name, each in weights(m).items():
-        if name != "output":
-            in_matrices += each.stored * each.inputs * each.outputs
-    all_else = stored_parameters(m) - in_matrices
-    return in_matrices + 2 * all_else
-
-
-def muon_flops(inputs, outputs, steps=5):
-    """FLOPs of Muon's Newton-Schulz iteration for one matrix.
-
-    Each of its steps takes X Xᵀ, the square of that, and a product of the sum of both with X.
-    """
-    short = min(inputs, outputs)
-    long = max(inputs, outputs)
-    products_with_x = 2 * (2 * long * short**2)  # two of them
-    square = 2 * short**3
-    return steps * (products_with_x + square)
-
-
-# Formats in which a block of numbers shares a scale.
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """A format whose numbers share a scale, block by block."""
-
-    bits: int  # of a number
-    block: tuple[int, int]  # rows and columns of a block
-    scale_bits: int
-    tensor_bytes: int = 0  # of one more scale, for the whole tensor
-
-
-BLOCK_FORMATS = {
-    # The MX formats: OCP Microscaling Formats (MX) Specification, version 1.0, table 1.
-    "mxfp8": Blocks(bits=8, block=(1, 32), scale_bits=8),
-    "mxfp4": Blocks(bits=4, block=(1, 32), scale_bits=8),
-    # NVIDIA, arXiv 2509.25149. A tensor has one more scale, in fp32.
-    "nvfp4": Blocks(bits=4, block=(1, 16), scale_bits=8, tensor_bytes=4),
-    # DeepSeek-V3's weights: arXiv 2412.19437, section 3.3.2.
-    "fp8 128x128": Blocks(bits=8, block=(128, 128), scale_bits=32),
-}
-
-
-def block_bytes(shape, name):
-    """Bytes of a matrix of that shape (rows, columns), and of its scales.
-
-    A block at the edge, which is not full, has a scale of its own, too.
-    """
-    scaled = BLOCK_FORMATS[name]
-    rows, columns = shape
-    block_rows, block_columns = scaled.block
-    blocks = math.ceil(rows / block_rows) * math.ceil(columns / block_columns)
-    bits = rows * columns * scaled.bits + blocks * scaled.scale_bits
-    return math.ceil(bits / 8) + scaled.tensor_bytes
-
-
-def model_file_bytes(m, dtype, block_formats):
-    """Bytes of all parameters in a file, without its head.
-
-    `block_formats` has the format of each kind of matrix that has one, by its name in `weights`.
-    All else, the biases of such matrices among it, is in `dtype`.
-    """
-    nbytes = stored_parameters(m) * BYTES[dtype]
-    table = weights(m)
-    for name, block_format in block_formats.items():
-        each = table[name]
-        shape = (each.outputs, each.inputs)  # a row has the weights of one output
-        in_blocks = block_bytes(shape, block_format) - tensor_bytes(shape, dtype)
-        nbytes += each.stored * in_blocks
-    return nbytes
-
-
-# Energy and money.
-
-
-def energy_kwh(gpu_hours, watts, pue):
-    """Kilowatt-hours of a data centre, if each GPU takes so many watts.
-
-    `pue` is its power usage effectiveness: what the whole centre takes, over what its computers
-    take. Of the computers only the GPUs are counted.
-    """
-    return gpu_hours * watts * pue / 1000
-
-
 # The shape of a published model, from its config.json.
 
 OTHER_NAMES = {  # by kind, names of its own for fields, and what the others call these
@@ -1172,30 +1195,30 @@ OTHER_NAMES = {  # by kind, names of its own for fields, and what the others cal
     "qwen3_moe": {"num_local_experts": "num_experts"},
     "deepseek_v3": {"num_mtp_layers": "num_nextn_predict_layers"},
 }
+# What the transformers library takes where a config.json says nothing. First what families share.
 QWEN_WINDOW = {"sliding_window": 4096, "use_sliding_window": False, "max_window_layers": 28}
-GEMMA = {"head_dim": 256, "tie_word_embeddings": True}
-DEEPSEEK = {
-    "first_k_dense_replace": 0,
+GEMMA_DEFAULTS = {"head_dim": 256, "tie_word_embeddings": True}
+DEEPSEEK_DEFAULTS = {
     "kv_lora_rank": 512,
     "q_lora_rank": 1536,
     "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64,
     "v_head_dim": 128,
 }
-DEFAULTS = {  # what the transformers library takes where a config.json says nothing
+DEFAULTS = {
     "gpt2": {"tie_word_embeddings": True},
     "llama": {},
     "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
-    "qwen2": {"num_key_value_heads": 32} | QWEN_WINDOW,
-    "qwen3": {"num_key_value_heads": 32, "head_dim": 128} | QWEN_WINDOW,
-    "gemma": {"num_key_value_heads": 16} | GEMMA,
-    "gemma2": {"num_key_value_heads": 4, "sliding_window": 4096} | GEMMA,
+    "qwen2": {**QWEN_WINDOW, "num_key_value_heads": 32},
+    "qwen3": {**QWEN_WINDOW, "num_key_value_heads": 32, "head_dim": 128},
+    "gemma": {**GEMMA_DEFAULTS, "num_key_value_heads": 16},
+    "gemma2": {**GEMMA_DEFAULTS, "num_key_value_heads": 4, "sliding_window": 4096},
     "gemma3_text": {
+        **GEMMA_DEFAULTS,
         "num_key_value_heads": 4,
         "sliding_window": 4096,
         "sliding_window_pattern": 6,
-    }
-    | GEMMA,
+    },
     "mixtral": {"num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2},
     "qwen3_moe": {
         "num_key_value_heads": 4,
@@ -1213,21 +1236,28 @@ DEFAULTS = {  # what the transformers library takes where a config.json says not
         "num_experts_per_tok": 4,
         "attention_bias": True,
     },
-    "deepseek_v2": {"n_routed_experts": 64, "n_shared_experts": 2, "moe_intermediate_size": 1407}
-    | DEEPSEEK,
+    "deepseek_v2": {
+        **DEEPSEEK_DEFAULTS,
+        "first_k_dense_replace": 0,
+        "n_routed_experts": 64,
+        "n_shared_experts": 2,
+        "moe_intermediate_size": 1407,
+    },
     "deepseek_v3": {
+        **DEEPSEEK_DEFAULTS,
+        "first_k_dense_replace": 3,
         "n_routed_experts": 256,
         "n_shared_experts": 1,
-        "moe_intermediate_size": 2048,
         "num_experts_per_tok": 8,
-    }
-    | DEEPSEEK
-    | {"first_k_dense_replace": 3},
+        "moe_intermediate_size": 2048,
+    },
 }
 # Kimi K2 has DeepSeek-V3's fields, and says all of them.
 DEFAULTS["kimi_k2"] = DEFAULTS["deepseek_v3"]
 LATENT_KINDS = ("deepseek_v2", "deepseek_v3", "kimi_k2")
-# The field attention_bias is counted for these, and sliding_window for those.
+HEAD_NORM_KINDS = ("qwen3", "qwen3_moe", "gemma3_text")
+FOUR_NORM_KINDS = ("gemma2", "gemma3_text")  # a layer has four normalisations
+# Kinds for which attention_bias is counted.
 ATTENTION_BIAS_KINDS = (
     "llama",
     "qwen3",
@@ -1237,8 +1267,18 @@ ATTENTION_BIAS_KINDS = (
     "gemma2",
     "gemma3_text",
 )
-WINDOW_IN_ALL_LAYERS = ("mistral", "mixtral", "qwen3_moe")
-WINDOW_IN_SOME_LAYERS = ("qwen2", "qwen3", "gemma2", "gemma3_text", "gpt_oss")
+# Kinds in which a window is in all layers, or in some.
+ALL_LAYERS_WINDOW_KINDS = ("mistral", "mixtral", "qwen3_moe")
+SOME_LAYERS_WINDOW_KINDS = ("qwen2", "qwen3", "gemma2", "gemma3_text", "gpt_oss")
+# By kind, the fields with the number of experts in a layer, and with the width inside one.
+EXPERT_FIELDS = {
+    "mixtral": ("num_local_experts", "intermediate_size"),
+    "gpt_oss": ("num_local_experts", "intermediate_size"),
+    "qwen3_moe": ("num_experts", "moe_intermediate_size"),
+    "deepseek_v2": ("n_routed_experts", "moe_intermediate_size"),
+    "deepseek_v3": ("n_routed_experts", "moe_intermediate_size"),
+    "kimi_k2": ("n_routed_experts", "moe_intermediate_size"),
+}
 
 NOT_COUNTED = (  # a field with such a word in its name changes the account
     "expert",
@@ -1257,7 +1297,7 @@ NOT_COUNTED = (  # a field with such a word in its name changes the account
     "vision_config",
     "is_encoder_decoder",
 )
-LIKE_DEEPSEEK = {
+DEEPSEEK_COUNTED = {
     "n_routed_experts",
     "n_shared_experts",
     "num_experts_per_tok",
@@ -1276,11 +1316,11 @@ COUNTED = {  # fields with such a word whose effect on the account is known, for
         "experts_per_token",  # the same number again
         "quantization_config",
     },
-    "deepseek_v2": LIKE_DEEPSEEK,
-    "deepseek_v3": LIKE_DEEPSEEK,
-    "kimi_k2": LIKE_DEEPSEEK,
+    "deepseek_v2": DEEPSEEK_COUNTED,
+    "deepseek_v3": DEEPSEEK_COUNTED,
+    "kimi_k2": DEEPSEEK_COUNTED,
 }
-# What such a field says in a model that has nothing to count of it.
+# A field of NOT_COUNTED that changes nothing if it has this value.
 WITHOUT_EFFECT = {"moe_layer_freq": 1, "decoder_sparse_step": 1}
 
 
@@ -1289,7 +1329,8 @@ def model_from(config):
     kind = kind_of(config)
     fields = fields_of(kind, config)
     refuse_unknown(kind, fields)
-    refuse_other_layers(kind, fields)
+    refuse_other_layers(fields)
+    refuse_other_windows(kind, fields)
     refuse_other_output(fields)
 
     is_gpt2 = kind == "gpt2"
@@ -1309,21 +1350,21 @@ def model_from(config):
         gated=not is_gpt2,
         biases=biases_in(kind, fields),
         norm_vectors=2 if is_gpt2 else 1,
-        head_norms=kind in ("qwen3", "qwen3_moe", "gemma3_text"),
+        head_norms=kind in HEAD_NORM_KINDS,
         learned_positions=is_gpt2,
         tied=flag_in(fields, "tie_word_embeddings"),
-        layer_norms=4 if kind in ("gemma2", "gemma3_text") else 2,
+        norms_per_layer=4 if kind in FOUR_NORM_KINDS else 2,
         sinks=kind == "gpt_oss",
         window=window,
         window_layers=window_layers,
-        left_out=count_in(fields, "num_nextn_predict_layers"),
+        mtp_layers=count_in(fields, "num_nextn_predict_layers"),
         mixture=mixture_in(kind, fields, layers),
         latent=latent,
     )
 
 
 def fields_of(kind, config):
-    """The config's fields by the names that other models have for them, and those left out."""
+    """The config's fields, under the names that most kinds use, and defaults of those left out."""
     fields = dict(DEFAULTS[kind])
     other_names = OTHER_NAMES.get(kind, {})
     for name, value in config.items():
@@ -1339,11 +1380,11 @@ def heads_in(fields, latent):
     width = size_in(fields, "hidden_size")
     heads = size_in(fields, "num_attention_heads")
     kv_heads = size_in(fields, "num_key_value_heads", heads)
-    refuse_no_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
+    refuse_unless_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
     if latent:
         head_width = latent.content_width + latent.position_width
     elif fields.get("head_dim") is None:  # then it is hidden_size / num_attention_heads
-        refuse_no_multiple("hidden_size", width, "num_attention_heads", heads)
+        refuse_unless_multiple("hidden_size", width, "num_attention_heads", heads)
         head_width = width // heads
     else:
         head_width = size_in(fields, "head_dim")
@@ -1365,20 +1406,11 @@ def kind_of(config):
 
 def mixture_in(kind, fields, layers):
     """The mixture of experts that the config describes, or None."""
-    if kind in ("mixtral", "gpt_oss"):
-        experts = size_in(fields, "num_local_experts")
-        inner = size_in(fields, "intermediate_size")
-        shared = 0
-    elif kind == "qwen3_moe":
-        experts = size_in(fields, "num_experts")
-        inner = size_in(fields, "moe_intermediate_size")
-        shared = 0
-    elif kind in LATENT_KINDS:
-        experts = size_in(fields, "n_routed_experts")
-        inner = size_in(fields, "moe_intermediate_size")
-        shared = count_in(fields, "n_shared_experts")
-    else:
+    if kind not in EXPERT_FIELDS:
         return None
+    experts_name, inner_name = EXPERT_FIELDS[kind]
+    experts = size_in(fields, experts_name)
+    inner = size_in(fields, inner_name)
     used = size_in(fields, "num_experts_per_tok")
     if fields.get("experts_per_token", used) != used:
         raise ValueError("experts_per_token and num_experts_per_tok are not the same.")
@@ -1388,7 +1420,7 @@ def mixture_in(kind, fields, layers):
         experts=experts,
         used=used,
         inner=inner,
-        shared_inner=shared * inner,
+        shared_inner=count_in(fields, "n_shared_experts") * inner,
         dense_layers=min(layers, count_in(fields, "first_k_dense_replace")),
         router_bias=kind in ("gpt_oss", "deepseek_v3", "kimi_k2"),
     )
@@ -1409,32 +1441,32 @@ def latent_in(kind, fields):
 
 def windows_in(kind, fields, layers):
     """The window of attention, and how many layers have it; (0, 0) if none has one."""
-    kinds_of_layers = fields.get("layer_types") or []
-    if fields.get("sliding_window") is None or not flag_in(fields, "use_sliding_window", True):
-        if "sliding_attention" in kinds_of_layers:
-            raise ValueError("layer_types names sliding_attention, and the config has no window.")
+    if not has_window(fields):
         return 0, 0
-    window = size_in(fields, "sliding_window")
-    if kind not in WINDOW_IN_ALL_LAYERS + WINDOW_IN_SOME_LAYERS:
-        raise ValueError(
-            f"The config has sliding_window, which a model of type {kind} does not know."
-        )
-    if kind in WINDOW_IN_ALL_LAYERS:
-        if "full_attention" in kinds_of_layers:
-            raise ValueError(f"All layers of a model of type {kind} have the window.")
-        with_window = layers
+    kinds_of_layers = fields.get("layer_types")
+    if kind in ALL_LAYERS_WINDOW_KINDS:
+        window_layers = layers
     elif kinds_of_layers:
-        with_window = kinds_of_layers.count("sliding_attention")
+        window_layers = kinds_of_layers.count("sliding_attention")
     else:
-        with_window = usual_window_layers(kind, fields, layers)
-    return (window, with_window) if with_window else (0, 0)
+        window_layers = usual_window_layers(kind, fields, layers)
+    if window_layers == 0:
+        return 0, 0
+    return size_in(fields, "sliding_window"), window_layers
+
+
+def has_window(fields):
+    """Whether the config gives layers a window."""
+    if fields.get("sliding_window") is None:
+        return False
+    return flag_in(fields, "use_sliding_window", True)
 
 
 def usual_window_layers(kind, fields, layers):
     """How many layers have a window where the config has no layer_types."""
     if kind in ("gemma2", "gpt_oss"):  # the first layer, the third, and so on
         return (layers + 1) // 2
-    if kind == "gemma3_text":  # of six layers, the last one has none
+    if kind == "gemma3_text":  # of each group of so many layers, the last one has none
         return layers - layers // size_in(fields, "sliding_window_pattern")
     return layers - min(layers, count_in(fields, "max_window_layers"))  # from that layer on
 
@@ -1483,17 +1515,23 @@ def count_in(fields, name):
     return size_in(fields, name)
 
 
-def refuse_no_multiple(name, value, divisor_name, divisor):
+def refuse_unless_multiple(name, value, divisor_name, divisor):
     """Raise a ValueError if the value is no multiple of the divisor."""
     if value % divisor:
         raise ValueError(f"{name} {value:,} is no multiple of {divisor_name}, {divisor:,}.")
 
 
+def has_no_effect(name, value):
+    """Whether the field, with this value, leaves the account as it is."""
+    if name in WITHOUT_EFFECT:
+        return value == WITHOUT_EFFECT[name]
+    return not value
+
+
 def refuse_unknown(kind, fields):
     """Raise a ValueError on a field whose effect on the account this program cannot count."""
     for name, value in fields.items():
-        usual = WITHOUT_EFFECT.get(name)
-        if name in COUNTED.get(kind, ()) or (value == usual if usual else not value):
+        if name in COUNTED.get(kind, ()) or has_no_effect(name, value):
             continue
         if any(word in name for word in NOT_COUNTED):
             raise ValueError(
@@ -1505,7 +1543,7 @@ def refuse_unknown(kind, fields):
         )
 
 
-def refuse_other_layers(kind, fields):
+def refuse_other_layers(fields):
     """Raise a ValueError on a field layer_types that this program cannot count."""
     known = ("full_attention", "sliding_attention")
     layers = fields.get("layer_types") or []
@@ -1518,6 +1556,21 @@ def refuse_other_layers(kind, fields):
         raise ValueError(
             f"layer_types has {len(layers)} layers, and num_hidden_layers is {number!r}."
         )
+
+
+def refuse_other_windows(kind, fields):
+    """Raise a ValueError if the config says of windows what models of its kind do not have."""
+    layers = fields.get("layer_types") or []
+    if not has_window(fields):
+        if "sliding_attention" in layers:
+            raise ValueError("layer_types names sliding_attention, and the config has no window.")
+        return
+    if kind not in ALL_LAYERS_WINDOW_KINDS + SOME_LAYERS_WINDOW_KINDS:
+        raise ValueError(
+            f"The config has sliding_window, which a model of type {kind} does not know."
+        )
+    if kind in ALL_LAYERS_WINDOW_KINDS and "full_attention" in layers:
+        raise ValueError(f"All layers of a model of type {kind} have the window.")
 
 
 def refuse_other_output(fields):
@@ -1596,7 +1649,7 @@ def parser():
     add_costs(options)
     add_sending(options)
     options.add_argument(
-        "--all", action="store_true", help="say what is sent, what Muon takes, and files, too"
+        "--all", action="store_true", help="also report what is sent, Muon, and the bytes of a file"
     )
     options.add_argument(
         "--exact", action="store_true", help="print every number as it was counted"
@@ -1629,7 +1682,7 @@ def add_sending(options):
 def add_serving(options):
     """Give the parser the options on serving."""
     options.add_argument(
-        "--users", type=int, default=1, help="who are served at a time (default: %(default)s)"
+        "--users", type=int, default=1, help="users served at a time (default: %(default)s)"
     )
     options.add_argument(
         "--cached",
@@ -1726,7 +1779,8 @@ def answer(asked):
         peak=asked.peak,
         share=asked.share,
     )
-    lines |= more_lines(m, lines, asked)
+    fill_in(asked, lines["tokens of a sequence"])
+    lines |= lines_beside_the_run(m, lines, asked)
     refuse_infinite(lines)
     if asked.exact:
         return [f"{name:<38}{written(value):>26}" for name, value in lines.items()]
@@ -1750,11 +1804,10 @@ def refuse_infinite(lines):
             raise OverflowError
 
 
-def more_lines(m, lines, asked):
+def lines_beside_the_run(m, lines, asked):
     """The lines on what follows a run or stands beside it: serving, costs, sending, Muon, files."""
     sequence = lines["tokens of a sequence"]
     parts = recipe(asked.recipe)
-    fill_in(asked, sequence, parts)
     serving = serving_lines(
         m,
         users=asked.users,
@@ -1788,14 +1841,14 @@ def more_lines(m, lines, asked):
     return serving | costs | sending | muon | file_lines(m)
 
 
-def fill_in(asked, sequence, parts):
+def fill_in(asked, sequence):
     """Give the options that were not asked their values, which follow from others."""
     if asked.cached is None:
         asked.cached = sequence
     if asked.step_tokens is None:
         asked.step_tokens = asked.gpus * asked.batch * sequence
     if asked.serving_peak is None:
-        (dtype,) = parts["parameters"]
+        (dtype,) = recipe(asked.recipe)["parameters"]
         asked.serving_peak = asked.peak if BYTES[dtype] == BYTES[SERVED_IN] else PEAK
 
 
@@ -1807,7 +1860,7 @@ def model_report(m, lines):
     wide = f"{m.layers} layers, {m.width:,} wide"
     stored = count_text(lines["parameters"])
     rows = [row(f"The model: {wide}", "", "counted by")]
-    if is_dense(m):
+    if terms_suffice(m):
         return [*rows, row("  parameters", stored, "parameters")]
     rows.append(row("  parameters", stored, "stored_parameters"))
     if m.mixture:
@@ -1821,7 +1874,7 @@ def memory_report(m, lines, asked):
     state = []
     for part in ("parameters", "gradients", "optimizer", "master"):
         state.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
-    if not is_dense(m):
+    if not terms_suffice(m):
         said = {  # it is never "yes", because what a step adds is not known
             "no": "This alone does not fit",
             NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
@@ -1848,7 +1901,7 @@ def memory_report(m, lines, asked):
 def time_report(m, lines):
     """The lines of the report on the FLOPs and the time of the whole run."""
     flops_by = "step_flops"
-    if m.window_layers or not is_dense(m):
+    if m.window_layers or not terms_suffice(m):
         flops_by = "sequence_flops"
     run_s = lines["days without saves and failures"] * SECONDS_PER_DAY
     lost = lines["share that is lost, at most"]
@@ -1895,7 +1948,7 @@ def cost_report(lines):
 
 
 def sending_report(lines, asked):
-    """The lines of the report on what a step sends, between passes or layers."""
+    """The lines of the report on what each GPU sends, for each way to split the work."""
     stages = lines["stages of a pipeline"]
     data_parallel = bytes_text(lines["bytes sent by data parallelism"])
     tensor_parallel = bytes_text(lines["bytes sent by tensor parallelism"])
@@ -1906,11 +1959,11 @@ def sending_report(lines, asked):
         row(f"  tensor parallel, {split}", tensor_parallel, "tensor_parallel_bytes"),
     ]
     if stages > 1:
-        idle = three_digits(100 * lines["share of its work that it idles"])
+        bubble = three_digits(100 * lines["bubble of a pipeline, over its work"])
         at_border = bytes_text(lines["bytes sent at a pipeline's border"])
         rows += [
             row(f"  a pipeline of {stages}, at a border", at_border, "pipeline_parallel_bytes"),
-            row("  which idles, of its work", f"{idle} %", "pipeline_idle_share"),
+            row("  its bubble, over its work", f"{bubble} %", "pipeline_bubble"),
         ]
     if "bytes sent to experts, at most" in lines:
         to_experts = bytes_text(lines["bytes sent to experts, at most"])
@@ -1921,7 +1974,7 @@ def sending_report(lines, asked):
 def muon_report(lines):
     """The lines of the report on Muon in place of the recipe's optimizer."""
     optimizer = bytes_text(lines["bytes of the optimizer, with Muon"])
-    added = three_digits(100 * lines["FLOPs that Muon adds, of a step's"])
+    added = three_digits(100 * lines["share of FLOPs that Muon adds"])
     return [
         "With Muon for the layers' matrices, and AdamW for all else",
         row("  optimizer, on each GPU", optimizer, "muon_state_numbers"),
@@ -1932,12 +1985,11 @@ def muon_report(lines):
 def file_report(lines):
     """The lines of the report on files of the model."""
     rows = [f"Its file, in {SERVED_IN}, or with its layers' matrices, but routers, in blocks"]
-    for name, nbytes in lines.items():
-        _, in_blocks, block_format = name.partition("bytes with layers in ")
-        if name.startswith("bytes of a file"):
-            rows.append(row(f"  {SERVED_IN}", bytes_text(nbytes), "model_file_bytes"))
-        elif in_blocks:
-            rows.append(row(f"  {block_format}", bytes_text(nbytes), "block_bytes"))
+    whole = bytes_text(lines[f"bytes of a file in {SERVED_IN}"])
+    rows.append(row(f"  {SERVED_IN}", whole, "model_file_bytes"))
+    for block_format in BLOCK_FORMATS:
+        in_blocks = bytes_text(lines[f"bytes with layers in {block_format}"])
+        rows.append(row(f"  {block_format}", in_blocks, "block_bytes"))
     return rows
 
 
@@ -1979,18 +2031,18 @@ def assumptions(m, lines, asked):
         ),
         "  attention is fused, gradients are accumulated, and sending takes no time",
         "  weights and caches that are served are spread evenly, without copies",
-        *left_out(m),
-        "--all says what is sent, what Muon takes, and the bytes of files, too.",
+        *mtp_line(m),
+        *([] if asked.all else ["--all also reports what is sent, Muon, and the bytes of a file."]),
         "--exact prints every number as it was counted.",
     ]
 
 
-def left_out(m):
+def mtp_line(m):
     """The line on layers that are not counted, if there are any."""
-    if not m.left_out:
+    if not m.mtp_layers:
         return []
-    are = "is" if m.left_out == 1 else "are"
-    return [f"  {plural(m.left_out, 'layer')} for a second token ahead {are} left out"]
+    are = "is" if m.mtp_layers == 1 else "are"
+    return [f"  {plural(m.mtp_layers, 'layer')} for a second token ahead {are} left out"]
 
 
 def assumptions_beside_the_run(asked):
@@ -2068,28 +2120,28 @@ def three_digits(number):
 ROUNDS_TO_1 = 0.9995  # with three digits, from here on
 
 
+def in_units(number, units, smallest):
+    """The number in the largest unit of which there is at least one, with three digits."""
+    for size, unit in units:
+        if number >= ROUNDS_TO_1 * size:
+            return f"{three_digits(number / size)} {unit}"
+    return f"{three_digits(number)} {smallest}".rstrip()
+
+
 def count_text(number):
     """A count as text, such as "70.6 billion"."""
-    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if number >= ROUNDS_TO_1 * size:
-            return f"{three_digits(number / size)} {word}"
-    return three_digits(number)
+    return in_units(number, ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")), "")
 
 
 def bytes_text(nbytes):
     """Bytes as text, such as "80 GB", which is 80 × 10^9 bytes."""
-    for size, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= ROUNDS_TO_1 * size:
-            return f"{three_digits(nbytes / size)} {unit}"
-    return f"{three_digits(nbytes)} bytes"
+    units = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return in_units(nbytes, units, "bytes")
 
 
 def energy_text(kwh):
     """Energy as text, such as "3.9 GWh"."""
-    for size, unit in ((1e6, "GWh"), (1e3, "MWh")):
-        if kwh >= size:
-            return f"{three_digits(kwh / size)} {unit}"
-    return f"{three_digits(kwh)} kWh"
+    return in_units(kwh, ((1e6, "GWh"), (1e3, "MWh")), "kWh")
 
 
 def time_text(seconds):

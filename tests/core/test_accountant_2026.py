@@ -67,9 +67,9 @@ def test_the_experts_of_gpt_oss_120b_have_as_many_parameters_as_its_card_says():
     """The same table: the MLPs have 114.71 and 19.12 billion."""
     parts = {}
     for name in ("gpt-oss-120b", "gpt-oss-20b"):
-        table = accountant.weights(known(name))
+        table = accountant.all_matrices(known(name))
         mlp = [each for kind, each in table.items() if kind == "router" or "experts" in kind]
-        parts[name] = sum(each.stored * each.numbers for each in mlp) / 1e9
+        parts[name] = sum(each.stored * each.parameters for each in mlp) / 1e9
     assert {name: round(part, 2) for name, part in parts.items()} == {
         "gpt-oss-120b": 114.71,
         "gpt-oss-20b": 19.12,
@@ -148,7 +148,7 @@ def test_the_parameters_that_a_token_uses_are_those_that_get_a_gradient_from_one
 
 @given(drawn_models(dense=True), st.integers(1, 3), st.integers(1, 16))
 def test_of_a_dense_model_the_new_terms_say_what_the_thirteen_say(m, batch, sequence):
-    assert accountant.is_dense(m)
+    assert accountant.terms_suffice(m)
     assert accountant.stored_parameters(m) == accountant.parameters(m)
     assert accountant.active_parameters(m) == accountant.parameters(m)
     flops = accountant.forward_flops(m, batch, sequence)
@@ -224,9 +224,9 @@ def test_what_decoding_reads_of_the_experts_is_what_all_draws_together_say(
     m = Model(1, 4, 2, 1, 2, 3, 7, 64, mixture=mixture)
     missed_by_one = 1 - used / experts
     read = experts * (1 - missed_by_one**users)
-    outside = accountant.used_weights(m) - used * 3 * 4 * 3  # three matrices of 4 × 3
+    outside = accountant.active_weights(m) - used * 3 * 4 * 3  # three matrices of 4 × 3
     expected = outside + read * 3 * 4 * 3
-    assert accountant.read_weights(m, users) == pytest.approx(expected)
+    assert accountant.weights_read(m, users) == pytest.approx(expected)
     cache = users * accountant.cache_bytes(m, tokens, "bf16")
     assert accountant.decode_bytes(m, users, tokens, "bf16") == pytest.approx(2 * expected + cache)
 
@@ -237,8 +237,8 @@ def test_an_experts_mean_is_that_of_users_who_choose_at_random():
     chances = torch.rand(20_000, 5, 8, generator=generator)  # five users, eight experts
     chosen = chances.topk(2).indices.flatten(1)
     hit = torch.zeros(20_000, 8).scatter_(1, chosen, 1.0).sum(1).mean().item()
-    outside = accountant.used_weights(m) - 2 * 3 * 4 * 3
-    read = (accountant.read_weights(m, 5) - outside) / (3 * 4 * 3)
+    outside = accountant.active_weights(m) - 2 * 3 * 4 * 3
+    read = (accountant.weights_read(m, 5) - outside) / (3 * 4 * 3)
     assert read == pytest.approx(hit, abs=0.03)  # five standard errors of the mean are 0.03
 
 
@@ -320,8 +320,8 @@ def test_a_layer_split_over_gpus_sends_what_megatrons_paper_counts():
 
 def test_a_pipeline_idles_as_megatrons_paper_counts():
     """ArXiv 2104.04473, section 2.2: (p - 1) / m of the work, and 1/v of that with v chunks."""
-    assert accountant.pipeline_idle_share(stages=8, micro_batches=32) == 7 / 32
-    assert accountant.pipeline_idle_share(stages=8, micro_batches=32, chunks=2) == 7 / 64
+    assert accountant.pipeline_bubble(stages=8, micro_batches=32) == 7 / 32
+    assert accountant.pipeline_bubble(stages=8, micro_batches=32, chunks=2) == 7 / 64
     m = known("llama-3-8b")
     there_and_back = 2 * 10 * m.width * 2
     assert accountant.pipeline_parallel_bytes(m, 1, 10, "bf16", 32) == 32 * there_and_back
@@ -333,7 +333,7 @@ def test_a_pipeline_has_no_more_stages_than_layers_and_one_stage_is_none():
     parts = accountant.recipe("bf16 adamw")
     of_100 = accountant.sending_lines(m, parts, split=100, micro_batches=32, **run)
     assert of_100["stages of a pipeline"] == m.layers
-    assert of_100["share of its work that it idles"] == (m.layers - 1) / 32
+    assert of_100["bubble of a pipeline, over its work"] == (m.layers - 1) / 32
     alone = accountant.sending_lines(m, parts, split=1, micro_batches=32, **run)
     assert "bytes sent at a pipeline's border" not in alone
     assert alone["bytes sent by tensor parallelism"] == 0
@@ -367,12 +367,12 @@ def test_muon_runs_once_in_a_step_on_one_gpu_or_on_each():
     added = {}
     for stage in (0, 1):
         lines = accountant.muon_lines(m, 8, parts, stage, 1024, 0, step_tokens=524_288)
-        added[stage] = lines["FLOPs that Muon adds, of a step's"]
+        added[stage] = lines["share of FLOPs that Muon adds"]
     assert added[0] == pytest.approx(8 * added[1])
     longer = accountant.muon_lines(m, 8, parts, 1, 1024, 0, step_tokens=2 * 524_288)
-    assert longer["FLOPs that Muon adds, of a step's"] == pytest.approx(added[1] / 2)
+    assert longer["share of FLOPs that Muon adds"] == pytest.approx(added[1] / 2)
     recomputed = accountant.muon_lines(m, 8, parts, 1, 1024, m.layers, step_tokens=524_288)
-    assert recomputed["FLOPs that Muon adds, of a step's"] < added[1]
+    assert recomputed["share of FLOPs that Muon adds"] < added[1]
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
@@ -433,8 +433,8 @@ def test_a_block_at_the_edge_has_a_scale_of_its_own(rows, columns, name):
     for _ in range(0, rows, block_rows):
         for _ in range(0, columns, block_columns):
             scales += 1
-    bits = rows * columns * scaled.bits + scales * scaled.scale_bits
-    bits += 8 * scaled.tensor_bytes
+    bits = rows * columns * scaled.number_bits + scales * scaled.scale_bits
+    bits += scaled.tensor_scale_bits
     assert 0 <= 8 * accountant.block_bytes((rows, columns), name) - bits < 8
 
 

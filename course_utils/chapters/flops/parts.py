@@ -27,7 +27,7 @@ def of_parameters(m: Model) -> dict[str, int]:
 
 
 def of_forward_flops(m: Model, batch: int, sequence: int) -> dict[str, int]:
-    """Return a forward pass's FLOPs by part. All S × S scores count, also those that a mask hides."""
+    """Return a forward pass's FLOPs by part. All S × S scores count, those of a mask, too."""
     tokens = batch * sequence
     weights = sum(inputs * outputs for inputs, outputs in matrices(m).values())  # of one layer
     pairs = tokens * sequence  # of a query and a key: batch × S × S

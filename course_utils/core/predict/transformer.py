@@ -272,7 +272,7 @@ def shape_of(m: Model) -> Shape:
     """
     if isinstance(m, Shape):
         return m
-    if not accountant.is_dense(m):
+    if not accountant.terms_suffice(m):
         raise ValueError(
             "Operation by operation, dense models are predicted: without experts, latent "
             "attention, sinks, or more than two normalisations in a layer."
