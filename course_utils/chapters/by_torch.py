@@ -66,9 +66,9 @@ class Step:
 def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
     """Count a training step in which the first `recomputed` layers are recomputed.
 
-    The tensors are on torch's "meta" device, which is four times as fast as the fake tensors of
-    `measure.account`. Those would be needed to count bytes as well. Attention is made of single
-    products, not one kernel, so that both devices, "meta" and a CPU, run the same operations.
+    The tensors are on torch's "meta" device. Fake tensors, as in `measure.account`, would take four
+    times as long, and only counting bytes needs them. Attention is made of single products, not one
+    kernel, so that both devices, "meta" and a CPU, run the same operations.
     """
     with torch.device("meta"):
         transformer = models.Transformer(m, recompute=recomputed)
@@ -140,6 +140,7 @@ def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
     The step recomputes all layers. To save time, only models with two and with three layers are
     counted: each further layer adds what the third one adds.
     """
+    # Each is (parameters, FLOPs, bytes).
     of_two_layers = _counted(replace(m, layers=2), batch, sequence, dtype)
     of_three_layers = _counted(replace(m, layers=3), batch, sequence, dtype)
     totals = []

@@ -6,6 +6,7 @@ No function here computes the data that it draws. matplotlib is imported with th
 import importlib
 from collections.abc import Callable
 
+# By a figure's name, which is also that of the function that draws it, the chapter's folder.
 _CHAPTER_OF = {
     "range_and_gap": "floats",
     "losses_by_mix": "floats",

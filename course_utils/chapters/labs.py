@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
+# By a lab's name, the chapter's folder, in which the lab has a folder such as `float_lab`.
 CHAPTER_OF = {
     "float": "floats",
     "sum": "floats",
@@ -53,7 +54,8 @@ def figure(name: str, *controls: str, **answers: object) -> object:
 def __getattr__(name: str) -> Callable[[], object]:
     """Return the function `name`, such as `float_lab`, which shows a lab with all its controls.
 
-    Python calls this for a name that the module lacks.
+    Python calls this for a name that the module lacks. `float_lab(*controls, **answers)` takes what
+    `figure` takes after the lab's name.
     """
     if name not in __all__:
         raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")

@@ -27,8 +27,9 @@ TERMS = (  # in the order of the notebooks
     "interval",
     "lost_share",
 )
-# Readers' files have this text, so it must never change. Files that are older than the stubs have
-# the course's terms themselves, each with this text at the end of its first line.
+# Ends a line of each stub, and so tells the course's terms from the reader's. Readers' files have
+# this text, so it must never change. Files that are older than the stubs have the course's terms
+# themselves, each with this text at the end of its first line.
 MARK = "# the course's, until yours is right"
 # While there are stubs, this call follows `main()` at the end of a file.
 SAY = "\n    say_what_is_missing()"
@@ -96,15 +97,15 @@ def ours() -> str:
 
     A stub calls the course's term, until the reader's term is put in its place.
     """
-    begun = {}  # the text of each statement of the new file, by the statement's name
+    text_by_name = {}  # of each statement of the new file
     for name, text in statements(OURS.read_text(encoding="utf-8")).items():
         if name == TERMS[0]:  # before the first stub stand the helpers that all stubs need
-            begun |= statements(WHILE_MISSING.rstrip("\n"))
-            del begun[""]  # the text after its last statement, which is empty
-        begun[name] = _stub(text) if name in TERMS else text
-    last_statement = [name for name in begun if name][-1]  # the one that calls `main()`
-    begun[last_statement] += SAY
-    return together(begun)
+            text_by_name |= statements(WHILE_MISSING.rstrip("\n"))
+            del text_by_name[""]  # the text after its last statement, which is empty
+        text_by_name[name] = _stub(text) if name in TERMS else text
+    last_statement = [name for name in text_by_name if name][-1]  # the one that calls `main()`
+    text_by_name[last_statement] += SAY
+    return together(text_by_name)
 
 
 def _stub(term: str) -> str:

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-LONGEST = 400  # characters of a pattern
+LONGEST = 400  # the most characters of a pattern
 MOST_OPERANDS = 12  # whose orders are compared; each operand more takes three times as long
-EXAMPLE = '"b d, d k -> b k"'
-LETTERS = string.ascii_letters
+EXAMPLE = '"b d, d k -> b k"'  # of a pattern, for messages
+LETTERS = string.ascii_letters  # the dimensions' names in torch.einsum's notation
 
 Names = tuple[str, ...]
-# An operand's place, or a pair of trees that are multiplied with each other: ((A B) C) is the tree
-# ((0, 1), 2).
+# An order of multiplying: an operand's place, or a pair of trees that are multiplied with each
+# other. ((A B) C) is the tree ((0, 1), 2).
 Tree = int | tuple
 
 
@@ -302,7 +302,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
             place = group.bit_length() - 1  # the number of the group's only bit
             return [Order(place, flops=0, largest=0)]  # one operand is not multiplied yet
         group_orders = []
-        elements = groups.volume(groups.kept(group))
+        elements = groups.volume(groups.kept(group))  # of the group's product
         for half in _halves(group):
             others = group ^ half  # the operands of the group that are not in the half
             pair_flops = groups.pair_flops(half, others)
@@ -314,8 +314,8 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
         group_orders.sort(key=lambda order: order.flops)
         return group_orders[:1] if only_cheapest else group_orders
 
-    everyone = (1 << operands) - 1  # one bit for each operand
-    return orders_of(everyone)
+    all_operands = (1 << operands) - 1  # a group: one bit for each operand
+    return orders_of(all_operands)
 
 
 class _Groups:
@@ -347,11 +347,11 @@ class _Groups:
 
         Each combination of their dimensions costs 2 if a dimension is summed, and 1 otherwise.
         """
-        both = self.kept(first) | self.kept(second)  # the dimensions of the two products
-        summed = both - self.kept(first | second)
+        dimensions = self.kept(first) | self.kept(second)  # of the two products
+        summed = dimensions - self.kept(first | second)  # `first | second` is the joint group
         if summed:
-            return 2 * self.volume(both)
-        return self.volume(both)
+            return 2 * self.volume(dimensions)
+        return self.volume(dimensions)
 
 
 def _halves(group: int) -> Iterator[int]:
@@ -360,7 +360,7 @@ def _halves(group: int) -> Iterator[int]:
     Bit n of a number stands for operand n. The other half is the rest of the group: 0b111 is split
     into 0b101 and 0b010, into 0b011 and 0b100, and into 0b001 and 0b110.
     """
-    first = group & -group  # the lowest bit
+    first = group & -group  # the group's lowest bit, such as 0b010 of 0b110
     # `(n - 1) & group` is the next number below n that has only bits of the group.
     half = (group - 1) & group
     while half:

@@ -72,7 +72,7 @@ class Format:
         """The pattern that NaN is stored as; None if the format has no NaN."""
         if not self.has_nan:
             return None
-        after_the_largest = self.max_bits + 1  # the pattern after the largest number's
+        after_the_largest = self.max_bits + 1  # infinity's pattern, if the format has infinity
         if self.has_infinity:  # IEEE: infinity's pattern with the first fraction bit set ("quiet")
             return after_the_largest + 2 ** (self.fraction_bits - 1)
         return after_the_largest  # E4M3: all ones

@@ -31,8 +31,8 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     """Write a right answer into the workspace's accountant.py, as the reader's term `name`.
 
     A notebook's cell `check.days(my_days).kept` calls this if the answer is right. `check` judges
-    the answer once more, as the file defines it. Return a sentence for the reader on what happened;
-    without a workspace, nothing happens and the sentence is empty.
+    the answer once more, as the file defines it, and returns a Verdict. Return a sentence for the
+    reader on what happened; without a workspace, nothing happens and the sentence is empty.
     """
     workspace = record.workspace()
     if workspace is None:
@@ -43,14 +43,13 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
             # Another notebook may be keeping another term. There are file systems without locks.
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # The names of all terms that are the reader's now.
-            theirs = _keep_in(workspace, name, answer, check)
+            written_terms = _keep_in(workspace, name, answer, check)  # by the reader, with this one
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
         return f"But not kept in {where}: {why.rstrip('.')}."
-    if len(theirs) == len(files.TERMS):
+    if len(written_terms) == len(files.TERMS):
         return f"It is kept in {where}. All terms are yours: it needs the course no more."
-    return f"It is kept in {where}. Yours now: {len(theirs)} of {len(files.TERMS)} terms."
+    return f"It is kept in {where}. Yours now: {len(written_terms)} of {len(files.TERMS)} terms."
 
 
 def _keep_in(
@@ -130,5 +129,5 @@ def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
 
 def remember(workspace: Path, text: str, wrong: dict[str, str]) -> None:
     """Remember that `text` was judged, with the verdict's words for each of its wrong terms."""
-    with suppress(OSError):  # then the text is judged again
+    with suppress(OSError):  # if it cannot be remembered, the next import judges the text again
         write_whole(workspace / JUDGED, json.dumps([text, wrong]).encode())

@@ -92,7 +92,7 @@ def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[in
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the three `sides`, which are a shape, its strides and a new shape, as tuples.
+    """Return the `sides` as tuples; these are the three arguments of `can_view`, in its order.
 
     ValueError if they are not made of whole numbers from 0 up, or if strides are missing.
     """

@@ -33,13 +33,17 @@ ASKED = re.compile(
     re.ASCII | re.MULTILINE,
 )
 
-# The name of this kernel's notebook, such as "floats"; empty until its first cell has run.
+# The name of the notebook that this kernel runs, such as "floats". The notebook's first cell sets
+# it; before, it is empty.
 notebook = ""
 
 
 @dataclass(frozen=True)
 class Done:
-    """How far the reader is with one exercise: not attempted, tried, or right."""
+    """How far the reader is with one exercise: not attempted, tried, or right.
+
+    An exercise that was right once stays right until the reader begins it again.
+    """
 
     tries: int = 0
     first_right: str = ""  # the day of the first right answer
@@ -202,14 +206,15 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
     Later guesses are left out, because the reader knew the answer by then.
     """
-    found: dict[str, dict[str, Guess]] = {}  # by notebook, then by question
+    first_guesses: dict[str, dict[str, Guess]] = {}  # by notebook, then by question
     # Such as ("floats", '{"asked": "one matrix", "said": 2.4, "measured": 2.416, …}').
     for notebook, guess_json in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
             guess = _guess_in(guess_json)
-            by_question = found.setdefault(notebook, {})
-            by_question.setdefault(str(guess.asked), guess)  # an earlier guess stays
-    return {notebook: list(by_question.values()) for notebook, by_question in found.items()}
+            by_question = first_guesses.setdefault(notebook, {})
+            # An earlier guess stays. In an edited line, `asked` may be a list, which is no key.
+            by_question.setdefault(str(guess.asked), guess)
+    return {notebook: list(of_one.values()) for notebook, of_one in first_guesses.items()}
 
 
 def _guess_in(guess_json: str) -> Guess:

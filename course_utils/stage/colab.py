@@ -28,7 +28,7 @@ NEEDED = (
     "resvg_py==0.5.0",
     "wadler-lindig==0.1.8",
 )
-_BEGAN = Path.cwd()  # the notebook's folder
+_BEGAN = Path.cwd()  # the notebook's folder, in which its kernel has imported this module
 _COURSE = str(Path(__file__).resolve().parents[2])  # the folder that has `course_utils` in it
 
 
@@ -40,8 +40,8 @@ def settle() -> None:
     missing = [pin for pin in NEEDED if not _is_installed(pin)]
     if missing:
         _install(missing)
-    # The first cell has put "course" there, a relative path, which leads nowhere once
-    # `keep_on_drive` has changed the folder.
+    # The first cell has put "course" into sys.path. That is a relative path, which leads nowhere
+    # once `keep_on_drive` has changed the folder.
     sys.path.insert(0, _COURSE)
     os.environ["PYTHONPATH"] = _COURSE  # for the processes that labs start
     _keep_in(Path.cwd())
@@ -61,9 +61,10 @@ def keep_on_drive() -> None:
 
 
 def download(*names: str) -> None:
-    """Send files of this folder to the reader's browser.
+    """Send files of this folder to the reader's browser, before the machine is taken back.
 
-    Without names, these are the record and the accountant. A file that does not exist is skipped.
+    Without names, these are the record of answers and guesses, and `accountant.py`. A file that
+    does not exist is skipped. The first cell of a copy has this call in a comment, too.
     """
     from google.colab import files  # exists on Colab alone
 

@@ -37,9 +37,9 @@ def __getattr__(name: str) -> object:
 
 
 def so_far(*, notebook: int) -> object:
-    """Return the table of what the accountant says of Llama 3 8B with the terms up to a notebook's.
+    """Return the table of what the accountant says of Llama 3 8B by the end of a notebook.
 
-    `notebook` is its number, from 1 to 8.
+    `notebook` is its number, from 1 to 8. Lines with later notebooks' terms show "?".
     """
     # Imported here, because a notebook shows this table only once.
     from course_utils.chapters.accountant.account_of_llama import said_until

@@ -64,8 +64,17 @@ def _layer_weights(matrices: Callable) -> int:
 def _run_days(days: Callable) -> float:
     """Return the days of the run, by notebook 4's rule: a step costs three forward passes."""
     sequences = TOKENS / SEQUENCE
-    run_flops = 3 * offered("forward_flops")(MODEL, 1, SEQUENCE) * sequences
+    forward_flops = offered("forward_flops")
+    run_flops = 3 * forward_flops(MODEL, 1, SEQUENCE) * sequences
     return days(run_flops, GPUS, course.PEAK, SHARE)
+
+
+def _fp32_state_bytes(state_bytes: Callable) -> int:
+    """Return the bytes of the whole model's state, with AdamW in fp32 on one GPU."""
+    parameters = offered("parameters")(MODEL)
+    # 1 GPU, and ZeRO's stage 0. By position, because a reader's names may be others.
+    bytes_by_part = state_bytes(parameters, FP32_ADAMW, 1, 0)
+    return sum(bytes_by_part.values())
 
 
 def _parameter_bytes(recipe: Callable) -> int:
@@ -118,8 +127,7 @@ LINES = (
         "state with AdamW in fp32, on one GPU",
         "state_bytes",
         "bytes",
-        # One GPU, and ZeRO's stage 0. By position, because a reader's names may be others.
-        lambda term: sum(term(offered("parameters")(MODEL), FP32_ADAMW, 1, 0).values()),
+        _fp32_state_bytes,
     ),
     Line("state of a parameter, bf16 with a master", "recipe", "bytes", _parameter_bytes),
     Line("time between two saves", "interval", "seconds", _interval_s),
@@ -175,6 +183,7 @@ def said_until(notebook: int) -> SoFar:
 
 def _whose(term: object) -> str:
     """Return whose this term is: a function that the course's file defines is the course's."""
-    code = getattr(term, "__code__", None)  # a function that functools made has none
+    # A function that functools made has no code. Only a reader's term can be one.
+    code = getattr(term, "__code__", None)
     is_ours = code is not None and code.co_filename == str(files.OURS)
     return "the course's" if is_ours else "yours"

@@ -55,7 +55,7 @@ def _wrong(workspace: Path, text: str) -> dict[str, str]:
     `text` is the content of the reader's file. If it is the text that was judged last, the
     remembered result is returned.
     """
-    names = files.theirs(text)
+    names = files.theirs(text)  # the terms that the reader has written
     if not names:
         return {}
     judged_text, wrong = keeping.remembered(workspace)

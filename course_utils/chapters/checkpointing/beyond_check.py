@@ -49,6 +49,7 @@ def days_with_failures(
         "The work takes 1 - lost of the time. Where saves and failures take it all, "
         "the run never ends.",
     )
+    # As if a single GPU could fail, and not any of them.
     of_one_gpu = failure_days * DAY_S
     alone = _lost_at_best(save_s, of_one_gpu) + restart_s / of_one_gpu
     yield _days(shared, alone), "Any of the GPUs can stop the run: divide failure_days by gpus."
@@ -59,12 +60,12 @@ def days_with_failures(
     yield shared / (1 - lost), "A lost share of 1 or more leaves no time for work: return math.inf."
     yield _days(gpu_days, lost), "The GPUs share the work: gpu_days / gpus."
     # With M in days, and all else in seconds.
-    in_days = _lost_at_best(save_s, failure_s / DAY_S) + DAY_S * restarts
-    yield _days(shared, in_days), "Days and seconds are mixed: a day has 86,400 seconds."
-    exactly = predict.wasted_share(
+    mixed_units = _lost_at_best(save_s, failure_s / DAY_S) + DAY_S * restarts
+    yield _days(shared, mixed_units), "Days and seconds are mixed: a day has 86,400 seconds."
+    exact_lost = predict.wasted_share(
         predict.young_seconds(save_s, failure_s), save_s, failure_s, restart_s
     )
-    yield _days(shared, exactly), "That is the exact share. Here the sum of the three is wanted."
+    yield _days(shared, exact_lost), "That is the exact share. Here the sum of the three is wanted."
     yield shared, "That is the time without a save and without a failure."
     yield lost, "That is the lost share. Return the days."
 
@@ -134,16 +135,17 @@ def lost_in_background(
         all_written,
         "A copy that is still being written can't be loaded: the run falls back one copy further.",
     )
-    stands_still = all_written + write_s / interval_s
-    yield stands_still, "The run goes on while the thread writes: only the copy stops it."
-    half_of_one = all_written + write_s / 2 / failure_s
-    yield half_of_one, "It falls back a whole interval further, and not half of one: w / τ * τ."
-    one_further = all_written + interval_s / failure_s
-    yield one_further, "Only in w of every τ seconds is the last copy incomplete: w / τ * τ."
-    without_half = right + half / failure_s
-    yield without_half, "Since the last copy, half of τ has been done on average."
+    stopped_by_writes = all_written + write_s / interval_s
+    yield stopped_by_writes, "The run goes on while the thread writes: only the copy stops it."
+    half_further = all_written + write_s / 2 / failure_s
+    yield half_further, "It falls back a whole interval further, and not half of one: w / τ * τ."
+    always_one_further = all_written + interval_s / failure_s
+    yield always_one_further, "Only in w of every τ seconds is the last copy incomplete: w / τ * τ."
+    whole_interval_redone = right + half / failure_s
+    yield whole_interval_redone, "Since the last copy, half of τ has been done on average."
     yield right - restarts, "Each failure costs a restart, too: one in M seconds."
     yield right - copies, "The copies stop the run, too: C of every τ seconds."
+    # As if each copy came on top of an interval, so that both together were its whole time.
     of_both = right - copies + copy_s / (interval_s + copy_s)
     yield of_both, "Here the copy is counted as C of every τ seconds, as a save is in Young's rule."
 
@@ -225,6 +227,7 @@ def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
 
     def sums(segment: int) -> list[Number]:
         """Return what is held while each segment is in memory whole, from the first to the last."""
+        # Meanwhile the inputs of the segments before it wait, one for each segment.
         lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]
         return [number * its_input + length * layer for number, length in enumerate(lengths)]
 

@@ -53,7 +53,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
-    inputs = batch * sequence * m.width * BYTES[dtype]
+    one_input = batch * sequence * m.width * BYTES[dtype]
     layer = by_torch.layer_bytes(m, batch, sequence, dtype)
     yield right, "As three models hold it at the loss, with none, some and all layers recomputed."
     without_loss = right - LOGIT_BYTES * logits
@@ -64,11 +64,11 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     yield two_tensors, "The loss holds three tensors of the logits' shape, and not two."
     logits_alone = without_loss + BYTES[dtype] * logits
     yield logits_alone, "The loss holds 12 bytes for each logit: LOGIT_BYTES."
-    nothing_recomputed = right + recomputed * (layer - inputs)
+    nothing_recomputed = right + recomputed * (layer - one_input)
     yield nothing_recomputed, "A recomputed layer keeps its input alone."
-    without_inputs = right - recomputed * inputs
+    without_inputs = right - recomputed * one_input
     yield without_inputs, "A recomputed layer still keeps its input."
-    without_last_norm = right - 2 * inputs
+    without_last_norm = right - 2 * one_input
     yield without_last_norm, "The last normalisation keeps its input and its result, too."
     one_layer = right - (m.layers - 1 - recomputed) * layer
     yield one_layer, "All layers keep their part until the backward pass comes to them."

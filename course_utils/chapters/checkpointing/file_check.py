@@ -16,8 +16,10 @@ from course_utils.engine.judging.sentences import name_of, stopped
 OLD = b"the old contents"
 PIECES = [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
+# Places of an error. The other places are the numbers of the pieces.
 FLUSH = "flush"
 RENAME = "rename"
+# Complaints, each shown after the name of the function.
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
 ELSEWHERE = "write in the same folder: from one disk to another, a rename fails."
 NOT_RAISED = (
@@ -77,6 +79,7 @@ def _cases() -> Iterator[tuple[bytes | None, int | str | None, Exception | None]
     """
     yield OLD, None, None
     yield None, None, None
+    # len(PIECES) is the place after the last piece.
     for old, fails_at in ((OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):
         yield old, fails_at, OSError(errno.ENOSPC, "No space left on device")
     yield OLD, FLUSH, OSError(errno.EIO, "Input/output error")
@@ -182,7 +185,7 @@ def _after_a_save(save: _Save, inode: int | None) -> Iterator[str]:
         yield f"the file holds {save.contents!r}, and should hold {NEW!r}."
     if save.path.stat().st_ino == inode:  # it is still the old file
         yield IN_PLACE
-    if len(NEW) not in save.flushed_bytes:
+    if len(NEW) not in save.flushed_bytes:  # no flush before the rename had the whole file
         yield NOT_FLUSHED
 
 

@@ -39,7 +39,7 @@ def of_lost_share(
     """Return, by part, the share of the time that is lost."""
     return {
         "saves": save_s / interval_s,
-        "lost work": interval_s / (2 * failure_s),
+        "lost work": interval_s / (2 * failure_s),  # half an interval at each failure
         "restarts": restart_s / failure_s,
     }
 
@@ -47,10 +47,11 @@ def of_lost_share(
 def of_lost_in_background(
     copy_s: Number, write_s: Number, interval_s: Number, failure_s: Number, restart_s: Number
 ) -> dict[str, Number]:
-    """Return, by part, the share of the time that a run loses which works while it saves."""
+    """Return, by part, the share of the time that is lost in a run that works while it saves."""
     return {
         "copies": copy_s / interval_s,
         "lost work": interval_s / (2 * failure_s),
+        # In write_s of every interval_s, a failure costs a whole interval more.
         "unfinished writes": write_s / failure_s,
         "restarts": restart_s / failure_s,
     }

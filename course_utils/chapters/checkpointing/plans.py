@@ -270,7 +270,8 @@ class Planner:
         gather_s = self._collective_s(self._part_bytes(plan, "parameters"), plan)
         reduce_s = self._collective_s(self._part_bytes(plan, "gradients"), plan)
 
-        # From stage 1 on, each GPU has updated only its share of the parameters.
+        # From stage 1 on, each GPU has updated only its share of the parameters, so the first
+        # forward pass gathers all of them. With stage 3, every pass does.
         first_sent_s = gather_s if plan.stage >= 1 else 0.0
         forward_sent_s = gather_s if plan.stage == 3 else 0.0
         backward_sent_s = forward_sent_s

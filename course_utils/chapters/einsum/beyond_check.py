@@ -85,10 +85,10 @@ def sizes_of(names: Sequence[str], shapes: Sequence[Shape]) -> Answers:
         sizes_unless(is_refused or len(set(sizes.values())) < len(sizes)),
         "Two names may have the same size: a text of 5 tokens has 5 queries and 5 keys.",
     )
-    # As broadcasting has it: sizes of 1 are not compared.
+    # As in broadcasting, sizes of 1 are not compared. The second dict has a name's first size.
     refuses_all_but_ones = has_other_rank or _disagree([pair for pair in pairs if pair[1] > 1])
     yield sizes_unless(refuses_all_but_ones), ONES_PASS
-    yield None if refuses_all_but_ones else dict(reversed(pairs)), ONES_PASS  # with first sizes
+    yield None if refuses_all_but_ones else dict(reversed(pairs)), ONES_PASS
     yield None, "None refuses the call. But here every name has one size, so give the sizes."
 
 
@@ -98,7 +98,7 @@ def _disagree(pairs: Sequence[tuple[str, int]]) -> bool:
 
 
 def _jaxtyping_refuses(names: Sequence[str], shapes: Sequence[Shape]) -> bool:
-    """Whether jaxtyping refuses tensors of these shapes; `names` names each one's dimensions."""
+    """Whether jaxtyping refuses tensors of these shapes; their names are like "batch d"."""
     with jaxtyped("context"):  # within it, a name has one size
         for text, shape in zip(names, shapes, strict=True):
             tensor = torch.empty(shape, device="meta")  # which has a shape, but no memory

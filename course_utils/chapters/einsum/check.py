@@ -73,8 +73,8 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
         x[..., head::heads],
         "Those columns are dealt out, as by (place head). A head has neighbouring columns.",
     )
-    heads_wide = x[..., head * heads : (head + 1) * heads]
-    yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
+    as_wide_as_heads = x[..., head * heads : (head + 1) * heads]
+    yield as_wide_as_heads, "A head has width // heads columns, and not as many as there are heads."
     from_head = x[..., head : head + head_width]
     yield from_head, "The earlier heads' columns come first: begin at head × the width of a head."
     of_tokens = x[:, head * head_width : (head + 1) * head_width]
@@ -83,7 +83,7 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     yield one_less, "A slice leaves its end out: do not subtract 1."
     between_tokens = x.reshape(heads, -1, head_width)[head]
     yield between_tokens, "That cuts between tokens, as x.view(2, 4, 3) does."
-    # An error, which `outcome` returns: a slice cannot begin at a float.
+    # A slice cannot begin at a float, so this is an error, and `outcome` returns it.
     divided = outcome(lambda: x[..., head * width / heads :])
     yield divided, "Whole numbers are wanted: // instead of /."
 
@@ -166,8 +166,9 @@ def _objection_to(pattern: object, expected: Einsum) -> str:
 def _differences(readers: Einsum, expected: Einsum) -> Iterator[str]:
     """Yield, for each difference, the end of a sentence that begins "The reader's pattern is".
 
-    The operands of both patterns have the same ranks. Differences in the operands come first; each
-    later one is right only if there is none before it.
+    `readers` is the reader's pattern, and `expected` ours. Their operands have the same ranks.
+    Only the first difference is used. Those in the operands come first, because a later sentence
+    may be wrong if there is a difference before it.
     """
     dimensions = itertools.chain(*expected.operands)
     names = itertools.chain(*readers.operands)

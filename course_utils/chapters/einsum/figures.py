@@ -10,7 +10,8 @@ from matplotlib.patches import Rectangle
 from course_utils.engine.figures.style import COLOURS, HEIGHT, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
-# Matches a matrix, such as x[B D] with its name, rows and columns, or else a word, such as "=".
+# Matches a matrix, such as "x[B D]": its name is x, its rows are B, and its columns D. Otherwise it
+# matches a word, such as "=".
 PART_OF_A_LINE = re.compile(r"(?P<name>\S+)\[(?P<rows>\S+) (?P<columns>\S+)\]|(?P<words>\S+)")
 
 
@@ -43,7 +44,7 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
                 corner = (x + 1, middle - height / 2)
                 box = Rectangle(corner, width, height, facecolor=colours[both_sizes])
                 _draw_matrix(axes, box, part)
-                x += width + 1.4
+                x += width + 1.4  # 1 in front of the box, for its rows' name, and 0.4 behind
             ends.append(x)
         # From here on, `middle` is that of the last line.
         half = largest / 2 + 0.2

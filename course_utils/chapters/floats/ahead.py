@@ -13,13 +13,14 @@ def ask_ahead(name: str, unit: str, *, notebook: str) -> None:
     `unit`. There the guess stands in the field, and can be changed until the answer is shown.
     Nothing that follows here gives the answer away, so this field has no button *Show*.
     """
-    # A field has its button *Show* until the button is pressed, which `has_gone_on` says it was.
+    # `has_gone_on` says that the button *Show* was pressed, after which a field has no such button.
     guess = OpenGuess((name,), unit, has_gone_on=True)
     folder = record.workspace()
     if folder and record.notebook:  # both are there in a reader's copy of the notebook only
         # Only a reader's copy has to load what reads and writes the record of guesses.
         from course_utils.engine.guessing import kept
 
+        # Fills in the guess that the record has, and writes each change to the record.
         kept.restore(guess, folder, notebook)
     if guessing.shows_fields:
         guessing.display(Field(guess))

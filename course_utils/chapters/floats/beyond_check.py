@@ -17,9 +17,9 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _without_spaces(answer: object) -> str:
-    """Return the reader's bits without spaces, underscores and 0b.
+    """Return the reader's bits without spaces, underscores and 0b, such as "1100011010000000".
 
-    NotYetError if the answer is no string, or has bits, but not 16 of them.
+    Raise a NotYetError if the answer is no string, or is all 0s and 1s, but not 16 of them.
     """
     if not isinstance(answer, str):
         raise NotYetError(
@@ -79,8 +79,8 @@ def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
     """Add the number again and again, and round each sum, until it no longer changes.
 
     With 7 fraction bits, a sum of ones stops at 256. Between two powers of two, where all gaps are
-    equal, each addition adds as much as the one before it. Such additions are skipped, because a
-    clock in fp32 has 31 million of them.
+    equal, each addition adds as much as the one before it. Such additions are skipped, because the
+    notebook also asks for the sum of a clock in fp32, which would take 31 million of them.
     """
     total = 0.0
     after = number  # the total after one more addition
@@ -94,6 +94,8 @@ def _where_the_sum_stops(fraction_bits: int, number: float) -> float:
         after = round((total + number) / gap) * gap  # Python rounds a tie to the even neighbour
         adds_the_same_again = after > total and after - total == added
         if adds_the_same_again:
+            # As many more additions as leave the sum below next_power, from which on the gap is
+            # twice as large.
             additions_below_next_power = max(0, math.ceil((next_power - after) / added) - 1)
             after += additions_below_next_power * added
     return total
@@ -171,8 +173,9 @@ def _nearest_bf16(bits: int) -> Pattern:
 def _read_pattern(result: object, bits: int) -> object:
     """Return the reader's integer as a pattern, which a sentence shows in hexadecimal.
 
-    bf16 has many NaNs. Where one is expected, any of them is returned as the course's. An answer
-    that is no integer is returned unchanged.
+    bf16 has many NaNs. If `bits`, the fp32 pattern of the case, is a NaN, any NaN of bf16 is right,
+    and is returned as the course's. A whole float, such as 16256.0, counts as an integer. Any other
+    answer is returned unchanged.
     """
     result = plain(result)
     if isinstance(result, float) and result.is_integer():
@@ -208,8 +211,8 @@ def bf16_by_integers(bits: int) -> Answers:
         nearest,
         "The rounding is right. But some NaNs are lost: 0x7F800001, for example, becomes infinity.",
     )
-    # An exponent of all ones, 0xFF, is always taken for a NaN, which is made a NaN by a bit of its
-    # fraction.
+    # The mistake: every exponent of all ones, 0xFF, is taken for a NaN's. To keep it a NaN after
+    # the cut, a bit of its fraction is set, which makes infinity a NaN, too.
     exponent = bits >> 23 & 0xFF
     no_infinity = cut | 0x40 if exponent == 0xFF else right
     yield (
@@ -291,5 +294,5 @@ def shared_scale(block: list[float]) -> Answers:
 
 
 def _scale_of_highest(block: list[float]) -> Number:
-    """Return the scale that comes of a block's largest number in place of its magnitude."""
+    """Return the scale of a reader who takes the largest number, not the largest magnitude."""
     return 2.0 ** (math.floor(math.log2(max(block))) - 8)

@@ -119,9 +119,9 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     unbiased = sign * significand * 2.0**exponent
     yield unbiased, "The bias is missing: the exponent field counts from 0, the exponent does not."
     sign_and_exponent = bits >> fraction_bits
-    with_sign = sign * significand * 2.0 ** (sign_and_exponent - bias)
+    sign_in_exponent = sign * significand * 2.0 ** (sign_and_exponent - bias)
     yield (
-        with_sign,
+        sign_in_exponent,
         "Your exponent contains the sign bit. Keep the rest, with & (2**exponent_bits - 1).",
     )
     by_ieee = right
@@ -197,8 +197,8 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
         "An exponent field of 0 drops the leading 1, and one of all ones is no number.",
     )
     is_below_normal = (bits >> fraction_bits) % 2**exponent_bits == 0
-    halved = right / 2 if is_below_normal else right
-    yield halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    subnormals_halved = right / 2 if is_below_normal else right
+    yield subnormals_halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
     # The exponent field 1 has the same power of two as 0 has, but a leading 1.
     with_one = numbers[bits | 1 << fraction_bits] if is_below_normal else right
     yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0.F."

@@ -34,7 +34,7 @@ def losses_by_mix(
     any_losses = next(iter(losses.values()))  # of the first curve: all are equally long
     steps = len(any_losses)
     with axes_with(title, "step", "loss", log_y=10) as axes:
-        # From the highest end down, in which order the figure's words name the curves, too.
+        # From the highest end down, the order in which `DescribedFigure.words` lists the names.
         for name in sorted(losses, key=lambda name: -losses[name][-1]):
             axes.plot(losses[name], color=colours[name], linewidth=points(2))
             ends[name] = Curve(steps, losses[name][-1], colours[name])
@@ -57,7 +57,8 @@ def _colours(names: Collection[str]) -> dict[str, str]:
     return dict(zip(names, cycle(CURVES), strict=False))
 
 
-# Where a label would otherwise cover a line, it is moved so many points to the right and upwards.
+# By format, how many points to the right of the line's end and above it the label stands, where
+# the usual place, (9, -4), would cover another line.
 LABEL_OFFSETS = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}
 
 

@@ -76,7 +76,7 @@ def utilisation(
         "Those are the FLOPs of one token, over the peak: multiply by the tokens per second, too.",
     )
     yield (
-        right / tokens_per_sec**2,  # divided by the tokens per second, not multiplied
+        right / tokens_per_sec**2,  # FLOPs per token / tokens per second, over the peak
         "FLOPs per token times tokens per second are FLOP/s: multiply.",
     )
 
@@ -102,8 +102,8 @@ def _wrong_attention_flops(right: int, layers: int, sequence: int) -> Answers:
     yield right / sequence, "A token meets the keys of all `sequence` tokens."
 
 
-# The right answer is √(FLOPs / (6 · tokens per parameter)), so a factor under the root is forgotten
-# if the answer is multiplied by its root.
+# The right answer is √(FLOPs / (6 · tokens per parameter)). Whoever forgets a factor under the root
+# gets the right answer times the root of that factor.
 @function(
     [(5.88e23, 20), (3.14e23, 25.0), (2.4e21, 200)],
     tolerance=1e-6,
@@ -142,16 +142,16 @@ def best_size(flops: Number, tokens_per_parameter: Number) -> Answers:
         right * math.sqrt(tokens_per_parameter),
         "That has one token for each parameter. There are tokens_per_parameter.",
     )
-    of_all = "Take the root last: of flops / (6 · tokens_per_parameter) as a whole."
-    # Divided by 6, by the tokens per parameter or by both, but only after the root was taken.
-    yield right / math.sqrt(6 * tokens_per_parameter), of_all
-    yield right / math.sqrt(tokens_per_parameter), of_all
-    yield right / 6**0.5, of_all
+    root_last = "Take the root last: of flops / (6 · tokens_per_parameter) as a whole."
+    # The root is taken too early: of all FLOPs, of FLOPs / 6, or of FLOPs / tokens_per_parameter.
+    yield right / math.sqrt(6 * tokens_per_parameter), root_last
+    yield right / math.sqrt(tokens_per_parameter), root_last
+    yield right / 6**0.5, root_last
     yield right**2 / 2, "x ** 1 / 2 is (x ** 1) / 2. Write x ** 0.5, or math.sqrt(x)."
 
 
-# The sides of a result and of a tile, and a GPU's cores. In the first case no two mistakes give the
-# same number; it takes 22 waves. Three of the others have the cores of an A100 or an H100.
+# The sides of a result and of a tile, and a GPU's cores. The first case takes 22 waves, and
+# no two mistakes give the same number there. Three others have an A100's or an H100's cores.
 IN_TILES = [
     (400, 1000, 128, 64, 3),
     (1793, 1793, 256, 128, 108),
@@ -187,9 +187,9 @@ def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores
     of_a_tile = tile_rows * tile_columns  # the numbers of a tile
     right = needed / (waves * cores * of_a_tile)
     yield right, "Five results: rows · columns, over waves · cores · the numbers of a tile."
-    for wrong_tiles, advice in _tiles(rows, columns, tile_rows, tile_columns):
+    for wrong_tiles, advice in _wrong_tile_counts(rows, columns, tile_rows, tile_columns):
         yield needed / (math.ceil(wrong_tiles / cores) * cores * of_a_tile), advice
-    whole_waves = max(tiles // cores, 1)
+    whole_waves = max(tiles // cores, 1)  # at least 1, so as not to divide by 0
     yield (
         needed / (whole_waves * cores * of_a_tile),
         "The last wave counts, even if it is not full: round tiles / cores up, and not down.",
@@ -212,8 +212,8 @@ def busy_share(rows: int, columns: int, tile_rows: int, tile_columns: int, cores
     )
 
 
-def _tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> Answers:
-    """Yield wrong counts of the tiles that cover a result."""
+def _wrong_tile_counts(rows: int, columns: int, tile_rows: int, tile_columns: int) -> Answers:
+    """Yield wrong counts of the tiles that cover a result, each with the advice on it."""
     yield (
         rows * columns / (tile_rows * tile_columns),
         "A tile at the edge takes as long as a whole one: round up on each side.",
@@ -237,21 +237,22 @@ def _products() -> Iterator[tuple[list[Product]]]:
     Five of the products are on the roof, and the others take longer.
     """
     draw = random.Random(4)
-    # In FLOP/s and bytes/s.
+    # The peak of each GPU in FLOP/s, and its bandwidth in bytes/s.
     for peak, bandwidth in ((9.9e14, 3.4e12), (1.2e14, 9e11), (1e11, 2.5e10)):
         products = []
         for number in range(40):
             nbytes = 10 ** draw.uniform(6, 9)  # from a megabyte to a gigabyte
             # FLOPs per byte from 1/64 of the ridge, which is peak / bandwidth, to 64 times as many.
             flops = nbytes * peak / bandwidth * 2 ** draw.uniform(-6, 6)
-            roof = max(flops / peak, nbytes / bandwidth)
-            is_on_the_roof = number % 8 == 5
-            longer = 1 if is_on_the_roof else draw.uniform(1.05, 3)
-            products.append((flops, nbytes, roof * longer))
+            roof_s = max(flops / peak, nbytes / bandwidth)
+            is_on_the_roof = number % 8 == 5  # products 5, 13, 21, 29 and 37
+            slowdown = 1 if is_on_the_roof else draw.uniform(1.05, 3)
+            products.append((flops, nbytes, roof_s * slowdown))
         yield (products,)
 
 
 def _in_words(products: Sequence[Product]) -> str:
+    """Return the beginning of a verdict, which names the case that went wrong."""
     return f"For {len(products)} products of an invented GPU"
 
 
@@ -339,7 +340,7 @@ def smallest_batch(
                 return b
             b += 1
 
-    right = least(weight_bytes, 2, 2)
+    right = least(weight_bytes, 2, 2)  # x and y are in bf16, which takes 2 bytes a number
     yield right, "Four layers, against a loop that tries B = 1, 2, 3 and so on."
     yield least(2, 2, 2), "Only x and y take 2 bytes a number. A weight takes weight_bytes."
     in_bf16 = "x and y stay in bf16: 2 bytes a number, whatever a weight takes."

@@ -199,7 +199,7 @@ def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
     """
     norm = m.norm_vectors * m.width
     once = "The embedding and the last normalisation come once, not in each layer."
-    yield m.layers * (right - other_layers), once
+    yield m.layers * (right - other_layers), once  # a whole model of one layer, m.layers times
     yield right + (m.layers - 1) * norm, once
     yield right - norm, "After the last layer comes one more normalisation."
     yield right - m.layers * norm, "A layer has two normalisations."
@@ -230,7 +230,7 @@ def _of_head_norms(m: Model, right: int) -> Answers:
     )
     yield right - 2 * counted, two_vectors
     yield right - counted, two_vectors
-    heads = m.heads + m.kv_heads
+    heads = m.heads + m.kv_heads  # the mistake: a vector for each of these
     yield (
         right + (heads - 2) * counted,
         "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are.",
@@ -239,7 +239,7 @@ def _of_head_norms(m: Model, right: int) -> Answers:
 
 def _of_biases(m: Model, right: int) -> Answers:
     """Yield wrong counts of the biases."""
-    shapes = by_torch.matrices(m)
+    shapes = by_torch.matrices(m)  # (inputs, outputs) by the name of the matrix
     inputs = sum(shapes[name][0] for name in m.biases)
     outputs = sum(shapes[name][1] for name in m.biases)
     all_outputs = sum(shape[1] for shape in shapes.values())
@@ -354,8 +354,8 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
     yield right // m.layers, "Each of the m.layers layers has an attention of its own."
     of_one_head = right // m.heads
     yield of_one_head, "Each of the m.heads heads has these two products."
-    # The width of all heads together is taken for m.width, or the width of each head is: both come
-    # of a count in which m.width stands where heads × head_width or head_width belongs.
+    # m.width is taken for the width of all heads together, or for that of each head: it stands
+    # where heads × head_width belongs, or where head_width belongs.
     over_heads = "Scores go over heads × head_width numbers."
     width_for_all_heads = right * m.width // (m.heads * m.head_width)
     yield width_for_all_heads, over_heads

@@ -36,13 +36,13 @@ def waterfall(
     a key of CERTAINTY for each part. Words beside a bar say the range and the certainty. `guesses`
     is as `_guessed_days` takes it: a guess is a narrow bar below the part's, with a word on it.
     """
-    by_longest = _with_unexplained(most, reported)  # which leave the fewest days unexplained
+    by_longest = _with_unexplained(most, reported)  # the longest leave the fewest unexplained
     by_shortest = _with_unexplained(least, reported)
     certainties = [*certainty, "unknown"]
     fewest_unknown = _unknown_days(by_longest, certainties)
     unknown = _range(fewest_unknown, _unknown_days(by_shortest, certainties))
     title = f"{unknown} of {reported:.0f} days have no explanation"
-    said = _guessed_days(guesses)
+    guessed = _guessed_days(guesses)
     with axes_with(title, "days", "the parts, from top to bottom") as axes:
         begin = 0
         axes.set(xlim=(0, 1.04 * reported), ylim=(len(by_longest) - 0.4, -1.2))  # row 0 at the top
@@ -51,8 +51,8 @@ def waterfall(
             is_late = begin > reported / 2  # then there is more space to the left of the bar
             _bar(axes, row, begin, days, certainties[row])
             label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
-            if isinstance(said.get(part), int | float):  # a part may have no guess yet
-                guess = Guess(part, said[part], days, unit="days")
+            if isinstance(guessed.get(part), int | float):  # a part may have no guess yet
+                guess = Guess(part, guessed[part], days, unit="days")
                 _bar_of_guess(axes, row, begin, guess)
                 _label_of_guess(axes, row, begin, guess, label_of_bar)
             begin += days
@@ -116,7 +116,7 @@ def _label_of_guess(
     words = f"you: {guess.said:g}, {guess.word}"
     colour = COLOURS["predicted"]
     # With `of`, x and y are in units of that label's box: (0, 0) is its left end, (1, 0) its right.
-    if label_of_bar.get_ha() == "right":  # those words end at the bar, and these before them
+    if label_of_bar.get_ha() == "right":  # the part's words end at the bar, the guess's before them
         label(axes, words, 0, 0, colour, (-14, 0), ha="right", of=label_of_bar)
     elif begin > axes.get_xlim()[1] / 4:  # there is space to the left of the bar
         label(axes, words, begin, row, colour, (-8, -5), ha="right")
@@ -243,7 +243,8 @@ class _Box:
         return 1.5 + 4.2 * lines  # with 1.5 of space
 
 
-# Above, a layer in the order in which a token passes it; below, what comes once.
+# Above, a layer in the order in which a token passes it; below, what comes once. The numbers are
+# the left edge, the middle of the height, and the width.
 _BOXES = (
     _Box("norm", "m.norm_vectors\n× m.width", 1, 47, 16),
     _Box("query", "m.width × m.heads · m.head_width", 21, 62.5, 32),

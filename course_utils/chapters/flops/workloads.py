@@ -240,7 +240,7 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
         return torch.optim.AdamW(parameters, **{way: True}).step
 
     numbers = scale.shape.parameters
-    nbytes = _FP32_BYTES * numbers
+    nbytes = _FP32_BYTES * numbers  # of the parameters, and as many of each other part
     sizes = {"parameters": numbers}
     # Parameters, gradients and both averages need 4 * nbytes; the rest is to spare, see `_job`.
     needs_bytes = 6 * nbytes
@@ -270,7 +270,7 @@ def predicted_peak_bytes(
     before_update = step.peak - step.state["parameters"] - step.state["optimizer"]
     gradient_bytes = predict.dtype_bytes(dtype)
     if dtype != "fp32":
-        gradient_bytes += _FP32_BYTES
+        gradient_bytes += _FP32_BYTES  # those of the master copy are in fp32
     in_update = gradient_bytes * shape.parameters + _FP32_BYTES  # the loss is one number
     return max(before_update, in_update)
 
@@ -339,7 +339,7 @@ def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) ->
         {"batch": batch, "sequence": sequence},
         dtype,
         make,
-        state + peak,
+        needs_bytes=state + peak,
         flops=flops,
         tokens=batch * sequence,
         predicted_peak_bytes=peak,

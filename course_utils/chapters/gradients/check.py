@@ -320,7 +320,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "As many bytes as autograd keeps of three layers, without LayerNorm's statistics.",
     )
     bytes_each = BYTES[dtype]
-    column = batch * sequence * bytes_each  # the bytes of one number for each token
+    of_a_number = batch * sequence * bytes_each  # the bytes of one number for each token
     row_sums = batch * sequence * m.heads  # how many there are
     without_row_sums = right - row_sums * BYTES["fp32"]
     yield (
@@ -331,7 +331,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         without_row_sums + row_sums * bytes_each,
         "The row sums are in fp32 whatever the dtype: 4 bytes each.",
     )
-    of_width = m.width * column  # the bytes of a tensor as wide as the model
+    of_width = m.width * of_a_number  # the bytes of a tensor as wide as the model
     yield (
         right - 2 * of_width,
         "A normalisation keeps its input, and the next product its result: 4 tensors of m.width.",
@@ -340,8 +340,8 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         right - of_width,
         "One tensor of the model's width is missing: of both normalisations, input and result.",
     )
-    yield from _of_queries_and_keys(m, right, column)
-    gate = 2 * m.inner * column if m.gated else 0  # two tensors that only a gate adds
+    yield from _of_queries_and_keys(m, right, of_a_number)
+    gate = 2 * m.inner * of_a_number if m.gated else 0  # two tensors that only a gate adds
     yield (
         right - gate,
         "A gated feed-forward keeps four tensors of its inner width, the other one two.",
@@ -354,13 +354,13 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     )
 
 
-def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
+def _of_queries_and_keys(m: Model, right: int, of_a_number: int) -> Answers:
     """Yield wrong counts of a layer's bytes, by mistakes with the tensors that attention keeps.
 
-    `right` is the right count. `column` has the bytes of one number for each token.
+    `right` is the right count. `of_a_number` has the bytes of one number for each token.
     """
-    queries = m.heads * m.head_width * column
-    keys = m.kv_heads * m.head_width * column
+    queries = m.heads * m.head_width * of_a_number
+    keys = m.kv_heads * m.head_width * of_a_number
     yield right - queries, "Attention keeps queries, keys, values and its result."
     norm_inputs = 0
     tensors_like_keys = 2  # keys and values

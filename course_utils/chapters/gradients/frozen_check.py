@@ -13,8 +13,8 @@ from course_utils.engine.judging import Answers, function
 
 # A batch, the widths, and the layers that are not trained, counted from 0.
 # In the first case, layers 0 and 2 are frozen. Both run forward, but only layer 2 passes a gradient
-# on, because layer 1 before it is trained. So whoever forgets the one gets another number than
-# whoever forgets the other.
+# on, because layer 1 before it is trained. So whoever forgets that a frozen layer runs
+# forward, and whoever forgets that it may pass a gradient on, get different numbers.
 FROZEN = [
     (8, [4, 6, 5, 3, 7], (0, 2)),
     (8, [4, 6, 5, 3, 7], (2,)),
@@ -147,9 +147,9 @@ def _mistaken_bytes(
 ) -> Answers:
     """Yield the wrong counts of bytes that typical mistakes give, each with advice on it."""
 
-    def kept(inputs: Iterable[int], after: Iterable[int], kind: str = nonlinearity) -> int:
-        """Return the bytes of these layers' inputs, and of what the nonlinearities `after` keep."""
-        counted = [*inputs, *after]  # GELU keeps its own input beside the next layer's
+    def kept(inputs_of: Iterable[int], before: Iterable[int], kind: str = nonlinearity) -> int:
+        """Return the bytes that some layers' inputs and the nonlinearities before layers take."""
+        counted = [*inputs_of, *before]  # GELU keeps its own input beside the next layer's
         if kind == "relu":  # it keeps its result, which is the next layer's input: counted once
             counted = set(counted)
         return BYTES["fp32"] * batch * sum(widths[number] for number in counted)

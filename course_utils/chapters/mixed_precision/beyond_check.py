@@ -46,7 +46,7 @@ NO_CAST = "A cast measures it. Here it is to be predicted, from the size of the 
 )
 def moves(weight: Number, update: Number) -> Answers:
     """The check of a reader's my_moves(weight, update): whether the update moves a bf16 weight."""
-    if floats.stored(weight, "bf16") != weight:
+    if floats.stored(weight, "bf16") != weight:  # no case has one, but a reader's call may
         raise ValueError(f"The weight has to be a number of bf16, and {weight} is none.")
     gap = floats.spacing(weight, "bf16")
     yield (
@@ -135,8 +135,8 @@ def loss_scale(largest: Number) -> Answers:
     )
 
 
-# The largest magnitudes in the steps so far, and how many of the last ones count. The scale brings
-# the largest of these to 448, the largest number of E4M3.
+# The largest magnitude of each step so far, the newest at the end, and how many of the last ones
+# count. The scale brings the largest of these to 448, the largest number of E4M3.
 HISTORIES = [
     ([48.0, 40.0, 3.0, 64.0, 32.0, 8.0, 4.0, 5.0], 3),
     ([7.0, 0.5, 2.0], 4),

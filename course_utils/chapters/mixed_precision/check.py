@@ -156,7 +156,7 @@ TRAINS = (
 
 
 def _mended(letter: str) -> Check:
-    """Make the check of the repair shop's loop with this letter.
+    """Make the check of the repair shop's loop with this letter, such as "a" for fault A.
 
     The checks of all letters are the same but for their names, and for A, whose turn is about fp16.
     """
@@ -188,9 +188,10 @@ def _right() -> repair.Seen:
 
 
 def _judge(loop: repair.Loop) -> repair.Seen:
-    """Return what is seen of the loop.
+    """Run the reader's loop, and return what is seen of it if it is mended.
 
-    NotAttemptedError or NotYetError, with a sentence, if the loop is not mended.
+    Otherwise raise an error with a sentence for the reader: a NotAttemptedError if the loop is
+    unchanged, a NotYetError if it fails or trains wrongly.
     """
     if repair.is_untouched(loop):
         raise NotAttemptedError("Change the loop above, and run both cells again.")
@@ -272,6 +273,7 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
     """
     if not norm <= wanted / 1000:  # so that NaN ends here, too
         return ""
+    # Of one micro-batch, the norm is MICRO_BATCHES times too small, to within a tenth.
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
         return (
             "those of one micro-batch. "

@@ -53,7 +53,7 @@ def is_untouched(answer: Loop) -> bool:
 
 @cache
 def _broken_ones() -> list[tuple]:
-    """Return, for each broken loop, what tells its code from any other code: its essence."""
+    """Return each broken loop's code as `_essence` has it, to compare a reader's loop with."""
     essences = []
     for letter in FAULTS:
         # Each loop is compiled alone, as a cell is. Below its imports, Python would compile a call
@@ -163,9 +163,10 @@ def percent(share: Number) -> str:
 
 
 def seen(answer: Loop) -> Seen:
-    """Run a loop on a new model, and watch every optimizer and every product from outside.
+    """Run a loop on a new model, and return what was seen of its optimizers and its products.
 
-    ValueError if calling it gives no iterator of losses.
+    An error that stops the loop is noted in the result. Raise a ValueError if calling the loop
+    gives no iterator of losses.
     """
     found = Seen()
     weights = generator_for("weights", seed=0)
@@ -208,7 +209,10 @@ class _Watch:
         self.found.lost.append(_share(stayed & (self.gradients != 0)))
 
     def after_forward(self, module: nn.Module, given: object, out: object) -> None:
-        """Note the dtype of the whole model's result, which its last product has made."""
+        """Note the dtype of the whole model's result, which its last product has made.
+
+        torch calls this for each layer, too; only the whole model is a `models.MLP`.
+        """
         if isinstance(module, models.MLP):
             self.found.products.add(out.dtype)
 
@@ -230,7 +234,7 @@ def _share(chosen: torch.Tensor) -> Number:
 
 @contextmanager
 def _watched(found: Seen) -> Iterator[None]:
-    """Note in `found` what happens inside the `with` block."""
+    """Note in `found` what optimizers, models and scalers do inside the `with` block."""
     watch = _Watch(found)
     with ExitStack() as hooks:
         # Each call registers a hook, and returns what can remove it at the end of the block.

@@ -111,7 +111,8 @@ def clipped(gradients: Gradients, max_norm: Number) -> Answers:
     norm = _norm(gradients)
     numbers = [x for gradient in gradients for x in gradient]
 
-    # Below, max_norm / max(max_norm, size) is the scale for a size: 1 for one up to max_norm.
+    # Below, gradients of some size are scaled by max_norm / max(max_norm, size). That is 1 if the
+    # size is at most max_norm.
     def times(scale: Number) -> Gradients:
         """Return all gradients, multiplied by the scale."""
         return [[scale * x for x in gradient] for gradient in gradients]
@@ -178,15 +179,15 @@ STEPS_OF_RUNS = [  # step, peak, warmup, total
 )
 def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     """The check of a reader's my_rate(step, peak, warmup, total): the learning rate of a step."""
-    if step >= total:  # in a drawn case, which then is drawn again
+    if step >= total:  # as in a random case, which is then drawn again
         raise ValueError("The run has ended before this step.")
     rising = peak * (step + 1) / warmup
     done = (step - warmup) / (total - warmup)
 
-    def answer(falling: Number) -> Number:  # `falling` counts after the warm-up
+    def with_warmup(falling: Number) -> Number:  # `falling` is the later steps' rate
         return rising if step < warmup else falling
 
-    right = answer(peak * _share(done))
+    right = with_warmup(peak * _share(done))
     yield right, "Eight steps of two runs, the last of a warm-up and the first after it among them."
     from_zero = peak * step / warmup if step < warmup else right
     yield from_zero, "Step 0 would do nothing. It has the rate peak / warmup: divide step + 1."
@@ -194,25 +195,25 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     yield without_rise, "The warm-up is missing: before step `warmup` the rate rises."
     still_rising = rising if step <= warmup else right
     yield still_rising, "The fall begins at step `warmup`: up to warmup - 1 the rate rises."
-    from_the_start = answer(peak * _share(step / total))
+    from_the_start = with_warmup(peak * _share(step / total))
     yield from_the_start, "The fall begins at step `warmup`, so begin to count its steps there."
-    too_long = answer(peak * _share((step - warmup) / total))
+    too_long = with_warmup(peak * _share((step - warmup) / total))
     yield too_long, "The fall takes total - warmup steps, and not total."
-    one_short = outcome(lambda: answer(peak * _share((step - warmup) / (total - warmup - 1))))
+    one_short = outcome(lambda: with_warmup(peak * _share((step - warmup) / (total - warmup - 1))))
     yield one_short, "The rate would be 0 at step `total`, and not in the last step before it."
-    one_late = answer(peak * _share((step + 1 - warmup) / (total - warmup)))
+    one_late = with_warmup(peak * _share((step + 1 - warmup) / (total - warmup)))
     yield one_late, "Step `warmup` has the peak: the fall counts from 0, and the rise from 1."
     cosine = math.cos(math.pi * done)
-    yield answer(peak * (1 + cosine)), "1 + cos goes from 2 to 0: take half of it."
-    yield answer(peak * cosine), "The cosine goes from 1 to -1, and the rate from peak to 0."
-    quarter = answer(peak * math.cos(math.pi / 2 * done))
+    yield with_warmup(peak * (1 + cosine)), "1 + cos goes from 2 to 0: take half of it."
+    yield with_warmup(peak * cosine), "The cosine goes from 1 to -1, and the rate from peak to 0."
+    quarter = with_warmup(peak * math.cos(math.pi / 2 * done))
     yield quarter, "That is a quarter of a cosine. In half of one, the angle goes from 0 to π."
-    whole = answer(peak * _share(2 * done))
+    whole = with_warmup(peak * _share(2 * done))
     yield whole, "That is a whole cosine, which rises again. In half of one, the angle ends at π."
-    yield answer(peak * (1 - done)), "That falls in a straight line. A cosine is wanted."
-    yield answer(peak - peak * _share(done)), "That rises again from 0: the cosine of 0 is 1."
-    without_pi = answer(peak * _share(done / math.pi))
+    yield with_warmup(peak * (1 - done)), "That falls in a straight line. A cosine is wanted."
+    yield with_warmup(peak - peak * _share(done)), "That rises again from 0: the cosine of 0 is 1."
+    without_pi = with_warmup(peak * _share(done / math.pi))
     yield without_pi, "The angle goes from 0 to π: multiply the share that is done by math.pi."
-    in_degrees = answer(peak * (1 + math.cos(180 * done)) / 2)
+    in_degrees = with_warmup(peak * (1 + math.cos(180 * done)) / 2)
     yield in_degrees, "math.cos takes an angle in radians: write math.pi, and not 180."
     yield right / peak, "That is the share of the peak: multiply it by peak."

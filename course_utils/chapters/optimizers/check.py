@@ -227,10 +227,10 @@ def _wrong_results(state: tuple) -> Answers:
 
 # AdaGrad, in *Beyond*.
 
-P = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
-G = torch.tensor([0.4, 1.5, -0.7, -2.5], dtype=torch.float64)
-SQUARES = torch.tensor([1.3, 0.6, 2.1, 0.9], dtype=torch.float64)
-NOTHING = torch.zeros(4, dtype=torch.float64)
+P = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)  # a parameter of four numbers
+G = torch.tensor([0.4, 1.5, -0.7, -2.5], dtype=torch.float64)  # its gradient
+SQUARES = torch.tensor([1.3, 0.6, 2.1, 0.9], dtype=torch.float64)  # v after earlier steps
+NOTHING = torch.zeros(4, dtype=torch.float64)  # v before a first step, or a gradient of 0
 ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, and none at all
     (P, G, SQUARES, 0.1),
     (P, 100 * G, NOTHING, 0.5),

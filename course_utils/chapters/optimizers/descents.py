@@ -151,6 +151,7 @@ class Rule:
         return self.step(p, g, *kept, lr, self.option)
 
 
+# The function of each rule, how many numbers it keeps, and its option.
 RULES = {
     "SGD": Rule(sgd, 0),
     "momentum": Rule(momentum, 1, 0.9),
@@ -261,6 +262,7 @@ def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator
         yield x, y
 
 
+# The walk that is written out for a rule, by the rule's function.
 _FAST_WALKS = {
     sgd: _walk_momentum,
     momentum: _walk_momentum,

@@ -86,8 +86,8 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
     )
     yield steps - 1, last_one_fits
     yield (free_bytes - 1) // (numbers * number_bytes), last_one_fits
-    both = numbers + in_view
-    yield free_bytes // (both * number_bytes), "A view takes no numbers of its own."
+    with_copy = numbers + in_view  # as if the view were a copy that is kept besides the storage
+    yield free_bytes // (with_copy * number_bytes), "A view takes no numbers of its own."
     yield numbers * number_bytes, "That is what a single step keeps. How often does it fit?"
 
 
@@ -109,6 +109,7 @@ def steps_that_fit(shape: tuple[int, ...], number_bytes: int, free_bytes: int) -
 def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     """The check of a reader's positions(shape, stride): how many positions the elements have."""
     # A position of the storage on which several elements lie counts once.
+    # The position of the last element; the first one is at 0.
     last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     grid = torch.arange(last + 1).as_strided(shape, stride)
     used = grid.unique().tolist()  # each element of the grid is its own position
@@ -217,6 +218,7 @@ def _in_numbers(mask: object, *_: object) -> object:
     """Return a mask of bools in zeros and ones, and an answer of another kind as it is.
 
     So a mask of bools and one of numbers are both compared with the course's, which has numbers.
+    Each `read` gets the answer and the arguments of its case; this one needs no arguments.
     """
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
         return mask.double()

@@ -118,7 +118,7 @@ NEW_SHAPES = [
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Yield where each tensor's elements lie, row by row, and the shape to view it in."""
     for shape, stride, new_shapes in NEW_SHAPES:
-        # Each element is its own place in the storage.
+        # Each number is its own place in the storage: the elements then say where they lie.
         tensor = torch.arange(200).as_strided(shape, stride)
         for new_shape in new_shapes:
             yield tensor.flatten().tolist(), new_shape
@@ -145,8 +145,8 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         all(are_even),
         "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers.",
     )
-    steps = {after - before for before, after in pairwise(walk)}
-    can_be_flat = len(steps) == 1
+    step_lengths = {after - before for before, after in pairwise(walk)}
+    can_be_flat = len(step_lengths) == 1
     yield (
         can_be_flat,
         "That is view(-1). Where rows end, the steps may be others: ask along each dimension.",
@@ -212,7 +212,8 @@ def _lists() -> list[tuple[list[Tensor]]]:
         ([base[:2], base[2:], other.expand(5, 3)],),
         ([base, base.clone()],),
         ([],),
-        # Two storages that have no address. A deep copy of the second tensor would be no view.
+        # Two storages that have no address. The second tensor is a view of the first, and would be
+        # no view in a deep copy.
         (_Uncopied([large_meta, large_meta[0], small_meta]),),
     ]
 

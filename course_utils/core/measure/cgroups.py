@@ -36,7 +36,8 @@ def memory_bytes() -> tuple[int, int]:
     totals = [machine.total]
     frees = [machine.available]
     for folder, names in _groups():
-        with suppress(OSError, ValueError):  # no such group from in here, or the limit is "max"
+        # A container may not see the folder, and a group without a limit has the limit "max".
+        with suppress(OSError, ValueError):
             limit = int((folder / names.limit).read_text())
             used = _used_bytes(folder, names)
             totals.append(limit)

@@ -105,9 +105,10 @@ def _convolution_backward(
     forgets the groups; here the shape of w has them, (outputs, inputs / groups, ...).
     """
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
-    # `wanted` says of x, w and the bias whether its gradient is asked for. A bias has no product.
-    by_product = wanted[:2]
-    return by_product.count(True) * conv_flop_count(x, w, grad_out, transposed=transposed)
+    # `wanted` says of x, w and the bias whether its gradient is asked for, as [True, True, False].
+    # The gradient of the bias is a sum, and no product.
+    gradients_by_product = wanted[:2].count(True)
+    return gradients_by_product * conv_flop_count(x, w, grad_out, transposed=transposed)
 
 
 def _attention(

@@ -29,7 +29,7 @@ def every_value(fmt: str) -> list[float]:
     if fmt == "e2m1":
         patterns = np.arange(2**4, dtype=np.uint8)
         return patterns.view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
-    if fmt == "tf32":  # fp32 with the last 13 bits left at zero
+    if fmt == "tf32":  # 19 bits, read as fp32 with 13 more bits at the end, all zero
         patterns = torch.arange(2**19) << 13
         return patterns.to(torch.int32).view(torch.float32).double().tolist()
     dtype = DTYPES[fmt]

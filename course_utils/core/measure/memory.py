@@ -73,7 +73,9 @@ class _Watched(partial):
     """
 
 
-_one_watches = threading.RLock()  # `_watched` replaces a method of torch's, for all threads
+# Held while `_watched` replaces a method of torch's for all threads, so that one thread at a time
+# replaces it.
+_one_watches = threading.RLock()
 
 
 @contextmanager
@@ -128,7 +130,8 @@ class Held:
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
         self.over_time = [0]
-        self.known = weakref.WeakSet(storages(before))  # that are counted, or never will be
+        # The storages that are counted already, or that shall never be counted.
+        self.known = weakref.WeakSet(storages(before))
 
     @property
     def now(self) -> int:

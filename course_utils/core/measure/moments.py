@@ -69,7 +69,7 @@ class Watch(internals.Mode):
         before = self.held.now
         changes_before = len(self.held.over_time)  # one entry for each change so far
         yield
-        # Without a change, the most that was held is what was held before.
+        # `max` takes `before` too, because without a change `within` is empty.
         within = self.held.over_time[changes_before:]
         self._written.append(_Written(name, before, max([before, *within])))
         self._inside_as_one = False

@@ -140,7 +140,10 @@ class _Clocks(NamedTuple):
 
 
 class _OtherWork:
-    """The work of the machine's cores for other processes, since this object was made."""
+    """Watches how much the machine's cores work for other processes, since this object was made.
+
+    `quiet_s` is for how many seconds, in all, they had little of such work.
+    """
 
     def __init__(self) -> None:
         self.quiet_s = 0.0
@@ -168,7 +171,10 @@ class _OtherWork:
 
     @property
     def in_words(self) -> str:
-        """A clause on other work; empty if there was little, or if the time was too short."""
+        """A clause on other work, for Timing's `disturbance`; empty if there was little of it.
+
+        It is also empty if the time was too short to tell.
+        """
         now = self._now()
         too_short = now.wall_s - self._begun.wall_s < SLICE_S
         if too_short or self.quiet_s >= QUIET_S:
@@ -206,5 +212,6 @@ def cpu_threads(number: int) -> Iterator[None]:
         yield
     finally:
         with _changing:
-            # Contexts of two threads may overlap. The last one to end pops the first number.
+            # Contexts of two threads may overlap. In whatever order they end, the last one to end
+            # pops the first number, which is torch's from before all of them.
             torch.set_num_threads(_before.pop())

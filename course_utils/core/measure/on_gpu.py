@@ -36,7 +36,7 @@ def samples(
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
     if time.perf_counter() < deadline:
         (latest,) = _event_times(fn, sweeper, 1)  # warm: tells how long a batch takes
-    warm = time.perf_counter()
+    sampling_begun = time.perf_counter()
     taken: list[Number] = []
     converged = False
     batch = 1
@@ -44,7 +44,7 @@ def samples(
         taken += _event_times(fn, sweeper, batch)
         latest = taken[-1]
         # The GPU's clock takes a while to rise, so samples that agree at once are not enough.
-        long_enough = time.perf_counter() - warm >= QUIET_S
+        long_enough = time.perf_counter() - sampling_begun >= QUIET_S
         converged = long_enough and _halves_agree(taken)
         calls = int(BATCH_S / max(latest, 1e-6))  # 1e-6: never divide by 0
         batch = max(1, min(MOST_CALLS, calls))

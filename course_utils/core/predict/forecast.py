@@ -71,8 +71,8 @@ def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number,
     tried = []
     for percent in range(1, 101):
         e = percent / 100
-        rest = statistics.median(seconds - roof / e for roof, seconds in times)
-        c = max(0.0, rest)
+        typical_rest = statistics.median(seconds - roof / e for roof, seconds in times)
+        c = max(0.0, typical_rest)  # a kernel's price is never below 0
         logs = [math.log(seconds / (c + roof / e)) for roof, seconds in times]
         error = statistics.fmean(map(abs, logs))
         tried.append((error, c, e))

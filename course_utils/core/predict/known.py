@@ -24,9 +24,9 @@ def known(name: str) -> Model:
     return model_from(json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")))
 
 
-# GPT-3's config.json was not published; its sizes are in arXiv 2005.14165, table 2.1. The one of
-# Llama 3.1 405B says 131,072 positions, but most of the training took sequences of 8,192: arXiv
-# 2407.21783, tables 3 and 4.
+# GPT-3's config.json was not published; its sizes are in arXiv 2005.14165, table 2.1. The
+# config.json of Llama 3.1 405B says 131,072 positions, but most of the training took sequences of
+# 8,192: arXiv 2407.21783, tables 3 and 4. So the context below is that of Llama 3 70B.
 GPT_3 = {
     "layers": 96,
     "width": 12_288,

@@ -60,9 +60,10 @@ class LayerOperations:
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
         """Return x times the matrix `name`, plus the matrix's bias if the model has one.
 
-        The result's gradient may arrive in a memory order that the product cannot read. It is then
-        copied: with `splits` where heads are split, after the bias is added; with `folds` where the
-        rows of all sequences become the rows of one matrix, before that.
+        The result's gradient may arrive in a memory order that the product cannot read, and is then
+        copied. With `splits`, the copy is made where heads are split, which is after the bias is
+        added. With `folds`, it is made before the bias is added, where the rows of all sequences
+        become the rows of one matrix.
         """
         self.tape.where = name
         inputs, outputs = self.matrices[name]
@@ -78,7 +79,8 @@ class LayerOperations:
         return made
 
     def copied_back(self, x: Tensor) -> Tensor:
-        """Return a view of x whose gradient, in the backward pass, is copied for x."""
+        """Return a view of x: the backward pass makes the gradient of x as a copy of the view's."""
+        # "clone" is the backward pass's operation. The forward pass copies nothing.
         (view,) = self.tape.views(x, "clone", x.nbytes)
         return view
 
@@ -249,11 +251,11 @@ class LayerOperations:
             queries, k, scores_bytes, copies_q=by_head and not in_groups, copies_k=by_head
         )
         full = tape.one("full", mask_bytes)
-        later = tape.one("triu", mask_bytes, reads=mask_bytes)  # masks the tokens that come later
+        mask = tape.one("triu", mask_bytes, reads=mask_bytes)  # hides the tokens that come later
         del full
         sums = tape.one("add", scores_bytes, reads=scores_bytes + mask_bytes)
         masked = scores._replace(storage=sums)  # with the node of `scores`: a mask has no gradient
-        del sums
+        del sums  # from here on only `masked` holds the storage
         weights = tape.op(
             "_softmax",
             (masked,),
@@ -264,7 +266,7 @@ class LayerOperations:
         del masked
         values = self.copied(v) if by_head else v
         mixed = self._batched(weights, values, q.nbytes)
-        del values, later  # the model, too, holds its mask until here
+        del values, mask  # the model, too, holds its mask until here
         was_copied = in_groups or by_head  # then its gradient arrives in another memory order
         return self.copied_back(mixed) if was_copied else mixed
 

@@ -79,7 +79,7 @@ def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
 def intensity(flops: Number, nbytes: Number) -> Number:
     """Return FLOPs per byte moved; NaN if no byte is moved.
 
-    The intensity decides which of its two limits, arithmetic or memory, a machine meets first.
+    Below a machine's `ridge` memory is the machine's limit, and from there on arithmetic is.
     """
     if nbytes == 0:
         return math.nan

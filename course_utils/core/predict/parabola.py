@@ -40,9 +40,9 @@ def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
 
 
 def largest_settled_lr(loss: Number, steepness: Number, degrees: Number = 0) -> Number:
-    """Return the learning rate at which RMSProp's loss in the long run is `loss`.
+    """Return the learning rate at which `settled_loss` is `loss`.
 
-    A run that began with this loss gains nothing at that learning rate.
+    If `loss` is that at a run's start, RMSProp gains nothing at this learning rate.
 
     >>> round(largest_settled_lr(51.125, 100), 3)
     2.012

@@ -87,8 +87,8 @@ class ForwardPass(LayerOperations):
         tape = self.tape
         shape = self.shape
         tape.where = "token embedding"
-        row = self.dtype_bytes * shape.width  # bytes of one token's vector
-        nbytes = row * self.tokens
+        vector_bytes = self.dtype_bytes * shape.width  # of one token
+        nbytes = vector_bytes * self.tokens
         x = tape.op(
             "embedding",
             (self.embedding,),
@@ -100,7 +100,7 @@ class ForwardPass(LayerOperations):
             return x
         tape.where = "positions"
         positions = self.weight(shape.context * shape.width)
-        (used,) = tape.views(positions, "slice_backward", row * self.sequence)
+        (used,) = tape.views(positions, "slice_backward", vector_bytes * self.sequence)
         # All sequences of the batch use the same rows, so their gradient is a sum over the batch.
         return tape.op("add", (x, used), nbytes, back=(PASS, "sum"))
 
@@ -110,7 +110,8 @@ class ForwardPass(LayerOperations):
         tape.where = "rotary angles"
         pairs = self.shape.head_width // 2
         angles_bytes = FP32_BYTES * pairs * self.sequence
-        # The angle of each pair from one position to the next: base^(-2i/D).
+        # The angle of pair i from one position to the next: base^(-2i/D), where D is the head's
+        # width. The three operations are those of `models.rotation`.
         turns = tape.one("arange", INT64_BYTES * pairs)
         for name in ("div", "neg", "pow"):
             turns = tape.one(name, FP32_BYTES * pairs, reads=turns.nbytes)
@@ -181,9 +182,9 @@ class ForwardPass(LayerOperations):
         return self.cross_entropy(self.in_fp32(logits))
 
     def logits(self, x: Tensor) -> Tensor:
-        """Return x times the output matrix, and let the operations that follow be cross-entropy's.
+        """Return x times the output matrix.
 
-        All callers go on with the loss.
+        All callers go on with the loss, so `where` is set to "cross-entropy" for what follows.
         """
         self.tape.where = "output"
         made = self.product(x, self.shape.width, self.shape.vocabulary, self.output)

@@ -46,7 +46,8 @@ def rounding_edges(fmt: str) -> Edges:
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
     """Return the powers p for which numbers times 2^p become neither zero nor too large in `fmt`.
 
-    The numbers have sizes from 2^smallest to 2^largest.
+    The numbers, gradients for example, have sizes from 2^smallest to 2^largest, and 2^p is the
+    loss scale.
 
     >>> lossless_powers(-40.5, -21.6, "fp16")
     range(16, 38)

@@ -14,7 +14,8 @@ from course_utils.core.predict.passes import operations
 from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import Held, Operation
 
-# Counted from 0, the stretches in which the second unit of layers runs.
+# The numbers of the two stretches, of five, in which the second unit of layers runs; see
+# `stretches`. They are counted from 0.
 REPEATED_FORWARD = 1
 REPEATED_BACKWARD = 3
 
@@ -63,7 +64,7 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     last, so its operations are repeated, in the forward pass and again in the backward pass.
     """
     layers = config.model.layers
-    skipped = max(layers // config.unit - 3, 0)  # three units are run, the second for all others
+    skipped = max(layers // config.unit - 3, 0)  # units that are not run: all but three
     rows = operations(config, layers - skipped * config.unit)
     if skipped == 0:
         return (once(rows, start=Held(), layer_start=0),)  # one stretch: each layer was run

@@ -303,7 +303,7 @@ class Tape:
         given = node.gradients  # of the node's results
         node.gradients = None  # from here on, only names in this method hold them
         gradients = [given[0]] * len(node.edges)  # what PASS hands on
-        recomputed = node.frame.saved_by(node.number) if node.frame else ()  # held, not read
+        recomputed = node.frame.saved_by(node.number) if node.frame else ()  # only to be held
         for place, back in enumerate(node.back):
             if back is PASS:  # the edge has its gradient already
                 continue
@@ -317,7 +317,7 @@ class Tape:
             del results, storage  # so that no name here holds them while the next one runs
         del recomputed  # what was recomputed is freed before a cast, what was saved after it
         for place, (to, _) in enumerate(node.edges):
-            # The output's gradient is transposed, so it is cast later.
+            # The output's gradient is transposed first, so it is cast by `_hand_on`.
             if isinstance(to, Parameter) and node.where != "output":
                 gradients[place] = self._cast(gradients[place], to)
         node.saved = ()
@@ -331,7 +331,7 @@ class Tape:
         """
         earlier = to.gradients[place]
         gradient = gradients.pop()
-        if isinstance(to, Parameter):  # the output's gradient is not cast before: see _gradients
+        if isinstance(to, Parameter):  # only the output's gradient is not cast yet: see _gradients
             gradient = self._cast(gradient, to)
         if earlier is not None:
             gradient = self.one("add", gradient.nbytes, reads=2 * gradient.nbytes)

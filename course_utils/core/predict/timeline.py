@@ -17,8 +17,8 @@ from course_utils.core.predict.training import optimizer_of, recipe_named, split
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
-# What `Operation.where` is in the backward pass, outside the layers, as long as the output has no
-# gradient yet.
+# Values of `Operation.where` in the backward pass, which begins with them: the output matrix has no
+# gradient before they are done.
 LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 
@@ -53,14 +53,15 @@ class Timeline:
         Operations that layers repeat are there once. What a machine holds before the step is added
         to what each stretch holds.
         """
-        found = []
+        in_order = []
         before = self._before_step
         # The function `stretches` has only what the step itself adds to these bytes.
         for stretch in stretches(self.config):
             start = Held._make(map(add, stretch.start, before))
-            found.append(stretch._replace(start=start))
-        update = once([*self._update], start=Held(), layer_start=0)  # has all that is held already
-        return (*found, update)
+            in_order.append(stretch._replace(start=start))
+        # The rows of the update have all that a machine holds already, so nothing is added.
+        update = once([*self._update], start=Held(), layer_start=0)
+        return (*in_order, update)
 
     @property
     def peak(self) -> int:

@@ -98,8 +98,8 @@ def days_by_part(
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
     shape = shape_of(model)
-    # Each machine has so many sequences, one after the other. A part that takes one second of each
-    # sequence takes so many days of the run.
+    # `sequences` is how many one machine reads, one after the other. A part that takes one second
+    # of each sequence takes `days_a_second` days of the run.
     sequences = tokens / shape.context / count
     days_a_second = sequences / accountant.SECONDS_PER_DAY
 
@@ -132,7 +132,7 @@ def _seconds_by_part(
     # Attention's FLOPs: forward, and twice as many backward.
     attention = 3 * shape.forward_flops(1, shape.context)["attention"]
     products = needed - attention
-    in_kernel = (attention + scores_again) / 2  # without the pairs that look ahead
+    in_kernel = (attention + scores_again) / 2  # half of all pairs look ahead, and are skipped
     # Once forward, and twice backward.
     passed_bytes = 3 * _passed_numbers(shape) * _bytes_per_number(shape)
     # Each part is the time that it takes beyond the parts before: FLOPs / (share × peak) for what
@@ -238,7 +238,8 @@ class Recipe:
         return Ledger(accountant.state_bytes(1, self.dtypes, gpus=1, stage=0), unit="bytes")
 
 
-# Recipes that the accountant does not have: what each is a variant of, and what differs.
+# Recipes that the accountant does not have. For each, the recipe of the accountant's that it is a
+# variant of, and the parts whose dtypes differ.
 VARIANTS = {
     "fp32 adagrad": ("fp32 sgd", {"optimizer": ("fp32",)}),  # the sum of squared gradients
     "fp32 rmsprop": ("fp32 sgd", {"optimizer": ("fp32",)}),  # their average

@@ -12,7 +12,8 @@ from course_utils.core.say import Ledger
 
 FP32_BYTES = accountant.BYTES["fp32"]
 INT64_BYTES = accountant.BYTES["int64"]
-ACTIVATION_DTYPES = ("fp64", "fp32", "fp16", "bf16")
+ACTIVATION_DTYPES = ("fp64", "fp32", "fp16", "bf16")  # in which a model computes
+# The fields of a Shape that have to be whole numbers from 0 up.
 SIZES = ("layers", "width", "heads", "kv_heads", "head_width", "inner", "vocabulary", "context")
 
 
@@ -118,16 +119,16 @@ class Shape(Model):
     @property
     def tensors(self) -> int:
         """How many tensors hold the parameters; most optimizers count steps for each tensor."""
-        layer = len(accountant.matrices(self)) + len(self.biases)
-        layer += 2 * self.norm_vectors  # a layer has two norms, each of 1 or 2 vectors
+        of_a_layer = len(accountant.matrices(self)) + len(self.biases)
+        of_a_layer += 2 * self.norm_vectors  # a layer has two norms, each of 1 or 2 vectors
         if self.head_norms:
-            layer += 2  # one for the queries, one for the keys
+            of_a_layer += 2  # one for the queries, one for the keys
         around = 1 + self.norm_vectors  # the embedding, and the last normalisation
         if self.learned_positions:
             around += 1
         if not self.tied:
             around += 1  # the output's own matrix
-        return self.layers * layer + around
+        return self.layers * of_a_layer + around
 
     # FLOPs.
 
@@ -139,10 +140,10 @@ class Shape(Model):
         """
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
-        layer = 0
+        of_a_layer = 0  # FLOPs
         for inputs, outputs in accountant.matrices(self).values():
-            layer += matmul_flops(tokens, inputs, outputs)
-        matrices = self.layers * layer
+            of_a_layer += matmul_flops(tokens, inputs, outputs)
+        matrices = self.layers * of_a_layer
         output = matmul_flops(tokens, self.width, self.vocabulary)
         attention = accountant.forward_flops(self, batch, sequence) - matrices - output
         by_part = {"matrices": matrices, "attention": attention, "output": output}

@@ -10,7 +10,8 @@ from course_utils.core.say.tables import InRows
 from course_utils.core.say.wording import Number, listed, number_text, with_digits
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # equal to any mapping with the same items
+# eq=False keeps Mapping's comparison: a ledger equals any mapping with the same items.
+@dataclass(frozen=True, eq=False, repr=False)
 class Ledger(InRows, Mapping[str, Number]):
     """Items and their counts, all in one unit.
 
@@ -78,9 +79,9 @@ class Comparison(InRows):
 
     def __post_init__(self) -> None:
         """Check the items, and bring unit and guess into the form that the other methods use."""
-        apart = set(self.predicted) ^ set(self.measured)
-        if apart:
-            alone = ", ".join(sorted(apart))
+        on_one_side = set(self.predicted) ^ set(self.measured)  # the items that are not in both
+        if on_one_side:
+            alone = ", ".join(sorted(on_one_side))
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
@@ -128,6 +129,7 @@ class Comparison(InRows):
         unit = self.open_guess.unit if self.open_guess else self.unit
         guesses = []
         for item, guess in self._by_item().items():
+            # A mapping may name something that is no item: see `_not_counted`.
             if item in self.measured and plain(guess) is not None:
                 measured = self.measured[item]
                 guesses.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
@@ -137,7 +139,7 @@ class Comparison(InRows):
         """Return the reader's guesses by item, without those that are not made yet."""
         if isinstance(self.guess, Mapping):
             by_item = self.guess
-        else:  # a guess at the only item, or none yet: __post_init__ has seen to that
+        else:  # a guess at the only item, or no guess yet: __post_init__ makes all others mappings
             by_item = dict.fromkeys(self.predicted, self.guess)
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 

@@ -61,7 +61,7 @@ class Guess:
         """
         if self.is_right:
             return 1.0
-        if self._ratio == 0:  # stands for: there is no ratio
+        if self._ratio == 0:  # `_ratio` is 0 where there is no ratio
             return math.inf
         return max(self._ratio, 1 / self._ratio)
 
@@ -137,7 +137,7 @@ class Guess:
     @property
     def _what_was_measured(self) -> str:
         """The other number in words, such as "what was measured" or "the number with a step"."""
-        # "what was measured", for a participle; "the number with a step", for any other words.
+        # `kind` is "measured", or another participle, or words such as "with a step".
         return f"what was {self.kind}" if self.kind.endswith("ed") else f"the number {self.kind}"
 
     @property
@@ -148,7 +148,7 @@ class Guess:
 
     @property
     def _nearly(self) -> str:
-        """A guess that is spot on, as in "2.4 for 2.42"; the number alone if the guess is right."""
+        """What to say of a guess that is spot on: "2.4 for 2.42", or "2.42" if it is right."""
         said = _text(self.said)
         if self.is_right or said == self._measured_text:
             return said

@@ -71,7 +71,10 @@ class OpenGuess:
             self._changed()
 
     def recall(self, name: str, said: object) -> None:
-        """Take over a former guess from the record; what makes no sense there is ignored."""
+        """Take over the guess that an earlier run of the notebook has left in the record.
+
+        What is no answer to this question is ignored.
+        """
         if isinstance(said, bool) or not isinstance(said, int | float | str):
             return
         is_option = isinstance(said, str)
@@ -119,7 +122,10 @@ class OpenGuess:
         return self._with_unit(said)
 
     def typed(self, name: str) -> str:
-        """Return the guess as text for a field that shows the unit; empty if there is none."""
+        """Return the guess as the reader could type it; empty if there is none.
+
+        The field shows this text, and the unit beside it.
+        """
         said = self.said.get(name, "")
         return said if isinstance(said, str) else number_text(said)
 
@@ -160,7 +166,7 @@ class OpenGuess:
         raise ValueError(f"Choose one of these: {', '.join(self.among)}.")
 
     def _changed(self) -> None:
-        """Call the functions in `on_change`."""
+        """Call the functions in `on_change`, which draw the field anew or write to the record."""
         for call in list(self.on_change):  # a copy, since a call may add another function
             call()
 

@@ -124,7 +124,7 @@ def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
     whole = whole_of(unit)
     if whole and all(0 <= x <= whole for x in numbers):
         return Axis(0, whole, is_linear=True)
-    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]  # of 1, if there is none
+    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]  # or else the log of 1
     middle = (min(logs) + max(logs)) / 2
     # Half the axis. 0.5 of the numbers' range would end at the numbers, so with 0.6 a tenth is free
     # at either end; and the axis has at least 1.2 powers of ten.
@@ -254,7 +254,7 @@ def _key(shown: Shown) -> str:
 
 
 def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str:
-    """Return one axis with the marks of a guess, as SVG."""
+    """Return one axis with a guess's marks as SVG; only the last axis of a picture has ticks."""
     # `y` is where the axis is, in pixels from the top. Above it is the guess's label, on the line
     # 14, or without labels half of the ring that marks the guess.
     y = 32 if has_labels else 12

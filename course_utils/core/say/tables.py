@@ -10,7 +10,8 @@ from course_utils.core.say.wording import Number, in_words, number_text
 class InRows:
     """A base class for what is shown as a table, as HTML and as text.
 
-    Below the table there may be a line of sentences, and above it a picture.
+    A subclass defines `_rows`. It may define `_below`, a line of sentences below the table, and
+    `_picture`, a picture above the table.
     """
 
     has_head = True  # whether the first row has the heads of the columns
@@ -99,7 +100,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
            shape  is a view
     half  (4, 3)        yes
     """
-    columns = _names_of_columns(values)  # none if each name has a single value
+    columns = _names_of_columns(values)  # an empty list if each name has a single value
     rows = [["", *columns]] if columns else []
     for name, value in values.items():
         # A mapping has a value for each column, and a single value is the row's only cell.
@@ -109,7 +110,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
 
 
 def _names_of_columns(values: Mapping[str, object]) -> list[str]:
-    """Return the keys of the first value if that is a mapping; else none."""
+    """Return the keys of the first value if that is a mapping; else an empty list."""
     first = next(iter(values.values()), None)  # None if there are no values
     return list(first) if isinstance(first, Mapping) else []
 

@@ -52,9 +52,12 @@ OTHER_UNITS = {
     "billions": {"b": 1, "million": 1e-3, "trillion": 1e3},
     "flops": _FLOPS,
 }
-ENDINGS = {"percent": ("%",), "times": ("x", "×")}  # that may stand for the unit
+# What may be typed behind a number in place of the unit that is asked for.
+ENDINGS = {"percent": ("%",), "times": ("x", "×")}
+# Matches 0x1F and 0b101, whose bases are 16 and 2.
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
-# What else begins like such a number makes no sense: x means "times", but -0x1 is not 0 times 1.
+# Matches the beginning of -0x1 and 0x1.5, which are refused: the x would be read as "times", but
+# nobody means 0 times 1.
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)
 # A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
 TERM = re.compile(
@@ -115,7 +118,8 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
 def _in_ascii(text: str, unit: str) -> str:
     """Return the text in lower case, without its unit, in ASCII, with one sign for each operation.
 
-    ValueError if the text is too long, or begins like a number in another base.
+    ValueError if the text is too long, or begins like a number in another base. Here and below the
+    error has no words, because `read` replaces it by one with a sentence.
     """
     if len(text) > LONGEST or _IN_NO_BASE.match(text):
         raise ValueError

@@ -155,7 +155,7 @@ def seconds_text(seconds: Number) -> str:
     # From the longest unit on. An entry is such as (7200, 3600, "hours"): from two hours on, times
     # are said in hours of 3,600 seconds.
     for smallest, size, unit in _TIMES:
-        rounds_up_to_smallest = 0.9995 * smallest  # with three digits
+        rounds_up_to_smallest = 0.9995 * smallest  # which three digits show as `smallest` itself
         if abs(seconds) >= rounds_up_to_smallest:
             return f"{three_digits(seconds / size)} {unit}"
     return f"{three_digits(seconds * 1e9)} ns"
@@ -192,8 +192,8 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
 def _for_people(n: Number, digits: int | None = None) -> str:
     """Return a whole number below 10^9 in full, and any other with three digits.
 
-    It has `digits` if these are fewer than three. Below 10^-4 and from 10^9 on, the number is a
-    multiple of a power of ten, such as 1.5 × 10^12.
+    If `digits` is less than three, the other numbers have only that many digits. Below 10^-4 and
+    from 10^9 on, a number is written as a multiple of a power of ten, such as 1.5 × 10^12.
     """
     if isinstance(n, float) and not math.isfinite(n):
         return _NOT_FINITE[str(n)]
@@ -214,6 +214,7 @@ def _for_people(n: Number, digits: int | None = None) -> str:
 
 _LARGE = {10**6: "million", 10**9: "billion", 10**12: "trillion"}
 _NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}  # by Python's str()
+# The prefixes of a unit, one for each power of 1,024 and of 1,000, from power 0 on.
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _TIMES = (  # the seconds from which on a unit is used, the seconds in one, and its name

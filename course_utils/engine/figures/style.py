@@ -256,6 +256,7 @@ def measured_dots(axes: Axes, places: Iterable[tuple[Number, Number]], radius: N
     places = list(places)
     xs = [x for x, _ in places]
     ys = [y for _, y in places]
+    # "o" draws dots without a line between them, and `mew=0` draws them without an outline.
     axes.plot(xs, ys, "o", color=COLOURS["measured"], markersize=points(2 * radius), mew=0)
 
 
@@ -283,7 +284,7 @@ def label(
         xycoords="data" if of is None else of,  # "data": in the units of the axes
         xytext=offset,
         textcoords="offset points",
-        va="bottom" if of else "baseline",
+        va="bottom" if of else "baseline",  # the lower edge of a box is below the baseline
         color=colour,
         weight="bold",
         ha=ha,

@@ -31,8 +31,8 @@ class Field(anywidget.AnyWidget):
     # A line for each question, as `_line` returns it.
     lines = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
-    has_gone_on = traitlets.Bool(False).tag(sync=True)
-    is_closed = traitlets.Bool(False).tag(sync=True)
+    has_gone_on = traitlets.Bool(False).tag(sync=True)  # whether *Show* was pressed
+    is_closed = traitlets.Bool(False).tag(sync=True)  # whether the reader has seen the answer
     words = traitlets.Unicode().tag(sync=True)  # below all lines
     failure = traitlets.Unicode().tag(sync=True)  # an error of the course, no mistake of the reader
 
@@ -64,7 +64,10 @@ class Field(anywidget.AnyWidget):
         self.guess.go_on()
 
     def _on_message(self, _: object, content: object, __: object) -> None:
-        """Do what a message asks for, which the page has sent to ipywidgets, and show an error."""
+        """Do what the page's message asks for; if that fails, show the error in the field.
+
+        ipywidgets calls this with the widget, the content of the message, and its binary data.
+        """
         try:
             self._obey(content)
         except Exception as error:  # a callback's error would be seen by nobody
@@ -113,7 +116,8 @@ class Field(anywidget.AnyWidget):
 
     # The rest is what a notebook stores, and what is shown where no kernel runs.
 
-    _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
+    # Replaces a method of ipywidgets 7, which shows the widget alone.
+    _ipython_display_ = None
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
         """Return the live view and a sentence in its place, and anywidget's metadata for Colab."""
@@ -137,7 +141,7 @@ def _unit_in_words(unit: str) -> str:
     """Return the unit as the end of a question, such as ", in GB"; empty without a unit."""
     if not unit:
         return ""
-    if unit.startswith("of "):
+    if unit.startswith("of "):  # a count, as in "of 200"
         return f", {unit}"
     if unit == "share":
         return ", from 0 to 1"

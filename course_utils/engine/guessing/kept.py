@@ -21,7 +21,7 @@ def restore(guess: OpenGuess, folder: Path, notebook: str) -> None:
 
 def _write_changes(guess: OpenGuess, folder: Path, notebook: str) -> None:
     """From now on, write each change of the guess to the record in that folder."""
-    # What the record has already.
+    # What the record has already, so that each change is written once.
     noted = dict(guess.said)
     had_gone_on = guess.has_gone_on
     was_closed = guess.is_closed

@@ -111,9 +111,9 @@ def _notebook(shell: object) -> str:
 def _settle_guess(workspace: Path | None, notebook: str, shown: object) -> None:
     """Record the guesses in `shown`, a comparison or a choice, and close their question.
 
-    `shown` is the last value of the cell; any other value has no guesses. If the question still
-    keeps it out of the reader's view, recording and closing wait until the reader presses *Show*.
-    Without a workspace nothing is recorded.
+    `shown` is the last value of the cell; a value of any other type has no guesses. As long as the
+    question keeps the value out of the reader's view, recording and closing wait until the reader
+    presses *Show*. Without a workspace nothing is recorded.
     """
     if not isinstance(shown, Comparison | Choice):
         return

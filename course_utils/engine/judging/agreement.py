@@ -22,7 +22,8 @@ def agree(result: object, expected: object, tolerance: Number) -> bool:
     The tolerance is relative. Lists, tuples and dicts are compared part by part. Where a tensor
     with dimensions is expected, only a tensor agrees with it.
     """
-    # The quick way, since a case may have 131,072 floats. Zeros go on: `same` looks at their signs.
+    # A case may have 131,072 floats, so equal ones are answered here, which is quicker. Zeros are
+    # not, because `same` below tells 0.0 from -0.0.
     are_floats = type(result) is float and type(expected) is float
     if are_floats and result == expected and expected != 0:
         return True
@@ -144,7 +145,7 @@ def near(result: object, expected: object, tolerance: Number) -> bool:
                 return False
             pairs = zip(result, expected, strict=True)
             return all(near(a, b, tolerance) for a, b in pairs)
-        # Without a tolerance, `same` alone decides.
+        # Without a tolerance no two numbers are near: `agree` has tried whether they are the same.
         if not is_number(result) or not is_number(expected) or tolerance <= 0:
             return False
         return math.isclose(result, expected, rel_tol=tolerance)

@@ -60,8 +60,8 @@ def drawn_anew(check: Check, seed: int) -> Check:
 def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
     """Return a changed case on which the same listed answers agree as on `case`.
 
-    So a mistake that `case` shows is shown by the new one, and no right answer looks like a mistake
-    only there. If none is found in TRIES draws, `case` itself is returned.
+    So the same mistakes give a wrong result on both cases, and each gets the same advice. If no
+    such case is found in TRIES draws, `case` itself is returned.
     """
     wanted = _agreeing(check, case)
     change = OWN_WAYS.get(check.__name__, _changed)
@@ -85,8 +85,9 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
     comparable = []  # the answers, with an error as its type and message
     for answer in answers:
         if isinstance(answer, Exception):
-            answer = f"{type(answer)} {sentences.said_by(answer)}"
-        comparable.append(answer)
+            comparable.append(f"{type(answer)} {sentences.said_by(answer)}")
+        else:
+            comparable.append(answer)
     tolerance = check.asked["tolerance"]
     return [agree(one, other, tolerance) for one, other in combinations(comparable, 2)]
 

@@ -61,8 +61,8 @@ def value(
     """A decorator for an exercise whose answer is one value, exact or within the tolerance.
 
     The tolerance is relative. `wanted` names the quantity and its unit; the verdict quotes `wanted`
-    if the answer is none of those that the exercise yields. If an answer may be written in several
-    ways, `read` returns it in one form. Each new wrong answer is shown the next one of the `hints`.
+    if the answer is none of those that the exercise yields. `read` returns an answer in one form,
+    such as "FP16" as "fp16". Each new wrong answer is shown the next one of the `hints`.
     """
 
     def exercise(answers: Callable[[], Answers]) -> Check:
@@ -200,7 +200,7 @@ def _try_cases(
     outcomes = []
     for case in cases:
         result, error = call(_callable(answer), *case)
-        result = read(result, *case)  # None is passed on, too, if there was an error
+        result = read(result, *case)  # after an error, `read` gets None as the result
         expected, why_right = next(answers(*case))
         outcomes.append((case, result, error))
         if error or not agree(result, expected, tolerance):
@@ -267,8 +267,8 @@ def _check(
             hints=tuple(hints),
         )
 
-    # update_wrapper makes `exercise` the check's __wrapped__, and help() shows the signature of
-    # that, unless the check has one of its own.
+    # update_wrapper sets check.__wrapped__ to `exercise`, and help(check) would then show the
+    # signature of the exercise. With a __signature__, it shows that of the check: (answer).
     check.__signature__ = inspect.signature(check)
     copied = ("__module__", "__name__", "__qualname__", "__doc__")
     return functools.update_wrapper(check, exercise, assigned=copied, updated=())
@@ -383,7 +383,8 @@ def call(
 def outcome(function: Callable[[], object]) -> object:
     """Return what the function returns, or the error that stops it.
 
-    An exercise may have either as its right answer.
+    An exercise calls this for a listed answer that may be an error on some cases, such as a product
+    of matrices whose shapes do not fit.
     """
     result, error = call(function)
     return result if error is None else error

@@ -14,7 +14,7 @@ class Fault:
 
     sentence: str  # without its subject, which is the reader's function in that case
     advice: str  # on the kind of the outcome, if the exercise lists no such mistake; or empty
-    brief: str  # takes the place of `sentence` for those who are not to know the case
+    brief: str  # takes the place of `sentence` where the cases of a graded class are kept secret
     remark: str = ""  # follows `sentence` if there is no advice
 
 
@@ -50,7 +50,8 @@ def fault_of_result(
         past = [(case, past_result) for case, past_result, _error in outcomes]
         sentence, is_explained = in_parts(past, wording.parts, wording.unit, is_advised=is_advised)
         if is_explained:
-            return Fault(sentence, "", brief)  # a named part needs no advice on the kind
+            # A sentence that names the wrong part needs no advice on the kind.
+            return Fault(sentence, advice="", brief=brief)
         if sentence:
-            return Fault(sentence, advice, brief, NO_PART)
+            return Fault(sentence, advice, brief, remark=NO_PART)
     return Fault(sentences.gave(result, expected, tolerance, wording.unit), advice, brief)

@@ -49,17 +49,18 @@ def in_parts(
     named, because another explanation may contradict the advice.
     """
     case, result = past[-1]
-    result = plain(result)
-    if not is_number(result) or not -LARGEST_RESULT < result < LARGEST_RESULT:
+    number = plain(result)
+    # The comparison is False for NaN and infinity, so these are rejected here, too.
+    if not is_number(number) or not -LARGEST_RESULT < number < LARGEST_RESULT:
         return "", False
     parts = parts_of(*case)  # such as {"forward pass": 120, "backward pass": 240}
     right = sum(parts.values())
-    amount = _difference_in_words(result - right)
+    amount = _difference_in_words(number - right)
     slips = _explaining_slips(past, parts_of)
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
     # The verdict puts the name of the reader's function in front of this.
-    gave = f"gave {number_in_full(result)} instead of {number_in_full(right)} {unit}".strip()
+    gave = f"gave {number_in_full(number)} instead of {number_in_full(right)} {unit}".strip()
     if not slips:
         return f"{gave}, {amount}.", False  # such as "gave 120 instead of 360 FLOPs, 240 short."
     return f"{gave}. {_checklist(parts, slips, amount)}", True
@@ -154,6 +155,7 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
     yield as_large
     for n in FRACTIONS:
         share = "half" if n == 2 else f"1/{n}"
+        # If only 1/4 of a part is counted, 3/4 of it are missing: the slip adds -3/4 of the part.
         yield {Slip((name,), f"only {share} counted"): (1 / n - 1) * parts[name] for name in parts}
         if n > 2:  # TWICE is above
             yield {Slip((name,), f"counted {n} times"): (n - 1) * parts[name] for name in parts}

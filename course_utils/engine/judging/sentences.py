@@ -59,7 +59,7 @@ def shown(x: object) -> str:
 
 def _written(x: object) -> str:
     """Return a value on one line, as Python writes it; of many parts, just those at both ends."""
-    if type(x) in (int, float):  # but a number as 1,024; a bool, a kind of int, is not meant
+    if type(x) in (int, float):  # with separators, as 1,024; type(), since a bool is an int
         return number_in_full(x)
     if type(x) in (list, tuple):
         # Few parts are all kept, so `shown` shortens each. Of many parts, `_in_a_row` leaves some
@@ -79,7 +79,7 @@ def _written(x: object) -> str:
 def _in_a_row(parts: list[str]) -> str:
     """Return the parts, separated by commas; if they are too long, whole parts from both ends."""
     words = ", ".join(parts)
-    fits = len(words) + len("[]") <= MOST_SHOWN
+    fits = len(words) + len("[]") <= MOST_SHOWN  # `_written` adds brackets
     if fits or len(parts) < 3:
         return words
     first = [parts[0]]
@@ -100,7 +100,7 @@ def number_in_full(x: Number) -> str:
     if isinstance(x, int):
         return f"{x:,}"
     if not math.isfinite(x) or x == 0:
-        return repr(x).removesuffix(".0")
+        return repr(x).removesuffix(".0")  # such as "inf", "nan" or "0"
     if 1e-4 <= abs(x) < 1e9:
         digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
         words = f"{x:,.{digits_after_the_point}f}"
@@ -226,7 +226,7 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
         return f"{gave}; expected {shown(expected)}."
     if result.isnan().any():
         return f"{gave} with NaN among its numbers."
-    # No exercise expects complex numbers, so with these the dtype is what is wrong.
+    # The dtype is wrong if all numbers are right, or complex, which no exercise expects.
     is_misplaced_bool = result.dtype == torch.bool and expected.dtype != torch.bool
     is_other_kind = result.is_complex() or is_misplaced_bool
     if is_other_kind or torch.equal(result.double(), expected.double()):

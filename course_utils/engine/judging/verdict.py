@@ -25,8 +25,8 @@ class NotYetError(Exception):
     """An answer is not right yet.
 
     `words` are the sentences that the reader sees. `advice` is the part of `words` that the
-    exercise lists for this mistake; it is empty if the mistake is not listed. `without_case` has
-    the sentences for those who are not to know the case; they default to `words`.
+    exercise lists for this mistake; it is empty if the mistake is not listed. `without_case` takes
+    the place of `words` where a class is graded on cases kept secret; it defaults to `words`.
     """
 
     def __init__(self, words: str, advice: str = "", *, without_case: str = "") -> None:
@@ -44,9 +44,9 @@ class Verdict:
     """The result of a check.
 
     `words` are the sentences that the reader sees. For a wrong answer, `looks_like` is the advice
-    if the exercise lists the mistake, and `words` otherwise; `without_case` has the sentences for
-    those who are not to know the case. `ours` returns a right answer. `hints` are all hints of the
-    exercise. `hint` is the one shown below the verdict, its heading first; both texts may be empty.
+    if the exercise lists the mistake, and `words` otherwise; `without_case` takes the place of
+    `words` where the cases are kept secret. `ours` returns a right answer. `hints` are all hints of
+    the exercise. `hint` is a heading and the hint shown below the verdict; both may be empty.
     """
 
     status: str  # one of those in COLOUR
@@ -112,7 +112,11 @@ class Verdict:
         return replace(self, hint=hints.next_hint(self.exercise, self.answer, self.hints))
 
     def take_back(self, words: str) -> None:
-        """Replace the shown verdict by these words, because it may no longer hold."""
+        """Replace the shown verdict by these words.
+
+        `after_cell` calls this when the cell of the answer has run again, so that the verdict may
+        no longer hold.
+        """
         handle = HANDLES.pop(self.exercise, None)
         if handle:
             handle.update(Verdict("not judged", words)._bundle(), raw=True)

@@ -154,6 +154,7 @@ def _name(widget: widgets.Widget, part: ControlPart) -> None:
     widget.description = part.label
     widget.tooltip = part.label
     if part.kind == "toggle":
+        # The only toggle is the button *Show*, so this is "Show what was measured".
         widget.tooltip = f"{part.label} what was measured"
 
 

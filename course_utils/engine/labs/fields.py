@@ -259,7 +259,7 @@ class Tick(Field):
 
     types = (bool,)
     means = "True or False"
-    kind: str = "tick"  # or "toggle", so here it is a field and can be given
+    kind: str = "tick"  # an argument here, because `reveal` passes "toggle"
 
 
 @dataclass(frozen=True, kw_only=True)

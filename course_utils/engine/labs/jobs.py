@@ -22,11 +22,12 @@ def as_progress(
     """Yield the steps of a measurement as steps of a job, and return the measurement's result.
 
     A job may make several measurements, so the fractions of this one, from 0 to 1, become fractions
-    of the job from `begun` to `begun + share`. ValueError once the measurement has taken more than
-    `at_most_s`.
+    of the job from `begun` to `begun + share`: for the second of two, both are 0.5. ValueError once
+    the measurement has taken more than `at_most_s`.
     """
     deadline = time.monotonic() + at_most_s
-    with closing(steps):  # a measurement in a process of its own is ended, too, if the job is
+    # If the job is closed early, so is the measurement, which may run in a process of its own.
+    with closing(steps):
         while True:
             try:
                 step = next(steps)

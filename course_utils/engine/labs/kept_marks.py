@@ -27,17 +27,16 @@ class KeptMarks:
         # The lab's key in the file. `default=str`: an argument that is no JSON becomes its text.
         self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
-        self._names_of_guesses = [
-            name for name, field in fields.items() if isinstance(field, Drawn)
-        ]
-        self._names_of_guesses.append("shown")
-        # `keep` writes only what differs from this, so nothing while nobody has touched the lab.
+        # The fields of marks, and that of *Show*: `keep` writes when one of them has changed.
+        self._watched = [name for name, field in fields.items() if isinstance(field, Drawn)]
+        self._watched.append("shown")
+        # What these fields held when `keep` wrote last; before that, what they hold at first.
         self._kept = self._guess()
         self._restore()
 
     def _guess(self) -> list[object]:
         """Return the levels of all marks, and whether the answer is shown."""
-        return [self._session.values[name] for name in self._names_of_guesses]
+        return [self._session.values[name] for name in self._watched]
 
     def _all(self) -> dict[str, object]:
         """Return what is kept of all labs of the notebook. A file that cannot be read is empty."""

@@ -19,7 +19,7 @@ class View:
     """What a lab shows for one state."""
 
     picture: str  # SVG
-    meaning: str  # one line
+    meaning: str  # what the picture shows, in one line of words
     table: Sequence[Sequence[str]] = ()  # row by row, its head first; it is shown folded
 
 
@@ -75,7 +75,7 @@ class Lab:
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """Return `found`, with what the view needs for these answers and only a kernel can compute.
+        """Return `found`, completed by what only a kernel can compute, such as a model's gradients.
 
         The session calls this before each view, job and action, and passes the result to them as
         `found`. Since it runs at each move, it has to be quick: what takes long is a job. Most labs
@@ -102,8 +102,9 @@ class Lab:
     @cached_property
     def fields(self) -> dict[str, Field]:
         """The questions, by the names of their fields in `asks`."""
-        of_dataclass = dataclasses.fields(self.asks)
-        return {field.name: field.metadata["field"] for field in of_dataclass}
+        # The functions of the module `fields` have put each question into this metadata.
+        entries = dataclasses.fields(self.asks)
+        return {entry.name: entry.metadata["field"] for entry in entries}
 
     def read(self, said: Mapping[str, object]) -> object:
         """Return the reader's answers as an object of `asks`; ValueError if one is illegal.

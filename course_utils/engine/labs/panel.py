@@ -240,7 +240,7 @@ class Panel(widgets.VBox):
                 self._do(self.session.move, name, place, controls.value_of(change["owner"]))
 
     def _on_message(self, _: object, content: object, __: object) -> None:
-        """Make the move that the screen has sent: {"pick": key}, or {"set": levels of marks}."""
+        """Make the move that the screen has sent: {"pick": key}, or {"set": {field: levels}}."""
         if not isinstance(content, Mapping):
             return
         if "pick" in content:
@@ -327,7 +327,7 @@ class Panel(widgets.VBox):
 
     # What a notebook stores, and what is shown where no kernel runs.
 
-    _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
+    _ipython_display_ = None  # replaces a method of ipywidgets 7, which shows the widget alone
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
         """Return the live view, a picture and a sentence in its place, and anywidget's metadata.

@@ -99,6 +99,7 @@ class Session:
         with self._mistakes_are_shown():
             action = self._method(label, self.lab.actions, "action")
             asked, found = self._asked_and_known()
+            # `actions` has functions of the lab's class, so the lab is passed as their `self`.
             self._apply(action(self.lab, asked, found))
 
     def start(self, label: str) -> None:
@@ -131,7 +132,7 @@ class Session:
         try:
             if not self._closing:
                 return next(self._job, None)
-            self._job.close()
+            self._job.close()  # runs the job's `finally` blocks, which may end a process
         except Exception as error:  # to be shown by `show_step`, which the host calls next
             return error
         return None
@@ -139,7 +140,8 @@ class Session:
     def show_step(self, step: Progress | Exception | None) -> None:
         """Show what `next_step` has returned, even if the controls have moved since."""
         if step is None:
-            # `failure` is None, unless it is why the job was closed: below, or in `_apply_of_job`.
+            # `failure` is None if the job ended by itself, or was stopped by the reader. Otherwise
+            # it was set where the job was told to close: below, or in `_apply_of_job`.
             self._end(self.failure)
             return
         if isinstance(step, Exception):
@@ -187,7 +189,8 @@ class Session:
 
     def as_revealed(self) -> "Session":
         """Return another session with the same answers, in which *Show* was pressed."""
-        known = None if self._has_kernel else self._known  # with a kernel, it is the lab's own
+        # With a kernel, the other session takes the lab's own `known`, as this one does.
+        known = None if self._has_kernel else self._known
         other = Session(self.lab, known)
         other.found = self.found
         other.set({**self.values, "shown": True})

@@ -13,6 +13,7 @@ from course_utils.stage.grading.reading import handed_in
 from course_utils.stage.notebook.files import read
 from course_utils.stage.workspace import copies
 
+# Environment variables; `main` gets an empty text for one that is not set.
 SETTINGS = ("FOLDER", "SEED", "FORMAT", "OUT", "NB", "TURNS", "POINTS", "DETAILS")
 WRONG = """{}
 make grade FOLDER=handed_in judges a folder of notebooks. SEED=7 draws other cases. NB=04 says \
@@ -40,7 +41,7 @@ def main(settings: Mapping[str, str]) -> int:
     folder = Path(settings["FOLDER"])
     files = handed_in(folder, course, by_one=is_for_gradescope, only=rules.notebooks)
     results = whole_class.judged(files, course, seed)
-    # The open cases are no secret; those of a seed are one, unless DETAILS tells them.
+    # The course's own cases are no secret. Those of a seed are, so only DETAILS shows them.
     shows_cases = not seed or settings["DETAILS"] != ""
     rows = list(lines.rows(files, course, results, rules, shows_cases=shows_cases))
     if is_for_gradescope:
@@ -74,20 +75,24 @@ def _refuse_unusable(folder: str, seed: str, form: str) -> None:
 
 
 def _write(target: Path, rows: Sequence[Row], most: float, how: str) -> None:
-    """Write the two tables, the pages of feedback, and the note on how all was judged."""
+    """Write the two tables, the pages of feedback, and the note on how all was judged.
+
+    `most` is the most points that a student can get.
+    """
     pages.write_table(target / "grades.csv", rows)
     pages.write_students(target / "students.csv", rows, most)
     pages.write_feedback(target / "feedback", rows)
     (target / "how_it_was_judged.txt").write_text(how, encoding="utf-8")
 
 
-def _how(seed: str, count: Counting) -> str:
+def _how(seed: str, rules: Counting) -> str:
     """Return sentences on the settings, without the seed, because students may get to see them."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
-    which = ", ".join(count.notebooks) or "each notebook that was handed in"
+    which = ", ".join(rules.notebooks) or "each notebook that was handed in"
     # Such as "04_flops.2", or "any.2" for the second turn of any notebook.
-    chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(count.chosen)]
-    turns = " ".join(chosen) or count.turns
+    chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(rules.chosen)]
+    # Where no single turns are chosen, `rules.turns` is "main" or "all".
+    turns = " ".join(chosen) or rules.turns
     return f"{cases} Counted: {which}; turns: {turns}."
 
 

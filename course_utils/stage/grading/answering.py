@@ -67,7 +67,7 @@ class VerdictStandIn:
 
     @property
     def kept(self) -> object:
-        """The student's answer if it is right, or else the accountant's function."""
+        """The answer if it is right, or if the accountant has no such function; else that one."""
         if self.name in RIGHT:
             return self.or_ours
         return TERMS.get(self.name, self.or_ours)
@@ -104,7 +104,7 @@ def main(confined: bool, folder: str) -> None:
     control.setblocking(True)
     child_ended = _pipe_of_ended_children()
     while True:
-        command, ends, _, _ = socket.recv_fds(control, 1, 1)  # one byte, and one open file
+        command, ends, _, _ = socket.recv_fds(control, 1, 1)  # the byte RUN, and one open file
         if not command:  # the judge has exited
             return
         # `ends` has the child's end of a new socket, which came with the command.
@@ -122,7 +122,8 @@ def _prepare(prepared: Mapping[str, object]) -> None:
     """Do once what each answer needs: import what the course's cells import, and parse the cells.
 
     The real modules of checks are replaced before anything can import them. `prepared` is what
-    `whole_class` has put together: "modules" and "imports" to run, and the "cells" to parse.
+    `whole_class._prepared` returns: names of "modules" to import, texts of cells with "imports" to
+    run, and for each notebook its "cells" by their ids, to parse.
     """
     for path in Path(chapters.__path__[0]).glob("*/*check.py"):
         chapter = f"{chapters.__name__}.{path.parent.name}"
@@ -154,7 +155,7 @@ def _exit_status(child: int, control: socket.socket, child_ended: int) -> int:
     command = NO_COMMAND
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
+        if ended:  # 0 while the child runs
             # The judge sends KILL or AWAIT_EXIT in any case, since it may not know of the end.
             # Left unread, that command would be taken for the start of the next answer.
             _receive_last_command(control, command)
@@ -195,7 +196,10 @@ def _receive_command(control: socket.socket) -> bytes:
 
 
 def _receive_last_command(control: socket.socket, command: bytes) -> None:
-    """Read until KILL or AWAIT_EXIT: the judge sends one of them even if the child has ended."""
+    """Read until KILL or AWAIT_EXIT: the judge sends one of them even if the child has ended.
+
+    `command` is the last one that was read; if it is one of the two, nothing is left to read.
+    """
     while command in (NO_COMMAND, PROCESSOR_TIME):
         command = _receive_command(control)
         if command == PROCESSOR_TIME:
@@ -223,7 +227,7 @@ def _kill_all(child: int, *, confined: bool) -> None:
             os.kill(-1, signal.SIGKILL)  # -1: all processes but this one
         else:
             os.killpg(child, signal.SIGKILL)
-    with suppress(ChildProcessError):
+    with suppress(ChildProcessError):  # raised when no child is left
         while os.waitpid(-1, os.WNOHANG)[0]:  # collect all that have ended
             pass
 
@@ -261,6 +265,7 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
     except ChannelError:
         status = 0  # the judge has closed its end, because it needs no more
     finally:
+        # At once, whatever was raised, and without the cleanup at exit, which is the parent's.
         os._exit(status)
 
 
@@ -288,7 +293,7 @@ def _answer(channel: Channel, question: Mapping[str, object]) -> None:
     students, courses = _by_author(question, {statement.cell for statement in slice_})
     students_code = [statement.code for statement in students]
     channel.send(flags.found([*students_code, answer], slice_, question["allowed"]))
-    # While the code runs, forbidden imports are noted, but for those of the course's statements.
+    # While the code runs, forbidden calls and imports are noted, but no import of the course's.
     noting.watch(question["allowed"], courses)
     value, problem = _value(slice_, answer, question["cell"])
     if problem is not None:
@@ -305,7 +310,10 @@ def _answer(channel: Channel, question: Mapping[str, object]) -> None:
 
 
 def _by_author(question: Mapping[str, object], cells: set[str]) -> tuple[list, list]:
-    """Return all statements of these cells that the student wrote, and those of the course."""
+    """Return all statements of these cells that the student wrote, and those of the course.
+
+    A statement of the course that the student has changed is the student's.
+    """
     students = []
     courses = []
     for cell, text in question["code"].items():
@@ -340,8 +348,8 @@ def _value(slice_: list, answer: ast.expr, cell: str) -> tuple[object, dict[str,
     except BaseException as error:
         # If a cell was stopped, its error explains more than the missing name that follows from it.
         # Of several such errors the last one is taken.
-        telling = list(stopped.values())[-1] if stopped else error
-        return None, {"type": type(telling).__name__, "message": said_by(telling)}
+        cause = list(stopped.values())[-1] if stopped else error
+        return None, {"type": type(cause).__name__, "message": said_by(cause)}
 
 
 def _described(value: object) -> dict[str, object]:
@@ -373,4 +381,4 @@ def _send_outcome(channel: Channel, function: object, case: tuple) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] == "confined", sys.argv[2])
+    main(sys.argv[1] == "confined", sys.argv[2])  # as `sandbox._python` writes the command

@@ -59,7 +59,7 @@ def refuse_message() -> NoReturn:
 
 
 def error_of(described: object) -> BaseException:
-    """Return the error that the answer's process describes."""
+    """Return the error that `observing.described_error` has described in the other process."""
     name = entry(described, "type", str)
     message = entry(described, "message", str)[:LONGEST_WORDS]
     kind = _kind_of_error(name)
@@ -115,7 +115,7 @@ class RemoteFunction:
         self.noted = noted_in(outcome)
         if "error" in outcome:
             raise error_of(outcome["error"])
-        if entry(outcome, "changed", bool):
+        if entry(outcome, "changed", bool):  # whether the call has changed its arguments
             raise InPlaceError
         if "result" not in outcome:
             refuse_message()
@@ -156,7 +156,7 @@ class RemoteFunction:
             "parts": parts,
         }
         reply = self._ask(question)
-        KEPT_BYTES.append(entry(reply, "kept_bytes", int))
+        KEPT_BYTES.append(entry(reply, "kept_bytes", int))  # which `kept_remotely` reads
         _go_through(model, batch, entry(reply, "rows", list))
         with torch.no_grad():
             new_weights = _tensors(reply, "weights", weights)
@@ -203,7 +203,7 @@ class RemoteFunction:
         The answer's process sends what happens to its file, event by event. The event "piece" asks
         for the next piece of the contents.
         """
-        old = path.read_bytes() if path.exists() else None  # for the answer's own file
+        old = path.read_bytes() if path.exists() else None  # first in the answer's own file
         inode = path.stat().st_ino if path.exists() else None
         raised: Exception | None = None  # the check's error, if it raised one
         event = self._ask({"do": "write", "old": old})
@@ -224,8 +224,8 @@ class RemoteFunction:
 def _replayed(path: Path, event: dict[str, object], pieces: Iterator[bytes]) -> bytes | None:
     """Do to the judge's file what the answer has done to its own; return the next piece, or None.
 
-    Only the event "piece" asks for one, and None is also their end. First, the judge's file gets
-    what the answer's holds, so that the check sees it. Errors of the check are raised.
+    Only the event "piece" asks for a piece; None then says that there are no more. First, the file
+    gets what the answer's file holds, so that the check sees it. Errors of the check are raised.
     """
     if event["event"] == "piece":
         hold(path, event["contents"])
@@ -235,7 +235,7 @@ def _replayed(path: Path, event: dict[str, object], pieces: Iterator[bytes]) -> 
         rename(path, event["contents"], from_same_folder=entry(event, "same_folder", bool))
         return None
     hold(path, event["contents"])
-    flush(entry(event, "nbytes", int))
+    flush(entry(event, "nbytes", int))  # the third kind of event is a flush
     return None
 
 
@@ -245,7 +245,7 @@ def value_of(message: object, channel: Channel) -> object:
     if described.get("is") == "function":
         name = entry(described, "name", str)
         answer = RemoteFunction(channel, name, described.get("parameters"))
-        answer.names_told = {str(name) for name in entry(described, "names_used", list)}
+        answer.names_told = {str(used) for used in entry(described, "names_used", list)}
         return answer
     if "value" not in described:
         refuse_message()
@@ -297,7 +297,7 @@ def _floats(numbers: object) -> list[float]:
 
 
 def _signature(described: object) -> inspect.Signature | None:
-    """Return the signature with these parameters; None if Python allows no such signature."""
+    """Return the signature that `observing.parameters_of` describes; None if Python allows none."""
     parameters = []
     try:
         for name, kind, has_default in described:
@@ -305,14 +305,14 @@ def _signature(described: object) -> inspect.Signature | None:
             default = None if has_default else inspect.Parameter.empty
             parameters.append(inspect.Parameter(name, KINDS[kind], default=default))
         return inspect.Signature(parameters)
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError):  # TypeError also if `described` is None
         return None
 
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
     """Send batches of zeros through the model: n rows forward for n, and n rows backward for -n.
 
-    `rows` is what the answer's process has reported. The check only counts the rows, so zeros do.
+    The answer's process reports `rows`, such as [8, -8]. A check only counts rows, so zeros do.
     """
     if len(rows) > MOST_ROWS or not all(_is_number_of_rows(n) for n in rows):
         refuse_message()
@@ -321,7 +321,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         if n > 0:
             results.append(model(batch.new_zeros(n, batch.shape[1])))
             continue
-        result = next((result for result in results if len(result) == -n), None)  # n is below 0
+        result = next((forward for forward in results if len(forward) == -n), None)  # n is below 0
         if result is None:
             refuse_message()
         # The graph is retained, because further results of this size take this first one, too.
@@ -393,7 +393,7 @@ def observe_remotely() -> None:
         """Return what the answer's process kept, or, if it has not trained, what is kept here."""
         KEPT_BYTES.clear()
         kept_here = saved_bytes_over_time(function, **options)
-        return list(KEPT_BYTES) or kept_here  # `function` may have called the answer
+        return list(KEPT_BYTES) or kept_here  # empty unless `function` called the answer
 
     repair.seen = seen_remotely
     repair.is_untouched = is_untouched_remotely

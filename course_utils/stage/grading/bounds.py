@@ -58,7 +58,8 @@ CHANGING = {
 }
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-SENTENCE_BY_STATUS = {  # on an answer whose process has this exit status
+# On an answer whose process has this exit status: minus the number of the signal that ended it.
+SENTENCE_BY_STATUS = {
     -signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time.",
     -signal.SIGSEGV: "It crashed Python, as endless recursion can.",
     -signal.SIGKILL: "It was killed.",
@@ -99,7 +100,7 @@ def _limit(kind: int, soft: int, hard: int) -> None:
 
 
 def _size_bytes() -> int:
-    """How much address space this process has; if that is unknown, more than any process has."""
+    """Return the bytes of this process's address space; if unknown, more than any process has."""
     try:
         return psutil.Process().memory_info().vms
     except (OSError, psutil.Error):  # a container without /proc
@@ -124,13 +125,14 @@ def _refusing(folder: str) -> Callable[[str, tuple], None]:
             raise PermissionError(f"{event} is refused while an answer is judged.")
         if event not in changing:
             return
-        # The arguments of "open" are a path, a mode and flags.
+        # The arguments of "open" are a path, a mode and flags: without a flag of `to_write`, the
+        # file is only read, which is allowed.
         if event == "open" and not arguments[2] & to_write:
             return
         for path in arguments[: changing[event]]:
             if not isinstance(path, str | bytes | os.PathLike):
                 continue  # such as the number of an open folder
-            # With a separator behind it, the folder itself counts, and /answers does not.
+            # With a separator behind it, the folder /answer itself is inside, and /answers is not.
             real = f"{real_path(os.fsdecode(path))}{os.sep}"
             if not real.startswith(writable):
                 raise PermissionError(f"{event} is refused outside the answer's own folder.")

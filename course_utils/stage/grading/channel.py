@@ -22,7 +22,7 @@ AWAIT_EXIT = b"w"  # the child probably exits by itself: wait a moment for its e
 CLOSED = "It has ended."  # the message of the error where the other process has closed its end
 BYTES_OF_A_LENGTH = 8
 MOST_BYTES_AT_ONCE = 1 << 20
-# The default of `kinds`; nobody can change it.
+# The default of `kinds`, read-only because all channels share it.
 NO_KINDS: Mapping[str, Callable[..., object]] = MappingProxyType({})
 
 
@@ -46,7 +46,7 @@ class Channel:
 
     `left_s` is how long this process may still wait for the other one, over all messages together.
     The time in which this process computes does not count. `kinds` has the classes of which objects
-    may be received, by name.
+    may be received, by name, such as {"Model": Model}.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Channel:
         self.kinds = kinds
         self.longest_s = longest_s
         # Called when the time is up: if the other process still computes, we wait as long again.
+        # The judge replaces it by what `AnswerProcess._busy_test` returns.
         self.other_still_computes: Callable[[], bool] = lambda: False
         end.setblocking(False)
 
@@ -105,7 +106,7 @@ class Channel:
             except BlockingIOError:  # as in `_send_bytes`
                 continue
             except OSError:
-                part = b""
+                part = b""  # a broken socket is treated as a closed one
             if not part:  # a closed socket gives no bytes
                 raise ChannelError(CLOSED)
             received += part

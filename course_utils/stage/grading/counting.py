@@ -65,7 +65,7 @@ def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> 
 
 def _words(text: str) -> list[str]:
     """Return the words of that text, which spaces or commas separate."""
-    if not text.strip():
+    if not text.strip():  # `split` would return one empty word
         return []
     return re.split(r"[\s,]+", text.strip())
 

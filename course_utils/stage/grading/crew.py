@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection, wait
 
-AT_ONCE = max(2, min(8, os.cpu_count() or 2))  # judges
+AT_ONCE = max(2, min(8, os.cpu_count() or 2))  # judges: one for each processor, but 2 to 8
 LONGEST_S = 900.0  # for one notebook: ten answers of the longest kind, and their checks
-LONGEST_EXIT_S = 10.0
+LONGEST_EXIT_S = 10.0  # after the command EXIT, a judge gets so long to exit by itself
 LOOK_AGAIN_S = 1.0  # how often we look whether a judge has taken longer than LONGEST_S
 # A forked judge has what its parent has prepared, in memory that both share.
 FORKING = multiprocessing.get_context("fork")
@@ -35,12 +35,12 @@ def results(make_judge: MakeJudge, jobs: Sequence[int]) -> Iterator[tuple[int, o
             _assign(workers, waiting, make_judge, most)
             # Until a judge has sent verdicts or has ended, or until the time is up.
             wait([worker.pipe for worker in workers], timeout=LOOK_AGAIN_S)
-            for worker in list(workers):
+            for worker in list(workers):  # each has a job, since `_assign` has ended all others
                 verdicts = worker.verdicts()
                 if verdicts is not _PENDING:
                     yield worker.job, verdicts
                     worker.job = None  # so that `_assign` gives it another job
-                if not worker.is_running:
+                if not worker.is_running:  # `verdicts` has ended a judge that failed
                     workers.remove(worker)
     finally:
         for worker in workers:
@@ -71,7 +71,10 @@ class _Worker:
         self.pipe.send_bytes(str(job).encode())
 
     def verdicts(self) -> object:
-        """Return the verdicts on the job; None if the judge failed; _PENDING if it still judges."""
+        """Return the verdicts on the job; None if the judge failed; _PENDING if it still judges.
+
+        A judge that has failed, or takes longer than LONGEST_S, is ended.
+        """
         try:
             if self.pipe.poll():
                 return json.loads(self.pipe.recv_bytes())
@@ -86,17 +89,17 @@ class _Worker:
     def end(self) -> None:
         """End the process: by the command EXIT if it has no job, by a signal otherwise."""
         self.is_running = False
-        with suppress(OSError):
+        with suppress(OSError):  # raised if the process has ended already
             self.pipe.send_bytes(EXIT)
             self.pipe.close()
-        if self.job is None:
+        if self.job is None:  # a judge with a job would read the command only after the job
             self.process.join(LONGEST_EXIT_S)
         self.process.kill()
         self.process.join()
 
 
 def _assign(workers: list[_Worker], waiting: list[int], make_judge: MakeJudge, most: int) -> None:
-    """Start as many judges as needed, give a job to each idle one, and end those without any."""
+    """Start up to `most` judges, give a job to each idle one, and end those left without a job."""
     while waiting and len(workers) < most:
         workers.append(_Worker(make_judge, [worker.pipe for worker in workers]))
     for worker in workers:
@@ -112,6 +115,7 @@ def _run_judge(make_judge: MakeJudge, pipe: Connection, parents_ends: Sequence[C
     """Judge job after job, until the parent process sends EXIT or has exited itself."""
     for end in parents_ends:
         end.close()  # a copy left open here would hide from the judges that the parent has exited
+    # The pipe raises one of these two errors if the parent has exited.
     with make_judge() as judge, suppress(EOFError, BrokenPipeError):
         while True:
             command = pipe.recv_bytes()

@@ -87,7 +87,7 @@ REACHING_MODULES = {
     "dis",
 }
 MOST = 3  # sentences on one answer
-LONGEST_NAME = 60
+LONGEST_NAME = 60  # characters of a name in such a sentence
 
 
 def found(
@@ -129,7 +129,8 @@ def _of_accountant(slice_: Sequence[Statement]) -> set[str]:
         for alias in statement.code.names:
             if statement.code.module == TERMS_OF or alias.name == BY_TORCH:
                 names.add(alias.asname or alias.name)
-    return {name for name in names if name.islower()}  # in capitals they are constants
+    # Functions alone: not constants, which are in capitals, nor the class Model.
+    return {name for name in names if name.islower()}
 
 
 def _sentence(node: ast.AST, forbidden: Collection[str], allowed: Collection[str]) -> str:
@@ -193,5 +194,5 @@ def _on_attribute(node: ast.Attribute) -> str:
 
 
 def _names_a_solution(text: str) -> bool:
-    """Whether the text names a module with answers: a string can be made into an import."""
+    """Whether the text names a module with answers: code could import it, or read it as a file."""
     return any(solved in text for solved in SOLVED) or "accountant.py" in text

@@ -71,7 +71,7 @@ class AnswerProcess:
     """
 
     def __init__(self, prepared: Mapping[str, object]) -> None:
-        self.prepared = prepared
+        self.prepared = prepared  # what `whole_class._prepared` returns
         self.process: subprocess.Popen | None = None
 
     def judge(self, question: Question, check: Check) -> Result:
@@ -126,14 +126,14 @@ class AnswerProcess:
         self.control.settimeout(LONGEST_EXIT_S)
 
     def _busy_test(self) -> Callable[[], bool]:
-        """Return a function that says whether the answer has computed since its last call.
+        """Return a function that says whether the answer has computed since the previous call.
 
         If it has, the machine is busy, and the answer gets more time.
         """
         spent_ms = [0]  # a processor's time in all, at the beginning and at each call
 
         def still_computes() -> bool:
-            """Return whether it has computed; False after MOST_TIMES calls, or without a reply."""
+            """Return whether the answer computes; False after MOST_TIMES calls or without reply."""
             try:
                 self.control.sendall(PROCESSOR_TIME)
                 reply = self.control.recv(BYTES_OF_A_REPLY)
@@ -158,7 +158,7 @@ class AnswerProcess:
             reply = b""
         if len(reply) != BYTES_OF_A_REPLY:
             self.close()
-            return -signal.SIGKILL  # the status of a killed process, which `close` has made it
+            return -signal.SIGKILL  # the exit status of the process, which `close` has killed
         return int.from_bytes(reply, "big", signed=True)
 
 
@@ -178,6 +178,7 @@ def _judge_over(
             return None, TooSlowError()
         return None, ChannelError(str(error))
     flags += noted
+    # Without an attempt there is no answer that a person could look at.
     if flags and verdict.status != NOT_ATTEMPTED.status:
         why = (
             f"{' '.join(flags)} A person has to look at this answer; "

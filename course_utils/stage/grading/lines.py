@@ -12,6 +12,7 @@ from course_utils.stage.grading.whole_class import Course, Place
 from course_utils.stage.notebook.outline import Turn, turns
 
 NOT_HANDED_IN = "not handed in"
+# The table's remark on a verdict that rests on a report: see `_is_only_reported`.
 ONLY_REPORTED = "as its own process says"
 # The result on an exercise whose stub the student has not changed.
 BLANK = Result(NOT_ATTEMPTED.status, words=NOT_ATTEMPTED.words, without_case=NOT_ATTEMPTED.words)
@@ -21,7 +22,7 @@ def rows(
     files: Sequence[HandedIn],
     course: Course,
     results: Mapping[Place, Result],
-    count: Counting,
+    rules: Counting,
     *,
     shows_cases: bool,
 ) -> Iterator[Row]:
@@ -37,7 +38,7 @@ def rows(
         for exercise in turns(course[file.notebook]):
             # Only attempted exercises were judged.
             result = results.get((at, exercise.number), BLANK)
-            worth = _worth(count, file.notebook, exercise)
+            worth = _worth(rules, file.notebook, exercise)
             yield Row(
                 student=file.student,
                 id=file.number,
@@ -78,11 +79,11 @@ def _part(exercise: Turn) -> str:
     return "beyond" if exercise.is_beyond else "main"
 
 
-def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
+def _worth(rules: Counting, notebook: str, exercise: Turn) -> float:
     """Return the points that the exercise can bring; 0 if it does not count."""
-    if not count.counts(notebook, exercise.number, is_beyond=exercise.is_beyond):
+    if not rules.counts(notebook, exercise.number, is_beyond=exercise.is_beyond):
         return 0.0
-    return count.worth(notebook, exercise.number)
+    return rules.worth(notebook, exercise.number)
 
 
 def _is_only_reported(exercise: Turn) -> bool:
@@ -96,38 +97,39 @@ def _is_only_reported(exercise: Turn) -> bool:
     return exercise.exercise.startswith(asking.REPORTED_BY_ITS_PROCESS)
 
 
-def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list[str]:
+def _counted(files: Sequence[HandedIn], course: Course, rules: Counting) -> list[str]:
     """Return the notebooks that count: the named ones, or else all that somebody handed in."""
-    if count.notebooks:
-        return list(count.notebooks)
+    if rules.notebooks:
+        return list(rules.notebooks)
     handed_in = {file.notebook for file in files}
     return [name for name in course if name in handed_in]
 
 
-def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
+def most(files: Sequence[HandedIn], course: Course, rules: Counting) -> float:
     """Return the most points that a student can get: all counted exercises' points, added up.
 
-    The notebooks are those that `count` names, or else all that are among `files`.
+    The notebooks are those that `rules` names, or else all that are among `files`.
     """
     points = 0.0
-    for name in _counted(files, course, count):
+    for name in _counted(files, course, rules):
         for exercise in turns(course[name]):
-            points += _worth(count, name, exercise)
+            points += _worth(rules, name, exercise)
     return points
 
 
-def missing(files: Sequence[HandedIn], course: Course, count: Counting) -> Iterator[Row]:
+def missing(files: Sequence[HandedIn], course: Course, rules: Counting) -> Iterator[Row]:
     """Yield a row for each turn that counts in a notebook that was not handed in.
 
-    All files are one student's, as Gradescope hands them over.
+    All files are one student's, as Gradescope hands them over, so the rows name no student. If
+    `rules` names no notebooks, none is missing.
     """
-    there = {file.notebook for file in files if not file.problem}
-    for name in count.notebooks:
-        if name in there:
+    judged = {file.notebook for file in files if not file.problem}
+    for name in rules.notebooks:
+        if name in judged:
             continue
         for exercise in turns(course[name]):
-            worth = _worth(count, name, exercise)
-            if worth:
+            worth = _worth(rules, name, exercise)
+            if worth:  # 0 for a turn that does not count
                 yield Row(
                     student="",
                     id="",

@@ -15,11 +15,11 @@ import course_utils.core.accountant as course_terms
 from course_utils.stage.grading.flags import SOLVED, TERMS_OF, may_import
 from course_utils.stage.grading.slicing import Statement
 
-NOTED: list[str] = []
+NOTED: list[str] = []  # sentences on the one answer that runs in this process
 MOST = 3  # notes on one answer
-LONGEST_NAME = 60
-# The `__name__` in the namespace of a student's code: the notebook's, or what a namespace has that
-# the code makes itself, as for exec.
+LONGEST_NAME = 60  # characters of a module's name in a note
+# The `__name__` that a student's code has: "__main__" as in a notebook, or one of the other two in
+# a namespace that the code has made itself, such as {} for exec.
 STUDENTS = ("__main__", "builtins", None)
 OPTIONS_OF_IMPORT = ("globals", "locals", "fromlist", "level")  # behind the name, in this order
 Import = tuple[str, tuple[str, ...]]  # the module, and what is imported from it
@@ -60,6 +60,7 @@ def _noting_imports(
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
         """Import as `original` does, and note an import of answers by the student."""
+        # All options by name, also those that were passed by position.
         given = dict(zip(OPTIONS_OF_IMPORT, arguments, strict=False))  # there may be fewer
         given.update(options)
         # The namespace of the code that imports: Python passes None, or nothing, without one.
@@ -67,10 +68,10 @@ def _noting_imports(
         is_students = module_globals.get("__name__") in STUDENTS
         names = tuple(given.get("fromlist") or ())
         stands_in_notebook = (name, names) in own
-        is_earlier_term = name == TERMS_OF and may_import(names, allowed)
-        # The dot, so that a module whose name only begins like one with answers is not meant.
+        are_allowed_terms = name == TERMS_OF and may_import(names, allowed)
+        # With the dot, "course_utils.chapters_of_mine" is no module with answers.
         has_answers = f"{name}.".startswith(prefixes_of_answers)
-        if is_students and has_answers and not (stands_in_notebook or is_earlier_term):
+        if is_students and has_answers and not (stands_in_notebook or are_allowed_terms):
             note(f"It imported {name[:LONGEST_NAME]}.")
         return original(name, *arguments, **options)
 

@@ -96,7 +96,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
             result.register_hook(lambda _: rows_seen.append(-rows))
 
     batch = question["batch"]
-    errors: list[Message | None] = []
+    errors: list[Message | None] = []  # `attempt` puts its one result here
 
     def attempt() -> None:
         """Let the answer train the model, and note its error, or None."""
@@ -123,7 +123,10 @@ def _loss(results: Tensor) -> Tensor:
 
 
 def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
-    """Send what is seen of a training loop, or that the reader left the broken loop as it was."""
+    """Send what is seen of a training loop, or that the reader left the broken loop as it was.
+
+    The question says nothing but its kind, {"do": "loop"}.
+    """
     # Imported here, because few exercises need what `repair` imports in turn.
     from course_utils.chapters.mixed_precision import repair
 
@@ -155,7 +158,7 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
     To a fetched piece it replies with bytes, or with None at the end.
     """
     raised: list[BaseException] = []  # the judge's errors
-    tell = partial(_told, channel, raised)  # takes an event, and returns the judge's reply
+    tell = partial(_tell, channel, raised)  # takes an event, and returns the judge's reply
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
         if question["old"] is not None:
@@ -186,7 +189,7 @@ def write(channel: Channel, answer: Callable[..., object], question: Message) ->
         channel.send(end | outcome)
 
 
-def _told(channel: Channel, raised: list[BaseException], event: Message) -> object:
+def _tell(channel: Channel, raised: list[BaseException], event: Message) -> object:
     """Send the event, and return the judge's reply. If that is an error, raise and note it."""
     channel.send(event)
     reply = channel.receive()
@@ -227,6 +230,7 @@ def _sending_events(
     The event of a rename has the contents of `path` before it, and those that it leads to. `names`
     are the globals of the answer, which may have imported these functions from `os`.
     """
+    # The real functions, before the context replaces them.
     replace = os.replace
     fsync = os.fsync
 
@@ -263,9 +267,9 @@ def _patched(replacements: dict[str, Callable], names: dict[str, object]) -> Exi
     """
     imported = {}
     for name, value in names.items():
-        for of_os, replacement in replacements.items():
-            # macOS has no fdatasync. There the default stands for it, which is nobody's value.
-            if value is getattr(os, of_os, replacements):
+        for name_in_os, replacement in replacements.items():
+            # macOS has no fdatasync. There `getattr` returns the default, which no name stands for.
+            if value is getattr(os, name_in_os, replacements):
                 imported[name] = replacement
     patched = ExitStack()
     patched.enter_context(mock.patch.dict(names, imported))
@@ -287,6 +291,7 @@ def _inode(path: Path) -> int | None:
     return path.stat().st_ino if path.exists() else None
 
 
+# What the judge asks for by the entry "do" of its question.
 OBSERVE: Mapping[str, Callable[[Channel, Callable[..., object], Message], None]] = {
     "accumulate": accumulate,
     "loop": loop,

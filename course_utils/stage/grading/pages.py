@@ -48,7 +48,9 @@ TO_LOOK_AT = ("flagged", "stopped", "not judged")
 # Unicode's characters that change the direction of the text behind them.
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 UNKNOWN = "\ufffd"  # Unicode's character for one that cannot be shown
+# A spreadsheet takes a cell that begins with one of these for a formula.
 BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# The colour of each verdict in the feedback.
 COLOUR_OF = COLOUR | dict.fromkeys(("flagged", "stopped", "not handed in"), COLOURS["alarm"])
 
 
@@ -108,7 +110,8 @@ def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, obj
     """Return a student's row: the value of each of STUDENT_COLUMNS."""
     # How often each verdict is among the exercises that count.
     verdicts = Counter(row.verdict for row in rows if row.of)
-    beyond = [row for row in rows if row.part == "beyond"]
+    to_look_at = [row for row in rows if row.verdict in TO_LOOK_AT]
+    beyond_right = [row for row in rows if row.part == "beyond" and row.verdict == "right"]
     # Each row of a notebook has the number for the whole notebook, or "" if none was judged.
     guesses = {row.notebook: int(row.guesses_made or 0) for row in rows}
     return {
@@ -119,14 +122,14 @@ def _summary(student: str, rows: Sequence[Row], most: float) -> Mapping[str, obj
         "right": verdicts["right"],
         "not_yet": verdicts["not yet"],
         "not_attempted": verdicts[NOT_ATTEMPTED.status],
-        "to_look_at": sum(row.verdict in TO_LOOK_AT for row in rows),
-        "beyond_right": sum(row.verdict == "right" for row in beyond),
+        "to_look_at": len(to_look_at),
+        "beyond_right": len(beyond_right),
         "guesses_made": sum(guesses.values()),
     }
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Write a table with a mark of its encoding, without which Excel takes it for another one."""
+    """Write a table in UTF-8, with a mark at its beginning by which Excel knows the encoding."""
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(columns)
@@ -146,8 +149,8 @@ def write_feedback(folder: Path, rows: Sequence[Row]) -> None:
     """Write a page for each student to where the course system looks for it: see `_place`."""
     here = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     template = here.get_template("feedback.html")
-    for student, students_rows in groupby(rows, key=_student):
-        students_rows = list(students_rows)
+    for student, group in groupby(rows, key=_student):
+        students_rows = list(group)  # a list, because the rows are needed twice
         page = template.render(student=student, rows=students_rows, colour=COLOUR_OF)
         # If the student's files lie in several places, each place gets the page.
         for place in sorted({_place(row.file) for row in students_rows}):
@@ -171,7 +174,10 @@ def _place(file: str) -> str:
 
 
 def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
-    """Write the results of one submission in Gradescope's format, with a test for each exercise."""
+    """Write the results of one submission in Gradescope's format, with a test for each exercise.
+
+    `promise` is the sentence on what kept the answers from the machine's files and network.
+    """
     tests = [_test(row) for row in rows]
     score = sum(test["score"] for test in tests)
     output = promise if tests else "No file was handed in."

@@ -26,7 +26,7 @@ LARGEST_BYTES = 20_000_000
 # A file is a notebook of the course if it has so many of its cells, or calls so many of its checks.
 FEWEST_CELLS = 5
 FEWEST_CHECKS = 2
-LONGEST_ID = 100
+LONGEST_ID = 100  # characters of a cell's id; a longer one counts as none
 MEMORY_BYTES = 2 << 30  # that the process may take to read the files
 LONGEST_S = 120.0  # to read one file
 MORE_THAN_ANY_PROCESS_HAS = 1 << 23  # pages of memory: 32 GiB if one has 4 KiB
@@ -34,8 +34,8 @@ FORKING = multiprocessing.get_context("fork")
 # As in .ipynb_checkpoints/a.ipynb, and in __MACOSX/a.ipynb, which macOS adds to an archive.
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")
 # What course systems add: Moodle to a folder, as in Ada_123_assignsubmission_file_, and Canvas to a
-# file's name, as in lovelaceada_LATE_1234_5678_04_flops. The student's number, here 123 and 1234,
-# stays, because two students can have the same name.
+# file's name, as in lovelaceada_LATE_1234_5678_04_flops. What stays is
+# Ada_123 and lovelaceada_1234: with the number, because two students can have the same name.
 ADDED = re.compile(r"(?<=\d)_assignsubmission_.*|_LATE(?=_\d)|(?<=\d{3})_\d{3,}(_.*)?$")
 # The course system's number of a student, in names of Moodle and of Canvas as above, and of
 # Gradescope, as in submission_1234. Each of the three has a group of its own.
@@ -81,8 +81,8 @@ def handed_in(
         if path.is_file() and not HIDDEN.search(name):
             paths[name] = path
     files = []
-    for name, cells in zip(paths, _read_apart(list(paths.values())), strict=True):
-        file = _recognised(paths[name], name, cells, course)
+    for name, contents in zip(paths, _read_apart(list(paths.values())), strict=True):
+        file = _recognised(paths[name], name, contents, course)
         if by_one:
             # One name for all: the files' names need not have the student's, and may differ.
             file = replace(file, student="")
@@ -106,10 +106,10 @@ def _unless_left_out(
         return file
     if only and file.notebook not in only:
         return replace(file, problem=f"It is {file.notebook}, which does not count.")
-    later = latest[file.student, file.notebook]
-    if later == file.file:
+    last = latest[file.student, file.notebook]
+    if last == file.file:
         return file
-    return replace(file, problem=f"{later} is later, and is judged in its place.")
+    return replace(file, problem=f"{last} is later, and is judged in its place.")
 
 
 def code_of(notebook: Notebook) -> dict[str, str]:
@@ -194,21 +194,21 @@ def _as_the_course_has_it(
     for name, notebook in course.items():
         ids = code_of(notebook).keys()
         shared[name] = len(ids & code.keys())
-    name = max(shared, key=shared.get)
-    if shared[name] >= FEWEST_CELLS:
-        return name, code
+    nearest = max(shared, key=shared.get)
+    if shared[nearest] >= FEWEST_CELLS:
+        return nearest, code
     # The ids do not tell. So it is the notebook of whose checks the file calls the most.
-    called = set()
+    called = set()  # names of checks, such as "days"
     for text in code.values():
         called.update(CHECK.findall(text))
     checks = {}
     for name, notebook in course.items():
         exercises = {turn.exercise for turn in turns(notebook)}
         checks[name] = len(called & exercises)
-    name = max(checks, key=checks.get)
-    if checks[name] < FEWEST_CHECKS:
+    nearest = max(checks, key=checks.get)
+    if checks[nearest] < FEWEST_CHECKS:
         return "", {}
-    return name, _with_ids(code, course[name])
+    return nearest, _with_ids(code, course[nearest])
 
 
 def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
@@ -324,4 +324,6 @@ def _parsed(path: Path) -> Contents:
         raise ValueError(
             "Its code is longer than a million characters. Hand in code without data in it."
         )
-    return Contents({name: text.replace("\r\n", "\n") for name, text in code.items()}, guesses)
+    # The course's cells, with which the texts are compared, have "\n" at the ends of their lines.
+    same_line_ends = {name: text.replace("\r\n", "\n") for name, text in code.items()}
+    return Contents(same_line_ends, guesses)

@@ -48,6 +48,7 @@ def replace_unseen(path: Path, contents: object) -> None:
     os.replace would show the check a call that the answer never made.
     """
     anew = path.with_name("anew")
+    # What is no bytes is refused right afterwards, when `hold` gets it.
     anew.write_bytes(contents if type(contents) is bytes else b"")
     RENAME(anew, path)
 

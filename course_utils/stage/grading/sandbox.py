@@ -16,10 +16,10 @@ from pathlib import Path
 
 from course_utils import chapters
 
-INSIDE = "/answer"
-FOLDER_BYTES = 200_000_000
+INSIDE = "/answer"  # the folder in the sandbox that answers write in
+FOLDER_BYTES = 200_000_000  # of that folder
 CHAPTERS = Path(chapters.__path__[0])
-COURSE = CHAPTERS.parent
+COURSE = CHAPTERS.parent  # the folder of the package course_utils
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 LONGEST_TRY_S = 60
@@ -76,8 +76,8 @@ def why_no_bubblewrap() -> str:
         return "it is not installed"
     try:
         # An import shows that Python finds its library in the sandbox.
-        command = [*_bubblewrap(), sys.executable, "-I", "-c", "import socket"]
-        tried = subprocess.run(command, capture_output=True, timeout=LONGEST_TRY_S, check=False)
+        trial = [*_bubblewrap(), sys.executable, "-I", "-c", "import socket"]
+        tried = subprocess.run(trial, capture_output=True, timeout=LONGEST_TRY_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return "it does not start"
     if tried.returncode == 0:
@@ -147,8 +147,8 @@ def _readable() -> list[str]:
     # In a virtual environment Python is a link, which may lead to another link.
     for link in _links(python):
         paths.add(str(link))
-    there = sorted(path for path in paths if Path(path).exists())
-    return [path for path in there if not _lies_in_another(path, there)]
+    existing = sorted(path for path in paths if Path(path).exists())
+    return [path for path in existing if not _lies_in_another(path, existing)]
 
 
 def _lies_in_another(path: str, paths: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ import platform
 import struct
 import sys
 
+# The numbers by which the kernel tells a filter for which processor a call was made.
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # The numbers of each call, on x86_64 and on aarch64; None where there is no such call.
 REFUSED = {
@@ -68,7 +69,7 @@ JUMP_IF_EQUAL = 0x15
 JUMP_IF_AT_LEAST = 0x35
 JUMP_IF_ANY_BIT = 0x45
 RETURN = 0x06
-# Where things are in what the kernel shows the filter.
+# At which byte each thing begins in what the kernel shows the filter, its struct seccomp_data.
 NUMBER_AT = 0
 ARCHITECTURE_AT = 4
 FIRST_ARGUMENT_AT = 16
@@ -90,8 +91,8 @@ def program(machine: str) -> list[Instruction]:
     otherwise.
     """
     column = list(ARCHITECTURES).index(machine)  # of the numbers in REFUSED, CLONE and CLONE3
-    refuse = (RETURN, 0, 0, REFUSE | errno.EPERM)
-    has_no_such_call = (RETURN, 0, 0, REFUSE | errno.ENOSYS)
+    refusal = (RETURN, 0, 0, REFUSE | errno.EPERM)
+    no_such_call = (RETURN, 0, 0, REFUSE | errno.ENOSYS)
     steps: list[Instruction] = [
         # A call for another processor, whose numbers mean other calls, kills the process.
         (LOAD, 0, 0, ARCHITECTURE_AT),
@@ -100,29 +101,32 @@ def program(machine: str) -> list[Instruction]:
         # From here on, each instruction looks at the number of the call.
         (LOAD, 0, 0, NUMBER_AT),
         (JUMP_IF_AT_LEAST, 0, 1, OF_ANOTHER_KIND),
-        refuse,
+        refusal,
     ]
     for numbers in REFUSED.values():
         number = numbers[column]
         if number is not None:
             steps.append((JUMP_IF_EQUAL, 0, 1, number))  # any other number skips the refusal
-            steps.append(refuse)
+            steps.append(refusal)
     # Whoever gets "no such call" for clone3 takes clone, whose flags a filter can read.
     steps.append((JUMP_IF_EQUAL, 0, 1, CLONE3[column]))
-    steps.append(has_no_such_call)
+    steps.append(no_such_call)
     # Refuse clone unless it makes a thread, and allow every other call.
     steps += [
         (JUMP_IF_EQUAL, 0, 3, CLONE[column]),  # any other call skips three, to ALLOW
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
         (JUMP_IF_ANY_BIT, 1, 0, CLONE_THREAD),
-        refuse,
+        refusal,
         (RETURN, 0, 0, ALLOW),
     ]
     return steps
 
 
 def refuse() -> bool:
-    """Set the filter for this process, and return whether that worked."""
+    """Set the filter for this process, and return whether that worked.
+
+    `bounds` goes on without a filter, too: its audit hook refuses much of the same.
+    """
     machine = platform.machine()
     if sys.platform != "linux" or machine not in ARCHITECTURES:
         return False
@@ -135,6 +139,7 @@ def refuse() -> bool:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # an address needs more than an int
     header_in_memory = ctypes.create_string_buffer(header, len(header))
+    # Without this, the kernel takes a filter from root alone.
     if prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         return False
     return prctl(SECCOMP, FILTER, ctypes.addressof(header_in_memory), 0, 0) == 0

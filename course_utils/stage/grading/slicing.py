@@ -61,7 +61,7 @@ class Statement:
             return []
         answers = []
         for node in ast.walk(self.code):
-            is_call = isinstance(node, ast.Call) and node.args  # not without an argument
+            is_call = isinstance(node, ast.Call) and len(node.args) > 0
             if is_call and ast.unparse(node.func) == f"check.{check}":
                 answers.append(node.args[0])
         return answers
@@ -87,7 +87,7 @@ def needed(
     if not calls:
         with_check = {name: text for name, text in code.items() if name != cell}
         with_check[cell] = asked
-        return needed(with_check, check, cell, asked)
+        return needed(with_check, check, cell, asked)  # finds the call in the added cell
 
     # True is more than False: a call in the course's cell comes before any other, then the last.
     # The answers are left out of the comparison, because syntax trees cannot be compared.
@@ -144,6 +144,7 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
             body = ast.parse(text).body
         return tuple(_statement(cell, node) for node in body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # all that parsing may raise
+        # The whole cell is one statement: it raises its error only for answers that need the cell.
         return (Statement(cell, text, made=frozenset(MADE.findall(text)), text=text),)
 
 

@@ -40,16 +40,16 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     if not jobs:  # the checks need not be prepared, which takes seconds
         return {}
 
-    checks = partial(_checks, notebooks, seed)
+    get_checks = partial(_checks, notebooks, seed)
     # The checks are prepared here, once, and the judges are forked with them. But a torch with CUDA
     # refuses a backward pass in a process whose parent has done one: there, each judge calls
     # `_checks` itself.
     if not torch.backends.cuda.is_built():
-        ready = checks()
-        checks = partial(dict, ready)  # a function that returns what is ready
+        ready = get_checks()
+        get_checks = partial(dict, ready)  # a function that returns what is ready
     prepared = _prepared(notebooks)
     gc.freeze()  # so that the judges share these pages instead of copying them
-    make_judge = partial(_judge, files, course, checks, prepared)
+    make_judge = partial(_judge, files, course, get_checks, prepared)
     results = {}
     for at, of_file in crew.results(make_judge, jobs):
         for exercise in attempted(files[at], course[files[at].notebook]):
@@ -59,7 +59,7 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
 
 def _result_on(exercise: Turn, of_file: Mapping[str, Mapping[str, str]] | None) -> Result:
     """Return an exercise's result among those of its file; FAILED if the judge did not reach it."""
-    # The numbers are texts, because the results came as JSON.
+    # As in {"1": {"verdict": "right", ...}}: the numbers are texts, since the results came as JSON.
     if of_file is None or str(exercise.number) not in of_file:
         return FAILED
     return Result(**of_file[str(exercise.number)])
@@ -71,6 +71,7 @@ def attempted(file: HandedIn, notebook: Notebook) -> list[Turn]:
     changed = []
     for exercise in turns(notebook):
         stub = exercise.cells[1]  # behind the heading
+        # A stub that is no longer in the notebook counts as changed.
         if file.code.get(stub, "").strip() != handed_out[stub].strip():
             changed.append(exercise)
     return changed

@@ -69,7 +69,7 @@ class Other:
 
 
 def encoded(value: object) -> bytes:
-    """Return the value as bytes: the length of a JSON text, the text, and what it refers to."""
+    """Return the value as bytes: the length of a JSON text, the text, and bytes it points to."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()
@@ -120,7 +120,7 @@ class _Writer:
         self.kept_storages: list[object] = []  # so that no address is given to another storage
 
     def tree(self, x: object, depth: int) -> object:
-        """Return the value as JSON can hold it: what JSON does not know is a dict with its kind."""
+        """Return `x` as JSON can hold it, such as {"kind": "tuple", "parts": [1, 2]} for (1, 2)."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
         if isinstance(x, np.generic):  # a number of NumPy's
@@ -186,7 +186,7 @@ class _Writer:
         return {"kind": "iterator" if isinstance(x, Iterator) else "other", "name": name}
 
     def _piece(self, data: bytes) -> dict[str, int]:
-        """Put these bytes behind the text, and return where they are."""
+        """Add these bytes to those behind the JSON text; return their place among them."""
         begin = self.length
         self.length += len(data)
         if self.length > MOST_BYTES:
@@ -233,7 +233,7 @@ def _plain(x: torch.Tensor) -> torch.Tensor:
     x = x.cpu()
     needed_bytes = x.numel() * x.itemsize
     if x.untyped_storage().nbytes() > max(SMALL_BYTES, 2 * needed_bytes):
-        x = x.contiguous().clone()  # or a small view of a large storage would send all of it
+        x = x.contiguous().clone()  # without this, a small view sends its whole large storage
     return x
 
 
@@ -244,9 +244,9 @@ class _Reader:
     """
 
     def __init__(self, data: bytes, kinds: Mapping[str, Callable[..., object]]) -> None:
-        self.data = data
-        self.kinds = kinds
-        self.storages: list[torch.Tensor] = []
+        self.data = data  # the bytes behind the JSON text
+        self.kinds = kinds  # classes by their names, such as "Model"
+        self.storages: list[torch.Tensor] = []  # as bytes, in the order in which they were sent
 
     def value(self, tree: object, depth: int) -> object:
         """Return the value that the tree describes; WireError if it is deeper than `depth`."""
@@ -263,7 +263,7 @@ class _Reader:
         read = getattr(self, f"_{tree['kind']}")
         return read(tree, depth)
 
-    # The methods for the kinds, which `value` finds by their names.
+    # `value` finds the kinds' methods by their names, and gives each the tree and the depth left.
 
     def _ellipsis(self, _: dict, __: int) -> object:
         return ...
@@ -364,7 +364,7 @@ class _Reader:
 
 
 def _a_function(*_: object) -> NoReturn:
-    """Stands for any function in the bytes."""
+    """Stand in a decoded value for any function, because functions are not sent."""
     raise TypeError("It stands for a function, and cannot be called here.")
 
 
@@ -394,7 +394,7 @@ def _whole(x: object) -> int:
 
 
 def _sizes(x: object) -> tuple[int, ...]:
-    """Return the sizes in the list `x`, one for each dimension; WireError if it is no such list."""
+    """Return the sizes or strides in the list `x`; WireError if it is no list of such numbers."""
     if type(x) is not list or len(x) > MOST_DIMENSIONS:
         raise WireError("These are no sizes.")
     return tuple(_whole(size) for size in x)

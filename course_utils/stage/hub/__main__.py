@@ -29,6 +29,7 @@ HELP = (
 def main(port: int, password: str, instructor: str) -> None:
     """Run the hub until it is stopped with Ctrl+C. `instructor` may be empty."""
     warnings.simplefilter("ignore")  # JupyterHub's warnings are for its own developers
+    # jupyterhub_config.py reads these two.
     os.environ["COURSE_INSTRUCTORS"] = instructor
     os.environ["COURSE_ROOM_PORT"] = str(free_port())
     url = f"http://127.0.0.1:{port}"

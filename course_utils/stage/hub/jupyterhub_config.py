@@ -66,7 +66,8 @@ if instructors:
             return
         if spawner.user.name not in instructors:
             raise refused(403, "Named servers present a notebook, and are for instructors.")
-        # The course's notebooks; in a list, because "12" is in the text, too, and so is "".
+        # The numbers of the course's notebooks. They are in a list, because "12" and "" are in the
+        # text "12345678", too.
         if spawner.name.removeprefix("0") not in list("12345678"):
             raise refused(
                 400, "Name it after a notebook's number, such as 04: it presents that notebook."

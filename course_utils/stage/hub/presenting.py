@@ -11,6 +11,7 @@ import sys
 from course_utils.stage.present.server import present
 from course_utils.stage.workspace.copies import named
 
+# The beginnings of two options of JupyterLab that `present` passes.
 OPENS = "--LabApp.default_url="
 LISTENS = "--ip="
 
@@ -34,4 +35,5 @@ def serve(options: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # Behind the notebook's number stand the options of the hub's command, such as --log-level=WARN.
     present(named(sys.argv[1]), sys.argv[2:], serve=serve)

@@ -54,8 +54,10 @@ async def main() -> None:
     phones = (prefix, apps.Door(guesser), apps.phones(room))
     # The hub's log-in leads back to this address.
     back = [(f"{prefix}oauth_callback", HubOAuthCallbackHandler)]
+    # The wall before the phones, whose path is the beginning of the wall's and would match it, too.
     app = apps.application(wall, phones, more=back, cookie_secret=secrets.token_bytes(32))
     address = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
+    # Requests come through the hub's proxy; its headers (xheaders) say from where they came.
     HTTPServer(app, xheaders=True, **BOUNDS).listen(address.port, address.hostname)
     await asyncio.Event().wait()  # for ever: nobody sets this event
 

@@ -38,11 +38,12 @@ class About:
         elif self.minutes:
             sentences.append(f"{self.minutes} minutes.")
         if self.needs:
-            sentences.append(f"You need: {self._notebooks_before_numbers()}{listed(self.needs)}.")
+            word = self._word_before_needs()
+            sentences.append(f"You need: {word}{listed(self.needs)}.")
         return " ".join(sentences)
 
-    def _notebooks_before_numbers(self) -> str:
-        """Return "notebook " or "notebooks " if `needs` has numbers; "" before "Python", say."""
+    def _word_before_needs(self) -> str:
+        """Return "notebook " or "notebooks " before numbers, and "" before a word like "Python"."""
         if not self.needs[0].isdecimal():
             return ""
         return "notebook " if len(self.needs) == 1 else "notebooks "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 # Calls of checks are found by a pattern, since a cell with an IPython command cannot be parsed.
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")  # check.days(my_days)
 CHECK = re.compile(r"\bcheck\.(\w+)\(")  # any call of a check, whatever is in its parentheses
-COMMENT = "  # "
+COMMENT = "  # "  # stands between the code of a line and the comment behind it
 SHOWN = "shown"  # the control with the button *Show*: figures in which a guess is drawn have it
 
 
@@ -32,8 +32,9 @@ class Blank:
 class Ask:
     """A guess that a cell asks for: `name = ask(…)`, with the arguments of the call.
 
-    `questions` are the names of what is asked for. If they are parts of a sum, `between` has the
-    names and the numbers of its two ends.
+    `questions` are the names of what is asked for. `among` are the options if the answer is one of
+    several words. If the questions are parts of a sum, `between` has the names and the numbers of
+    its two ends.
     """
 
     name: str
@@ -47,7 +48,8 @@ class Ask:
 class Reveal:
     """A name whose guess is compared with a measurement.
 
-    `row` is the row of the comparison's table; it is empty where the call names none.
+    `row` is the row of the comparison's table; it is empty where the call names none. The call
+    Comparison(predicted, measured, guess={"GB": my_gb}) has the name "my_gb" and the row "GB".
     """
 
     name: str
@@ -133,7 +135,7 @@ def asks_ahead(text: str) -> bool:
 
 
 def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
-    """Yield the guess that the call asks for.
+    """Yield the Ask of a call such as ask("one matrix", "GB"), whose result `target` gets.
 
     Nothing is yielded if the target is no plain name, or if an argument would have to be computed.
     """
@@ -144,13 +146,15 @@ def _ask(target: ast.expr, call: ast.Call) -> Iterator[Ask]:
         given = [ast.literal_eval(argument) for argument in call.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
         # The first two arguments are usually given without their names.
-        arguments = named | dict(zip(("names", "unit"), given, strict=False))
+        by_position = dict(zip(("names", "unit"), given, strict=False))
+        arguments = named | by_position
         names = arguments.get("names", ())  # one question, or several
         questions = (names,) if isinstance(names, str) else tuple(names)
         unit = arguments.get("unit", "")
         among = tuple(arguments.get("among", ()))
         ends = dict(arguments.get("between") or {})  # of a sum, such as {"peak": 82, "all": 260}
         between = tuple(ends.items())
+        # An unfinished call, such as ask() or ask(["one matrix", 3]), is left out.
         if questions and all(isinstance(word, str) for word in (*questions, unit, *among)):
             yield Ask(target.id, questions, unit, among, between)
 
@@ -163,6 +167,7 @@ def _is_call_of(node: ast.expr, name: str) -> bool:
 def is_guess(text: str) -> bool:
     """Whether the cell does nothing else than ask for guesses."""
     body = statements(text)
+    # `asks_in` finds one guess in a statement at most, so each statement has to be one.
     return bool(body) and len(asks_in(text)) == len(body)
 
 

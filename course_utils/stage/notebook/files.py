@@ -19,7 +19,8 @@ def read(path: Path) -> Notebook:
 def parsed(contents: bytes) -> Notebook:
     """Return the notebook in a file with these contents.
 
-    Raise a ValueError if the course cannot read it.
+    Raise a ValueError if the course cannot read it. Its words have no beginning and no full stop,
+    because callers put them into a sentence behind the file's name.
     """
     try:
         notebook = json.loads(contents)

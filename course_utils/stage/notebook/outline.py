@@ -59,7 +59,8 @@ class Turn:
     """A turn of the reader, which is an exercise.
 
     `check` is its check's name, as in "flops.days". `cells` are the ids of its cells: the heading,
-    the stub, the check and the folded solution. `solution` is the code of the solution.
+    the stub, the check and the folded solution. `text` is that of the first cell, from the heading
+    on, and `solution` the code of the solution.
     """
 
     number: int
@@ -336,12 +337,13 @@ def _turns(notebook: Notebook, placements: Sequence[_Placement]) -> Iterator[Tur
     cells = notebook["cells"]
     chapter = _chapter(notebook)
     for at, cell in enumerate(cells):
-        headings = list(prose.turns_in(source(cell))) if _is_text(cell) else []
+        text_of_cell = source(cell) if _is_text(cell) else ""
+        headings = list(prose.turns_in(text_of_cell))
         if not headings:
             continue
         heading = headings[0]  # a cell has one turn at most
         own_cells = cells[at : at + TURN_CELLS]
-        text = source(cell)[heading.begin :]
+        text = text_of_cell[heading.begin :]
         difficulty, minutes = prose.difficulty_and_minutes(text)
         yield Turn(
             number=heading.number,

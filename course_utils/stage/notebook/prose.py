@@ -83,6 +83,7 @@ def folds(text: str) -> list[tuple[str, str]]:
 
 
 def without_folds(text: str) -> str:
+    """Return the text without its folded answers, titles included."""
     return FOLDED.sub("", text).strip()
 
 
@@ -158,9 +159,10 @@ def question_words(item: str, above: str) -> str:
 def question(item: str, above: str, comment: str) -> Question:
     """Return the question of a cell with `...` for an answer, as the text above asks it.
 
-    The choices are the words in quotes in the cell's comment. If there are none, and the comment
-    wants an answer in quotes, they are the words in quotes in the last paragraph above. A comment
-    that is no unit is added to the question.
+    `item` is the key if the cell has a dict of answers, or else "". The choices are the words in
+    quotes in the cell's comment. If there are none, and the comment wants an answer in quotes, they
+    are the words in quotes in the last paragraph above. A comment that is no unit is added to the
+    question.
     """
     before, last = _plain_paragraphs(above)
     parts = (_few_words(before, last), item, _hint(comment))
@@ -188,7 +190,10 @@ def _quoted_in_last_paragraph(above: str) -> list[str]:
 
 
 def _plain_paragraphs(above: str) -> tuple[list[str], str]:
-    """Return the paragraphs without the last, and the last one. Markdown's marks are removed."""
+    """Return the paragraphs without the last, and the last one. Markdown's marks are removed.
+
+    Headings are left out, unless there is nothing else.
+    """
     paragraphs = re.split(r"\n\n+", above)
     texts = [_plain(paragraph) for paragraph in paragraphs if not paragraph.startswith("#")]
     if not texts:
@@ -208,14 +213,14 @@ def _few_words(before: list[str], last: str) -> str:
     """Return the last paragraph, with as many before it as it needs and the wall has space for."""
     shown = last
     for paragraph in reversed(before):
-        # A list needs the sentence before it.
+        # A text that begins with an item of a list needs the sentence before the list.
         is_enough = len(shown) >= ENOUGH and not shown.startswith("- ")
         if is_enough or len(shown) + len(paragraph) >= MOST:
             break
         shown = f"{paragraph}\n\n{shown}"
     if len(shown) < SHORTENED:
         return shown
-    # Cut at the front, to where a sentence begins.
+    # Of a text that is too long the end is kept, from the first sentence that begins in it.
     return re.sub(r"^.*?[.?:] ", "", shown[-SHORTENED:], flags=re.DOTALL)
 
 

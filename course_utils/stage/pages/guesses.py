@@ -26,7 +26,8 @@ Json = dict[str, object]
 class Row(NamedTuple):
     """A question of the guess of that name, with its row of the answer's table.
 
-    `heads` are the names of the numbers in the row.
+    `heads` are the names of the numbers in the row, such as ["predicted", "measured"], and `cells`
+    are the numbers themselves, as texts.
     """
 
     guess: str
@@ -55,9 +56,9 @@ def field(asked: Asked) -> str:
 def answer(result: str, part: Part, known: Outline) -> str:
     """Wrap an output of a cell that reveals guesses in what the page's script needs.
 
-    The script draws a picture for whatever the reader has guessed. It takes it from templates that
-    are made here, and folds the table once there is a guess. `result` is the output's HTML; without
-    a table in it, it is returned as it is.
+    The script draws a picture for whatever the reader has guessed, from templates that are made
+    here, and folds the table once there is a guess. `result` is the output's HTML. It is returned
+    as it is if it has no table with an answer.
     """
     rows = list(_rows_of(result, part, known))
     if not rows:
@@ -133,7 +134,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
         # The last two numbers of a row; in front of them there may be the reader's guess.
         predicted, measured = [float(cell.replace(",", "")) for cell in row.cells[-2:]]
         unit = row.question.unit
-        first, second = row.heads[-2:]
+        first, second = row.heads[-2:]  # such as "predicted" and "measured"
         questions.append(
             {
                 "guess": row.guess,
@@ -145,7 +146,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
                 "whole": whole_of(unit),
                 # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out:
                 # they are no JSON, and nobody can guess within them.
-                "bounds": [found for found in bounds(measured, unit) if math.isfinite(found[0])],
+                "bounds": [bound for bound in bounds(measured, unit) if math.isfinite(bound[0])],
             }
         )
         # The picture needs some guess to be drawn, and the script puts the reader's in its place.
@@ -160,12 +161,16 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
 
 
 def tables() -> str:
-    """Return the tables of `typed` and the colours of the words, as a module of JavaScript."""
+    """Return the tables of `typed` and the colours of the words, as a module of JavaScript.
+
+    With these tables, the pages read what is typed as Python does in a notebook.
+    """
     of_python = {
         "longest": typed.LONGEST,
         "largestWhole": typed.LARGEST_WHOLE,
         "how": typed.HOW,
         "operations": typed.OPERATIONS,
+        # SIGNS has the numbers of characters, as str.translate wants them.
         "signs": {chr(sign): chr(ascii_sign) for sign, ascii_sign in typed.SIGNS.items()},
         "forms": typed.FORMS,
         "otherUnits": typed.OTHER_UNITS,

@@ -21,8 +21,8 @@ PRECOMPUTED = Path("precomputed")  # the worker unpacks this folder beside the c
 class Precomputed:
     """The results that a lab computed with torch when the page was made.
 
-    `by` names the answers that the results depend on; `found` has the results by the values of
-    these answers.
+    `by` names the answers that the results depend on, such as ("after",). `found` has the results
+    by the values of these answers, such as {(0,): …, (50,): …}.
     """
 
     by: Sequence[str] = ()

@@ -46,9 +46,10 @@ ASKED = {  # by the lab's name
 
 
 def precomputed(name: str, some: Collection[Values] = ()) -> Precomputed | None:
-    """Return the lab's results for some values or, by default, for all.
+    """Return the lab's results for `some` combinations of values, or by default for every one.
 
-    The result is None if the lab computes nothing with torch.
+    Tests pass a few, such as [(0,), (100,)], since all of them take long. The result is None if the
+    lab computes nothing with torch.
     """
     if name not in ASKED:
         return None

@@ -76,7 +76,7 @@ def prose(text: str) -> str:
 def repository_url() -> str:
     """Return the repository's address from the setting REPO, or "".
 
-    Raise a ValueError if REPO names none.
+    ValueError if REPO is set, but is neither owner/name nor an address that begins with https.
     """
     asked = os.environ.get("REPO", "").strip()
     if not asked:

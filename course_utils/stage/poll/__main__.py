@@ -46,6 +46,7 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
     token = secrets.token_urlsafe(BYTES_OF_SECRET)  # whoever knows it may use the wall
     phones_path = f"/{code}/"
     wall_path = f"/{token}/"
+    # The hosts that `listening` returns have a port, as in "192.168.1.5:8090".
     phones_sockets, phones_host = listening(ip, PORT, ANY_PORT)
     wall_sockets, wall_host = listening(LOCAL, ANY_PORT)
     outer_url = f"http://{phones_host}"  # where phones find their page; through a tunnel elsewhere
@@ -73,7 +74,8 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
 def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
     """Return sockets at the first free one of these ports, and their host and port as in a URL.
 
-    If there are none, the program exits with a sentence.
+    If no port is free, or `ip` is not an address of this machine, the program exits with a
+    sentence.
     """
     if is_one_address(ip):
         for port in ports:
@@ -89,6 +91,7 @@ def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
 def seen_through(tunnel: str) -> tuple[str, str]:
     """Return the tunnel's URL without a path, and the host that requests through the tunnel name.
 
+    For "https://guess.example.org/" they are "https://guess.example.org" and "guess.example.org".
     If the text is no such URL, the program exits with a sentence.
     """
     with suppress(ValueError):
@@ -110,10 +113,10 @@ def is_one_address(ip: str) -> bool:
 
 
 def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
-    """Return the `who` of the phones' Door: it returns a phone's random cookie, or None.
+    """Return the function by which the phones' Door recognises who sends a request.
 
-    A phone gets its cookie when it first asks for the question, unless its address brings new
-    phones too fast.
+    It returns the phone's random cookie, or None if the phone is not let in yet. A phone gets
+    its cookie when it first asks for the question, unless its address brings new phones too fast.
     """
     newcomers = Newcomers()
 
@@ -129,7 +132,7 @@ def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str |
             return phone
         phone = secrets.token_urlsafe(BYTES_OF_SECRET)
         if not newcomers.admits(address) or not room.admit(phone, address):
-            return None
+            return None  # the address brings phones too fast, or the room is full
         handler.set_cookie("phone", phone, path=path, httponly=True, samesite="Strict")
         return phone
 

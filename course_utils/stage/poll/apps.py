@@ -35,6 +35,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
+# The Content-Security-Policy of each page; `_policy_for` adds what differs between pages.
 POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; script-src 'self'"
@@ -49,7 +50,7 @@ class Door:
     None if they are not let in yet. `who` may also answer the request itself, as by a redirect.
     `hosts` are the only hosts that a request may name, so that no other site can pass our pages off
     as its own (DNS rebinding); None leaves that to a proxy. `framed` lists the sites that may show
-    the pages in a frame.
+    the pages in a frame, as a Content-Security-Policy has them.
     """
 
     who: Callable[["Handler"], Awaitable[str | None]]
@@ -66,13 +67,15 @@ Part = tuple[str, Door, Answers]  # a path, who may send requests to it, and the
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
     """Return an application with each part below its path, which ends in a slash.
 
-    A request for the path without that slash is redirected.
+    A request for the path without that slash is redirected. The first route that matches counts.
+    `more` are Tornado's routes that come before those of the parts, and `settings` are Tornado's.
     """
     routes = []
     redirects = []
     for path, door, answers in parts:
-        below = {"door": door, "answers": answers}
-        routes.append((f"{path}(?P<name>.*)", Handler, below))
+        arguments = {"door": door, "answers": answers}  # of `Handler.initialize`
+        # The group `name` is what stands behind the path, such as "question".
+        routes.append((f"{path}(?P<name>.*)", Handler, arguments))
         redirects.append((path[:-1], RedirectHandler, {"url": path, "permanent": False}))
     _, first_door, _ = parts[0]
     # Any other path leads to a Handler without answers, which sends a 404 with our own headers.
@@ -104,6 +107,7 @@ class Handler(RequestHandler):
     async def prepare(self) -> None:
         """Find the answer, or refuse the request. Tornado calls this before `get` or `post`."""
         name = self.path_kwargs.get("name")
+        # The answer is a function, which `get` calls.
         self.answer = self.answers.get(f"{self.request.method} {name}")
         names_our_host = self.door.hosts is None or self.request.host in self.door.hosts
         if self.answer is None or not names_our_host:
@@ -129,7 +133,11 @@ class Handler(RequestHandler):
             raise HTTPError(415)
 
     def get(self, name: str) -> None:
-        """Send what `prepare` has found: an object as JSON, or a page with its own policy."""
+        """Call the answer that `prepare` has found, and send an object as JSON, or a page's text.
+
+        `name` is that of the request, as in "GET wall.css". A ValueError or OSError of the answer
+        is sent as a sentence with the status 400.
+        """
         try:
             answer = self.answer(self)
         except (ValueError, OSError) as error:
@@ -182,7 +190,7 @@ def _hash(script: str) -> str:
 
 
 def phones(room: Room) -> Answers:
-    """Return the answers to the phones' requests."""
+    """Return the answers to the phones' requests. `Handler.who` is the phone, or None."""
     return {
         "GET ": lambda _: PHONE.read_text(encoding="utf-8"),  # the page itself has no name
         "GET question": lambda handler: room.question(handler.who),

@@ -13,7 +13,8 @@ from tornado.iostream import IOStream
 from course_utils.stage.poll.rounds import MANY_ADDRESSES
 
 PATIENCE_S = 10  # within which a request has to be here
-# Bytes of a request. Without keep-alive, a connection ends after one request.
+# Tornado's options: a request's header has at most 8 KiB, and its body 16 KiB. Without keep-alive,
+# a connection ends after one request.
 BOUNDS = {"max_header_size": 8 << 10, "max_body_size": 16 << 10, "no_keep_alive": True}
 MOST_OPEN = 2_000  # connections of all addresses
 # For one address: in some networks 300 phones share one, and send 150 requests a second.

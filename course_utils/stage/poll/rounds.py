@@ -17,7 +17,9 @@ MOST_ROUNDS = 2
 MOST_CHOICES = 12
 LONGEST_CHOICE = 80  # characters
 FEW = 5  # a round of fewer guesses is not kept: one could find out whose guesses they are
-HERE_S = 60  # a phone asks every few seconds; one that is locked, or has left, does not
+# So long after its last request a phone counts as here. A phone asks for the question every few
+# seconds; one that is locked, or has left, does not.
+HERE_S = 60
 MANY_ADDRESSES = 8  # with so many, the room is not behind one router
 CROWD = 4  # an address is a crowd if it has more than a quarter of the guesses
 LONGEST = {"key": 80, "words": 600, "unit": 80}  # characters
@@ -163,7 +165,8 @@ class Room:
     def reveal(self, given: Json) -> Json:
         """Close the question, and return its state with the answer.
 
-        The state of a question that was never asked has no rounds.
+        If the question was never asked, as when its cell did not run, the state has no rounds, and
+        the room does not keep the question.
         """
         asked_now = Question.of(given)
         question = self._questions.get(asked_now.fields["key"], asked_now)
@@ -239,7 +242,7 @@ class Room:
         addresses.discard("")  # that of a phone on a hub
         by_address: Counter[str] = Counter()  # how many guesses
         for name in question.guessed:
-            if name in self.phones and self.phones[name].address:
+            if name in self.phones and self.phones[name].address:  # on a hub, it is empty
                 by_address[self.phones[name].address] += 1
         if len(addresses) < MANY_ADDRESSES or not by_address:
             return "", 0
@@ -281,7 +284,7 @@ def _is_about(question: Question, given: Json) -> bool:
 
 
 def _counts(guessed: Guesses) -> list[list[Value]]:
-    """Return each value that was guessed, in order, and how many guessed it."""
+    """Return each value that was guessed, in order, and how many guessed it: [[2.4, 17], …]."""
     counts = Counter(guessed.values())
     return [[value, count] for value, count in sorted(counts.items())]
 

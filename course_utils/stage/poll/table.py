@@ -17,7 +17,7 @@ HEAD = (
     "answer",
     "answer is",
 )
-MARK = "\ufeff"  # without it, Excel takes the text for another encoding
+MARK = "\ufeff"  # a byte order mark: without it, Excel takes the text for another encoding
 
 
 def as_csv(states: Sequence[Json]) -> str:
@@ -35,7 +35,7 @@ def _rows(state: Json) -> Iterator[list[Value]]:
     """Yield a row, with the columns of HEAD, for each value that was guessed in each round."""
     words = " ".join(state["words"].split())  # in one line
     measured = "" if state["measured"] is None else state["measured"]
-    how = state["how"] or ""
+    how = state["how"] or ""  # what the answer is called, such as "measured"
     for number, guessed in enumerate(state["rounds"], start=1):
         for value, count in guessed:
             yield [
@@ -61,7 +61,8 @@ def _is_right(state: Json, value: Value) -> str:
         return ""
     if isinstance(measured, str):
         return "yes" if value == measured else "no"
-    # Without bands, only the exact answer is right. A band has its ends and its words.
+    # Without bands, only the exact answer is right. The strictest band comes first; each has its
+    # two ends and its words.
     bands = state["bands"] or [(measured, measured, "")]
     low, high, _ = bands[0]
     return "yes" if low <= value <= high else "no"

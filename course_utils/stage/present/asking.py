@@ -91,9 +91,10 @@ def _frame(questions: Sequence[Json], run: int, height: str | int) -> str:
 
 
 def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOfRoom]:
-    """Yield the questions to the room of each cell of the notebook with this number.
+    """Yield the questions to the room of each cell of the notebook with this number, such as "04".
 
     They ask for a guess, or for a value that the next cell's check compares with a list of answers.
+    `check` is the module of checks that the notebook imports, or None before it has done so.
     """
     for part in parts:
         for value in part.asked:
@@ -136,10 +137,10 @@ def answered(
 ) -> list[Json]:
     """Return the questions that a cell answers, each with its answer.
 
-    `everything` has the questions of the whole notebook.
-    `text` is the cell's code, `shown` the value that it displays, and `names` are the kernel's
-    variables, the module `check` among them. The answer comes from the check that the cell calls,
-    or else from the Choice or the Comparison that it shows.
+    `everything` has the questions of the whole notebook. `text` is the cell's code, `shown` the
+    value that it displays, and `names` has the kernel's variables, the module `check` among them.
+    The answer comes from the check that the cell calls, or else from the Choice or the Comparison
+    that it shows.
     """
     questions_by_name = {name: questions for _, name, questions in everything}
     answers = []
@@ -236,14 +237,15 @@ def _answer(
 def _listed(check: object, exercise: str) -> Listed:
     """Return the answers that the check of an exercise lists, the right one first.
 
-    There are none if the exercise asks for a function, or for anything but a number or a word.
+    `check` is the notebook's module of checks, and `exercise` the name of one, such as "days". The
+    list is empty if the exercise asks for a function, or for anything but a number or a word.
     """
     if not exercise:
         return []
-    of_exercise = getattr(check, exercise, None)
-    if not hasattr(of_exercise, "listed"):
+    check_of_exercise = getattr(check, exercise, None)
+    if not hasattr(check_of_exercise, "listed"):  # only checks made by `value` have it
         return []
-    listed = of_exercise.listed()
+    listed = check_of_exercise.listed()
     if not listed:
         return []
     right, _ = listed[0]

@@ -82,7 +82,7 @@ def _among(several: int, measured: float) -> Band:
 
     Out of many, a guess may be 5 % of them off, such as 10 out of 200.
     """
-    apart = several // 20
+    apart = several // 20  # 5 %, rounded down
     if apart > 1:
         return _within(measured, apart, f"{apart} of {several:,}")
     return _exactly(round(measured))

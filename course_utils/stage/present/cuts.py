@@ -71,7 +71,8 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
         if not seen[at]:
             continue
         if waiting and is_code(cell):
-            kept.insert(_behind_last_computation(kept), _together(waiting))
+            place = _behind_last_computation(kept)
+            kept.insert(place, _together(waiting))
             waiting = []
         kept.append(_folded(cell) if at == imports else cell)
     return {**notebook, "cells": kept}
@@ -131,9 +132,10 @@ def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
         if (at, called_at) in visited:
             continue
         visited.add((at, called_at))
-        found = {defining(name, at) for name in code[at].read}
-        found |= {defining(name, called_at) for name in code[at].read_when_called}
-        to_visit += [(other, called_at) for other in found if other is not None]
+        definers = {defining(name, at) for name in code[at].read}
+        definers |= {defining(name, called_at) for name in code[at].read_when_called}
+        # None stands for names that no cell defines, such as those of Python itself.
+        to_visit += [(other, called_at) for other in definers if other is not None]
     return {at for at, _ in visited if not seen[at]}
 
 
@@ -153,6 +155,7 @@ class Names:
         """Return the names of a cell of this text."""
         whole = symtable.symtable(text, "cell", "exec")
         symbols = whole.get_symbols()
+        # For symtable, the definition of a function or of a class is an assignment, too.
         bound = [symbol for symbol in symbols if symbol.is_assigned() or symbol.is_imported()]
         read = [symbol for symbol in symbols if symbol.is_referenced()]
         return cls(_names(bound), _names(read), _names(_read_inside(whole)))
@@ -174,6 +177,7 @@ def _names(symbols: Iterable[symtable.Symbol]) -> frozenset[str]:
 
 
 def _folded(cell: Cell) -> Cell:
+    """Return the cell with its code and its outputs folded, as JupyterLab shows it."""
     hidden = {"source_hidden": True, "outputs_hidden": True}
     return {**cell, "metadata": {**cell["metadata"], "jupyter": hidden}}
 

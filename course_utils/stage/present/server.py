@@ -107,7 +107,7 @@ def present(
         if serve is None:
             serve = _jupyterlab()
 
-        # When the terminal is closed, the temporary folder has to be removed, too.
+        # SIGHUP, of a closed terminal, would leave the folder. SIGTERM lets this block remove it.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         course_options = [
@@ -157,7 +157,7 @@ def trust(path: Path) -> None:
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
-    """Return the notebook with a one-minute clock below each guess.
+    """Put a one-minute clock below each guess of the notebook, in place, and return the notebook.
 
     A spacer, which is an output below a cell that asks for a guess, gets the clock. server.css adds
     space there, so that the answer is out of view.
@@ -171,7 +171,11 @@ def with_clocks(notebook: Notebook) -> Notebook:
 
 
 def configure(own: Path) -> None:
-    """Make this process's JupyterLab use SETTINGS and WINDOW, and keep changes in the folder."""
+    """Make this process's JupyterLab use SETTINGS and WINDOW.
+
+    `own` is the folder in which this JupyterLab keeps its settings, so that the presenter's own
+    ones neither count nor change.
+    """
     texts = {"custom/custom.css": Path(__file__).with_suffix(".css").read_text(encoding="utf-8")}
     for plugin, settings in SETTINGS.items():
         name = f"settings/@jupyterlab/{plugin}.jupyterlab-settings"

@@ -18,7 +18,10 @@ def main(names: list[str]) -> int:
     try:
         texts = {}  # the HTML of each deck by the name of its file
         for path in copies.chosen(names):
-            texts |= deck_of_cut(path, minutes) if minutes else decks(path)
+            if minutes:
+                texts |= deck_of_cut(path, minutes)
+            else:
+                texts |= decks(path)
     except ValueError as error:
         print(error)
         return 2

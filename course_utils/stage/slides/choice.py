@@ -27,8 +27,8 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
     of "guess" says what the room guesses before the next slide: its unit, or the options. "turn"
     asks for an answer, and has no content. "folded" is an answer below its title, in Markdown.
     """
-    # Whether the next code is what the last text announces: whether no code but preparations, which
-    # are imports and stubs, has come since that text.
+    # A text announces the code that comes next, where imports and stubs do not count as code. So
+    # this is True from a text on, until any other code has come.
     after_prose = False
     parts = outline(notebook).parts
     for at, cell in enumerate(notebook.cells):

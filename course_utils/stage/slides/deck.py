@@ -131,8 +131,8 @@ def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]
         return kind, MarkdownWithMath(renderer=renderer).render(content)
     if kind == "code":
         # At most one blank line in a row.
-        close = re.sub(r"\n{3,}", "\n\n", content)
-        highlighted = highlight(close, PythonLexer(), CODE).rstrip()
+        compact = re.sub(r"\n{3,}", "\n\n", content)
+        highlighted = highlight(compact, PythonLexer(), CODE).rstrip()
         return kind, f'<pre class="code">{highlighted}</pre>'
     if kind == "guess":
         unit = f" ({escape(content)})" if content else ""

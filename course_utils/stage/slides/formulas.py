@@ -11,7 +11,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
 
-COMMANDS = {
+COMMANDS = {  # the letters of SVG's path commands, by matplotlib's codes of segments
     Path.MOVETO: "M",
     Path.LINETO: "L",
     Path.CURVE3: "Q",

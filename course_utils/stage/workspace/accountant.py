@@ -16,8 +16,8 @@ def renewed(course: str, original: str, own: str) -> str:
     new = statements(course)  # by its name, each statement's text with the comments above it
     readers = _with_changed_terms_as_theirs(statements(own), original)
     # A term of the reader's has no mark, and stays; so does what they have added.
-    terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
-    stay = {*terms} | _only_the_readers(readers, new, original)
+    own_terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
+    stay = {*own_terms} | _only_the_readers(readers, new, original)
     known_lines = {*course.split("\n"), *original.split("\n")}
     readers_order = [name for name in readers if name in new or name in stay]
     texts = {}

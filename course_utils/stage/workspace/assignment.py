@@ -198,7 +198,7 @@ def key(path: Path, folder: Path) -> str:
         points=len(on_the_path),
         minutes=sum(turn.minutes for turn in on_the_path),
     )
-    page = "\n".join([introduction, *map(_answered, all_turns)])
+    page = "\n".join([introduction, *map(_section_of_key, all_turns)])
     folder.mkdir(exist_ok=True)
     target = folder / f"{path.stem}.md"
     write_whole(target, page.encode())
@@ -208,7 +208,7 @@ def key(path: Path, folder: Path) -> str:
     )
 
 
-def _answered(turn: Turn) -> str:
+def _section_of_key(turn: Turn) -> str:
     """Return the turn's section of the key: question, solution, reason, and listed mistakes."""
     _, _, asked = turn.text.partition("\n\n")  # without the heading
     worth = "voluntary" if turn.is_beyond else "1 point"
@@ -246,6 +246,7 @@ def listed(name: str) -> tuple[str, list[str]]:
         (_, because), *mistakes = answers  # pairs: the right answer is in the first
         if not reason:  # the reason of the first case stands for all
             reason = because
+        # The cases share most of their mistakes, so advice that is there already is left out.
         advice += [words for _, words in mistakes if words not in advice]
     return reason, advice
 

@@ -10,6 +10,7 @@ import sys
 from course_utils.stage.workspace import copies
 from course_utils.stage.workspace.assignment import assignment, key
 
+# By the command, the example that is printed behind the sentence on what was wrong.
 HOW = {
     "anew": "For your second turn in the fourth: make anew NB=04 EXERCISE=2",
     "results": "For the fourth: make results NB=04",

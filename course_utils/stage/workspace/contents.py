@@ -82,7 +82,7 @@ class Contents(JupyterHandler):
             said = _do(self.mine, button, what)
         except (OSError, ValueError) as error:
             said = str(error)
-        self.settings[SAID] = said
+        self.settings[SAID] = said  # `get` shows it, after the redirect
         self.redirect(self.request.path)
 
     def _page(self, said: str) -> str:
@@ -121,7 +121,7 @@ class Contents(JupyterHandler):
             "guesses": estimates.summary(guesses),
             "link": self._link(known.name),
             "place": self._place(known.about.chapter),
-            "turns": [(turn, _done(turn, done)) for turn in known.turns],
+            "turns": [(turn, _entry_on(turn, done)) for turn in known.turns],
             "right": _right_of(known.turns, done),
             "is_begun": any(turn.check in done for turn in known.turns),
         }
@@ -183,7 +183,7 @@ def _forget(mine: Path) -> str:
     )
 
 
-def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
+def _entry_on(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
     """Return the record's entry on the turn; an empty entry if the record has none."""
     return done.get(turn.check, record.Done())
 
@@ -199,7 +199,7 @@ def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str
     counts = []
     for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
         here = [turn for turn in all_turns if turn.is_beyond == is_beyond]
-        right = [turn for turn in here if _done(turn, done).status == "right"]
+        right = [turn for turn in here if _entry_on(turn, done).status == "right"]
         if here:
             counts.append(f"{len(right)} of {len(here)} {where}")
     return ", ".join(counts)

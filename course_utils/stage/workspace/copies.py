@@ -36,7 +36,7 @@ from course_utils.stage.workspace.spacers import with_spacers, without_spacers
 
 ROOT = Path(__file__).parents[3]  # the folder of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
-# A server takes the folder of the name of MINE that lies under its own root.
+# A server has the copies in a folder under its own root, which has the same name as MINE.
 if INSTALLED.is_dir():
     COURSE = INSTALLED
     MINE = Path.cwd() / "my_notebooks"
@@ -76,6 +76,7 @@ def bring_up_to_date(
     which one is open would show another text than the file has.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
+    # `glob` finds no glossary in a folder that has none.
     for path in (*notebooks(course), *course.glob(GLOSSARY), AGENTS, OURS):
         try:
             new = _new_version(path, contents)
@@ -157,7 +158,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     Raise a ValueError, with the reason, if the file of that name is not a copy that can be updated.
     """
     own = mine / name
-    taken = mine / HIDDEN / name
+    taken = mine / HIDDEN / name  # the course's version that the copy was made from
     if not os.path.lexists(own):  # a broken link exists, too
         write_whole(taken, new)
         write(own, as_handed_out(parsed(new)))
@@ -165,7 +166,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     if own.is_symlink() or not own.is_file():
         raise ValueError("it is no file of its own")
     mine_now = read(own)
-    if taken.is_file() and taken.read_bytes() == new:
+    if taken.is_file() and taken.read_bytes() == new:  # nothing is new in the course
         if not in_use:
             _freshen(own, mine_now, parsed(new))
         return
@@ -201,6 +202,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     results, is replaced.
     """
     carry_renamed(base, new, own.parent)
+    # A new copy, but import cells that the reader has unfolded stay unfolded.
     course = with_folds(as_handed_out(new), new, mine_now)
     cells = without_folds(without_spacers(mine_now))["cells"]
     # Untouched, but with the course's results.
@@ -211,6 +213,7 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     if cells == to_come(base)["cells"]:  # untouched
         write(own, course)
         return [f"{own.name} is brought up to date."]
+    # Guesses that were typed in place of dots, in an old copy, go into the record first.
     readers_copy = with_fields(mine_now, course, own.parent)
     together, conflicts = merged(base, course, readers_copy)
     kept = keep_earlier(own)
@@ -236,7 +239,7 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
     changed the copy; the changed one is saved in `earlier` first.
     """
     own = mine / name
-    taken = mine / HIDDEN / name
+    taken = mine / HIDDEN / name  # the course's version that the copy was made from
     as_taken = taken.read_bytes() if taken.is_file() else b""
     exists = os.path.lexists(own)
     if exists and in_use:  # an open JupyterLab would show another text than the file has
@@ -260,8 +263,9 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
 def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:
     """Reset one turn of the reader's copy, or the whole copy; returns a sentence on what was done.
 
-    `turn` is the turn's number, or the name of its check. The sentence names the file in which the
-    former copy was saved. ValueError if the copy has no such turn.
+    `path` is that of the course's notebook, and `turn` the turn's number or the name of its check.
+    The sentence names the file in which the former copy was saved. ValueError if the copy has no
+    such turn.
     """
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)

@@ -12,6 +12,7 @@ from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_of
 
 FURTHEST = 1000.0  # times off; a guess that is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
+# The picture's grid lines: how many times off, and the words at the line.
 MARKS = {1: "spot on", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or missed"}
 # A share is judged by points, and so it is drawn by its word: 11 % for 2 % is close, though it is
 # 5.5 times too large. A share that is far is as high as a size of another power of ten.
@@ -62,6 +63,7 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
 
 
 def _sentence(guess: Guess) -> str:
+    """Return what was asked, and how far off the guess was, as the text at a dot."""
     return f"{guess.asked}. {guess.words}"
 
 

@@ -18,7 +18,9 @@ from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
 from course_utils.stage.workspace.reopened import show_pictures_of_gone_labs
 from course_utils.stage.workspace.websocket import AtOnce
 
-LOCK = "open"  # a file in the copies' `.course`
+# A file in the copies' `.course`. Each server over these copies holds a lock on it, so that another
+# server, when it starts, sees that a notebook may be open.
+LOCK = "open"
 
 
 def _load_jupyter_server_extension(server: ServerApp) -> None:

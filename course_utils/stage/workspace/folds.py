@@ -25,7 +25,7 @@ def with_folds(own: Notebook, course: Notebook, former: Notebook | None = None) 
         is_as_given = texts.get(cell["id"]) == source(cell)
         if is_as_given and _has_imports_only(cell):
             # Marked also if it stays unfolded, so that the next copy leaves it so, too.
-            cells.append(_folded(cell, unfolds=cell["id"] in unfolded))
+            cells.append(_marked(cell, is_folded=cell["id"] not in unfolded))
         else:
             cells.append(cell)
     return {**own, "cells": cells}
@@ -49,12 +49,14 @@ def _is_unfolded(cell: Cell) -> bool:
     return GIVEN_FOLDED in _metadata(cell) and FOLDED not in _entry(cell)
 
 
-def _folded(cell: Cell, *, unfolds: bool) -> Cell:
-    """Return the cell folded or, if `unfolds`, as the reader has unfolded it."""
+def _marked(cell: Cell, *, is_folded: bool) -> Cell:
+    """Return the cell with the mark of one that came folded; it is folded only if `is_folded`."""
     course_cell = _unfolded(cell)
-    entry = {} if unfolds else {FOLDED: True}
     marked = {**course_cell, "metadata": {**_metadata(course_cell), GIVEN_FOLDED: True}}
-    return _with_entry(marked, {**_entry(course_cell), **entry})
+    entry = dict(_entry(course_cell))
+    if is_folded:
+        entry[FOLDED] = True
+    return _with_entry(marked, entry)
 
 
 def _unfolded(cell: Cell) -> Cell:

@@ -24,7 +24,7 @@ def with_fields(own: Notebook, course: Notebook, folder: Path) -> Notebook:
     """
     new_cells = {cell["id"]: cell for cell in course["cells"]}
     guesses = {part.id for part in outline(course).guesses}
-    chapter = about(course, "").chapter
+    chapter = about(course, "").chapter  # from the metadata, so the file's name is not needed
     cells = []
     for cell in own["cells"]:
         if cell["id"] in guesses and not asks_in(source(cell)):
@@ -41,7 +41,7 @@ def carry_renamed(former_course: Notebook, course: Notebook, folder: Path) -> No
 
     `former_course` is the version of the course's notebook that the reader's copy was made from.
     """
-    chapter = about(course, "").chapter
+    chapter = about(course, "").chapter  # from the metadata, so the file's name is not needed
     so_far = record.said_so_far(folder, chapter)
     asks_by_cell = {cell["id"]: asks_in(source(cell)) for cell in former_course["cells"]}
     for cell in course["cells"]:
@@ -53,11 +53,11 @@ def carry_renamed(former_course: Notebook, course: Notebook, folder: Path) -> No
             for old_name, name in zip(former.questions, ask.questions, strict=True):
                 # What the record has under the new name is later, so it stays.
                 if old_name in so_far and name not in so_far:
-                    _copy(folder, chapter, so_far[old_name], name)
+                    _note_again(folder, chapter, so_far[old_name], name)
 
 
-def _copy(folder: Path, chapter: str, known: record.Said, name: str) -> None:
-    """Write into the record what is known of a question, for the question of that name."""
+def _note_again(folder: Path, chapter: str, known: record.Said, name: str) -> None:
+    """Write into the record, under the question's new name, what it has under the old one."""
     if known.said is not None:
         record.note_said(folder, chapter, name, known.said)
     if known.has_gone_on:
@@ -95,7 +95,8 @@ def _typed(text: str, ask: Ask) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
         if node.targets[0].id == ask.name:
-            # The questions of a dict had other names in earlier versions, in the same order.
+            # Several answers were a dict. Its keys, the questions, had other names in earlier
+            # versions, but the same order.
             values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
             yield from zip(ask.questions, map(_as_typed, values), strict=False)
 

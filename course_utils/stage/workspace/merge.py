@@ -41,11 +41,15 @@ def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, l
 
 
 def restored(course: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
-    """Return the reader's notebook with these cells as the course has them, deleted or not."""
+    """Return the reader's notebook with the cells `ids` as the course has them.
+
+    Those that the reader has deleted are put back. All other cells stay as they are.
+    """
     course_cells = _by_id(course)
     own_cells = _by_id(own)
-    stay = [id_ for id_ in course_cells if id_ in own_cells or id_ in ids]
-    order = woven(list(own_cells), stay)  # the reader's order, with deleted cells put back
+    # Of the course's cells, those that the result has.
+    needed = [id_ for id_ in course_cells if id_ in own_cells or id_ in ids]
+    order = woven(list(own_cells), needed)  # the reader's order, with deleted cells put back
     cells = [course_cells[id_] if id_ in ids else own_cells[id_] for id_ in order]
     return {**own, "cells": cells}
 
@@ -67,9 +71,9 @@ class _Merged:
 
 def _merge(base: Cell | None, course: Cell | None, own: Cell | None) -> _Merged:
     """Return one cell merged. A version that does not have the cell is None."""
-    base_text = _text(base)
-    course_text = _text(course)
-    own_text = _text(own)
+    base_text = _kind_and_text(base)
+    course_text = _kind_and_text(course)
+    own_text = _kind_and_text(own)
     if own is None:
         # The reader has deleted the cell, or never had it. It comes if its text is new.
         return _Merged(None if course_text == base_text else course)
@@ -164,8 +168,11 @@ def _has_change(*, own: list[str], base: list[str], course: list[str]) -> bool:
     return added <= in_own - in_base and removed <= in_base - in_own
 
 
-def _text(cell: Cell | None) -> tuple[str, str] | None:
-    """Return the kind and the text of a cell. Only if one of them differs is the cell changed."""
+def _kind_and_text(cell: Cell | None) -> tuple[str, str] | None:
+    """Return the kind and the text of a cell; None if there is no cell.
+
+    A cell counts as changed only if its kind or its text differs, and not its outputs.
+    """
     if cell is None:
         return None
     return cell["cell_type"], source(cell)

@@ -64,26 +64,26 @@ def without_views(notebook: Notebook) -> Notebook:
 
     Still pictures and sentences stay in their place.
     """
-    cells = [_without_views(cell) for cell in notebook["cells"]]
+    cells = [_cell_without_views(cell) for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
 
-def _without_views(cell: Cell) -> Cell:
+def _cell_without_views(cell: Cell) -> Cell:
     """Return the cell with each of its outputs without a live view."""
     if not cell.get("outputs"):  # a cell of text has none
         return cell
-    outputs = [_without_view(output) for output in cell["outputs"]]
+    outputs = [_output_without_view(output) for output in cell["outputs"]]
     return {**cell, "outputs": outputs}
 
 
-def _without_view(output: dict[str, object]) -> dict[str, object]:
+def _output_without_view(output: dict[str, object]) -> dict[str, object]:
     """Return the output without its live view, if it is that of a lab or a guess."""
     data = output.get("data", {})
     if WIDGET not in data:
         return output
     is_lab = "image/png" in data  # the lab's still picture
     text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
-    is_guess = text.startswith(ASKS)
+    is_guess = text.startswith(ASKS)  # the sentence that stands in place of a guess's field
     if not is_lab and not is_guess:  # a widget of the reader's own, with nothing else to show
         return output
     rest = {kind: value for kind, value in data.items() if kind != WIDGET}

@@ -101,7 +101,7 @@ def sentences(link: str, mine: Path, judge: Judge) -> Markup:
         return broken.format(NAME, error)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
     begin = Markup("{}, of {} terms.").format(file, len(TERMS))
-    if wrong is None:  # the judge is still at it, and the page asks again where it has data-soon
+    if wrong is None:  # it is being judged; a page with data-soon in it soon asks again
         checked = Markup(
             "{} You wrote: {}. <span data-soon>The file has changed, and is being checked.</span>"
         )

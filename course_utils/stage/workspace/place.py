@@ -14,7 +14,7 @@ class Place:
     """Where the course runs, with what the page and the messages say there."""
 
     kind: str  # "clone", "installed" or "hub"
-    remedy: str  # what to do where no copies can be made
+    remedy: str  # what to do where no copies can be made, behind a sentence that names the folder
     panel: str = ""  # the address at which a hub starts and stops servers
 
 

@@ -9,7 +9,7 @@ from jupyter_server.utils import url_path_join
 
 from course_utils.stage.workspace.contents import ADDRESS
 
-NAME = "course-workspace"
+NAME = "course-workspace"  # of the extension that `place.js` is to JupyterLab
 FILE = "place.js"
 
 

@@ -99,8 +99,8 @@ def _plain_tensor(
     if not is_dense or tensor.dtype not in DTYPES:
         kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
         raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
-    address = tensor.untyped_storage().data_ptr()  # 0 if the storage is empty
-    if address:
+    address = tensor.untyped_storage().data_ptr()
+    if address:  # 0 is the address of all empty storages, which need not agree on a dtype
         # The first tensor of a storage puts its dtype into `dtypes`, and later ones look it up.
         first_dtype = dtypes.setdefault(address, tensor.dtype)
         if first_dtype != tensor.dtype:

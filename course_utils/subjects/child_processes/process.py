@@ -24,7 +24,9 @@ from course_utils.core.measure import MeasurementProgress, memory_ran_out, resul
 from course_utils.core.measure.results import OnProgress, Steps
 from course_utils.core.say import Number
 
-Work = Callable[..., object] | str  # a function, or its name behind its module's
+# A function, or its name behind its module's, such as
+# "course_utils.subjects.child_processes.products.timing_steps".
+Work = Callable[..., object] | str
 _WAIT_S = 0.1  # for a message of the child, before its latest step is repeated
 _STARTING = MeasurementProgress(0, "Starting a process of its own, which can be killed.")
 

@@ -32,7 +32,8 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         return _tf32_call(b, d, k, device)
     if dtype == "fp8":
         return _fp8_call(b, d, k, device)
-    # Of NVIDIA's GPUs, those from compute capability 8.0 on multiply bf16; (0, 0) stands for any.
+    # NVIDIA's GPUs multiply bf16 from compute capability 8.0 on. Every GPU of theirs has at least
+    # (0, 0), so the first question is only whether it is one of theirs.
     if dtype == "bf16" and _is_nvidia(device, (0, 0)) and not _is_nvidia(device, (8, 0)):
         raise ValueError(
             "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."
@@ -149,7 +150,10 @@ def product_in_order(
         return tuple(sorted(inside & outside))  # a set has no order of its own
 
     def product(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
-        """Return the product of all operands in a part of the tree, with the dimensions `names`."""
+        """Return the product of a part's operands, a tensor with the dimensions `names`.
+
+        Both of its factors are computed first, in the same way.
+        """
         if isinstance(part, int):
             return operands[part]
         left, right = part

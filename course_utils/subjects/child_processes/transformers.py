@@ -126,6 +126,8 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
         on_progress(MeasurementProgress(fraction, f"{pass_}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):
+        # The layers go forward from 0 on. They go backward from the last one on, and `layers` of
+        # them have gone forward by then.
         block.register_forward_hook(partial(report, "Forward", number + 1, 0))
         weight = block.norm1.weight  # the last of its layer in the backward pass
         weight.register_post_accumulate_grad_hook(

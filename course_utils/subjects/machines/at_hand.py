@@ -41,8 +41,8 @@ def device() -> str:
     """
     if not torch.accelerator.is_available():
         return "cpu"
-    found = torch.accelerator.current_accelerator()
-    return found.type if found else "cpu"
+    accelerator = torch.accelerator.current_accelerator()
+    return accelerator.type if accelerator else "cpu"
 
 
 @functools.cache
@@ -57,9 +57,9 @@ def this_machine() -> Machine:
     reached = {}
     was_quiet = True
     for dtype in _DTYPES:
-        found = _largest_rate(dtype, where)
-        if found is not None:  # None: the machine has no products in this dtype
-            rate, quiet = found
+        rate_and_quiet = _largest_rate(dtype, where)
+        if rate_and_quiet is not None:  # None: the machine has no products in this dtype
+            rate, quiet = rate_and_quiet
             reached[dtype] = rate
             was_quiet = was_quiet and quiet
     bytes_per_sec = _copy_bytes_per_sec(where)

@@ -265,16 +265,16 @@ def recordings() -> dict[str, Recording]:
     if workspace():
         readers = workspace() / READERS_RECORDINGS
         paths += sorted(readers.glob("*.json"))
-    found: dict[str, Recording] = {}
+    by_name: dict[str, Recording] = {}
     for path in paths:
         try:
             recording = read(path)
-            if recording.name in found:  # the error ends up in the warning below
+            if recording.name in by_name:  # the error ends up in the warning below
                 raise ValueError(f"there is another recording of {recording.name}.")
-            found[recording.name] = recording
+            by_name[recording.name] = recording
         except ValueError as error:
             warnings.warn(f"The recording {path.name} is left out: {error}", stacklevel=2)
-    return found
+    return by_name
 
 
 def read(path: Path) -> Recording:

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import get_args, get_origin, get_type_hints
 
 MatmulSize = tuple[int, int, int]  # (B, D, K)
-NAMES_IN_FILES = {"seconds_by_size": "products"}
+NAMES_IN_FILES = {"seconds_by_size": "products"}  # of fields that have another name in a file
 SHOWN = 60  # characters of a wrong value that are shown
 LENGTHS = {"name": 60, "by": 60, "dtype": 60}  # the most characters of these texts
 LONGEST = 500  # the most characters of other texts
@@ -29,13 +29,13 @@ def encoded(value: object) -> object:
     A field that is 0 or False is left out if its default is 0 or False.
     """
     if is_dataclass(value):
-        found = {}
+        encoded_fields = {}
         for field in fields(value):
             inner = getattr(value, field.name)
             is_left_out = not inner and field.default == 0  # False equals 0, too
             if not is_left_out:
-                found[name_of(field)] = encoded(inner)
-        return found
+                encoded_fields[name_of(field)] = encoded(inner)
+        return encoded_fields
     if isinstance(value, Mapping):
         if any(isinstance(key, tuple) for key in value):  # by size, (B, D, K): rows in the file
             return [[*size, seconds] for size, seconds in value.items()]
@@ -108,7 +108,7 @@ def _mapping(kind: object, data: object, path: str) -> dict[str, object]:
 def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, ...]:
     """Return the data as a tuple of these kinds; (kind, ...) stands for any number of one kind."""
     _check(isinstance(data, list) and data, "a list with something in it", data, path)
-    if kinds[-1] is ...:
+    if kinds[-1] is ...:  # such as (Workload, ...), of the annotation tuple[Workload, ...]
         kinds = kinds[:1] * len(data)
     _check(len(data) == len(kinds), f"a list of {len(kinds)}", data, path)
     values = []
@@ -122,9 +122,9 @@ def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
     row_kind = tuple[*get_args(MatmulSize), kind]  # tuple[int, int, int, kind]
     kinds = (row_kind, ...)  # any number of rows of that kind, as in tuple[row_kind, ...]
     rows = _list(kinds, data, path)
-    found = {(b, d, k): value for b, d, k, value in rows}
-    _check(len(found) == len(rows), "a list of rows whose sizes all differ", data, path)
-    return found
+    by_size = {(b, d, k): value for b, d, k, value in rows}
+    _check(len(by_size) == len(rows), "a list of rows whose sizes all differ", data, path)
+    return by_size
 
 
 def name_of(field: Field) -> str:

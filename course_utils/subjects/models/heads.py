@@ -13,7 +13,7 @@ from course_utils.subjects.models.layers import Linear
 
 # From one position to the next, the first pair of numbers turns by 1 radian, and the last pair, the
 # slowest, by almost 1 / base radians.
-ROTARY_BASE = 10_000
+ROTARY_BASE = 10_000  # as in the paper on rotary positions, arXiv 2104.09864
 
 
 def attention(
@@ -159,4 +159,5 @@ def _turned(
 
 
 def _heads_first(x: Float[Tensor, "b s a d"]) -> Float[Tensor, "b a s d"]:
+    """Return x in the order that attention takes: each head has all positions together."""
     return rearrange(x, "b s a d -> b a s d")

@@ -83,7 +83,9 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         """Apply the layers, with the nonlinearity before each layer but the first."""
         for number, layer in enumerate(self.layers):
-            x = layer(self._activated(x) if number > 0 else x)
+            if number > 0:
+                x = self._activated(x)
+            x = layer(x)
         return x
 
     def _activated(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
@@ -201,10 +203,10 @@ def _rms_norm_backward(
         scale = torch.rsqrt(rows.pow(2).mean(-1, keepdim=True) + eps)
         normed = rows * scale
         of_weight += (grad * normed).sum(0)
-        grad = grad * weight  # from here on the gradient of `normed`
+        of_normed = grad * weight  # the gradient of `normed`
         # `scale` depends on x, too. That takes off the part of the gradient that is along `normed`.
-        along_row = (grad * normed).mean(-1, keepdim=True)
-        of_rows.copy_(scale * (grad - normed * along_row))
+        along_row = (of_normed * normed).mean(-1, keepdim=True)
+        of_rows.copy_(scale * (of_normed - normed * along_row))
     return of_x, of_weight.to(weight.dtype)
 
 

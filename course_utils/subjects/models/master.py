@@ -7,7 +7,9 @@ from torch import Tensor
 
 
 class WithMaster(torch.optim.Optimizer):
-    """An optimizer that updates fp32 copies of all parameters, and rounds these to the parameters.
+    """An optimizer that updates fp32 copies of all parameters, then rounds them to the parameters.
+
+    So updates add up that are too small to change a parameter in 16 bits.
 
     `make_optimizer` takes the copies, and returns the optimizer that updates them. `keep_gradients`
     says whether the copies' gradients stay in memory after a step.

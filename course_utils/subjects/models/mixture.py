@@ -44,14 +44,18 @@ class Experts(nn.Module):
             )
 
     def forward(self, x: Float[Tensor, "b s h"]) -> Float[Tensor, "b s h"]:
+        """Return for each token the sum of its experts' results, each times the expert's share."""
         tokens = x.flatten(0, 1)
         chances = self.router(tokens).softmax(-1)
-        shares, chosen = chances.topk(self.used)  # for each token, its experts and their shares
+        # Both have a row for each token, with a column for each of its `used` experts.
+        shares, chosen = chances.topk(self.used)
         mixed = torch.zeros_like(tokens)
         for number, expert in enumerate(self.experts):
-            its_tokens, place = torch.where(chosen == number)
-            result = expert(tokens[its_tokens]) * shares[its_tokens, place, None]
-            mixed = mixed.index_add(0, its_tokens, result)
+            # The rows and the columns of `chosen` that name this expert.
+            its_tokens, columns = torch.where(chosen == number)
+            its_shares = shares[its_tokens, columns, None]  # a column: one for each row
+            result = expert(tokens[its_tokens]) * its_shares
+            mixed = mixed.index_add(0, its_tokens, result)  # adds the results to their tokens' rows
         if self.shared is not None:
             mixed = mixed + self.shared(tokens)
         return mixed.view_as(x)
@@ -67,39 +71,45 @@ class LatentAttention(nn.Module):
     def __init__(self, width: int, heads: int, latent: Latent, **options: object) -> None:
         super().__init__()
         self.latent = latent
-        queries = heads * (latent.content_width + latent.position_width)
+        query_numbers = heads * (latent.content_width + latent.position_width)
         options = {**options, "biases": False}
         dtype = options.get("dtype", torch.float32)
         if latent.query_rank:
             self.query = nn.Sequential(
                 Linear(width, latent.query_rank, **options),
-                normalisation(latent.query_rank, True, False, dtype),
-                Linear(latent.query_rank, queries, **options),
+                normalisation(latent.query_rank, rms_norm=True, biases=False, dtype=dtype),
+                Linear(latent.query_rank, query_numbers, **options),
             )
         else:
-            self.query = Linear(width, queries, **options)
+            self.query = Linear(width, query_numbers, **options)
+        # Makes the latent, and the part of the key that carries the position.
         self.down = Linear(width, latent.rank + latent.position_width, **options)
-        self.norm = normalisation(latent.rank, True, False, dtype)
-        made = heads * (latent.content_width + latent.value_width)
-        self.up = Linear(latent.rank, made, **options)
+        self.norm = normalisation(latent.rank, rms_norm=True, biases=False, dtype=dtype)
+        # Makes each head's values, and the rest of its key, from the latent.
+        key_and_value_numbers = heads * (latent.content_width + latent.value_width)
+        self.up = Linear(latent.rank, key_and_value_numbers, **options)
         self.out = Linear(heads * latent.value_width, width, **options)
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"]
     ) -> Float[Tensor, "b s h"]:
-        latent = self.latent
-        parts = [latent.content_width, latent.position_width]
-        queries = rearrange(self.query(x), "b s (a d) -> b s a d", d=sum(parts))
-        content, position = queries.split(parts, -1)
-        queries = torch.cat([content, rotated(position, turn)], -1)
+        """Return the output, with the width of x; `turn` is what `rotation` returns.
 
-        kept, position = self.down(x).split([latent.rank, latent.position_width], -1)
-        position = rotated(position[:, :, None], turn)  # one for all heads
-        made = latent.content_width + latent.value_width
-        made = rearrange(self.up(self.norm(kept)), "b s (a d) -> b s a d", d=made)
-        content, values = made.split([latent.content_width, latent.value_width], -1)
-        position = position.expand(*content.shape[:-1], -1)
-        keys = torch.cat([content, position], -1)
+        A query and a key have a part with the content, and a part that is rotated by the position.
+        """
+        latent = self.latent
+        query_parts = [latent.content_width, latent.position_width]
+        queries = rearrange(self.query(x), "b s (a d) -> b s a d", d=sum(query_parts))
+        query_content, query_position = queries.split(query_parts, -1)
+        queries = torch.cat([query_content, rotated(query_position, turn)], -1)
+
+        kept, key_position = self.down(x).split([latent.rank, latent.position_width], -1)
+        key_position = rotated(key_position[:, :, None], turn)  # one for all heads
+        made_parts = [latent.content_width, latent.value_width]  # what each head makes of `kept`
+        made = rearrange(self.up(self.norm(kept)), "b s (a d) -> b s a d", d=sum(made_parts))
+        key_content, values = made.split(made_parts, -1)
+        key_position = key_position.expand(*key_content.shape[:-1], -1)
+        keys = torch.cat([key_content, key_position], -1)
 
         result = functional.scaled_dot_product_attention(
             queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), is_causal=True
@@ -116,8 +126,8 @@ class MixtureBlock(nn.Module):
     def __init__(self, m: Model, *, dense: bool, **options: object) -> None:
         super().__init__()
         dtype = options.get("dtype", torch.float32)
-        self.norm1 = normalisation(m.width, True, False, dtype)
-        self.norm2 = normalisation(m.width, True, False, dtype)
+        self.norm1 = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
+        self.norm2 = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
         if m.latent:
             self.attention = LatentAttention(m.width, m.heads, m.latent, **options)
         else:
@@ -130,11 +140,11 @@ class MixtureBlock(nn.Module):
                 biases=m.biases,
                 **options,
             )
-        experts = {"gated": m.gated, "biases": m.biases}
+        kind = {"gated": m.gated, "biases": m.biases}  # of each feed-forward, expert or not
         if m.mixture and not dense:
-            self.feed_forward = Experts(m.width, m.mixture, **experts, **options)
+            self.feed_forward = Experts(m.width, m.mixture, **kind, **options)
         else:
-            self.feed_forward = FeedForward(m.width, m.inner, **experts, **options)
+            self.feed_forward = FeedForward(m.width, m.inner, **kind, **options)
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"]
@@ -155,15 +165,16 @@ class MixtureTransformer(nn.Module):
 
     def __init__(self, m: Model, **options: object) -> None:
         super().__init__()
+        # The defaults are set in `options`, too, because each block gets these.
         dtype = options.setdefault("dtype", torch.float32)
         generator = options.setdefault("generator", None)
         self.turned_width = m.latent.position_width if m.latent else m.head_width
         self.tokens = normal_matrix(m.vocabulary, m.width, m.width, dtype, generator)
         self.blocks = nn.ModuleList()
         for number in range(m.layers):
-            dense = m.mixture is None or number < m.mixture.dense_layers
-            self.blocks.append(MixtureBlock(m, dense=dense, **options))
-        self.norm = normalisation(m.width, True, False, dtype)
+            is_dense = m.mixture is None or number < m.mixture.dense_layers  # such as the first
+            self.blocks.append(MixtureBlock(m, dense=is_dense, **options))
+        self.norm = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
         self.output = None
         if not m.tied:
             self.output = normal_matrix(m.vocabulary, m.width, m.width, dtype, generator)

@@ -69,7 +69,7 @@ def recomputed(
     blocks: Iterable[nn.Module],
     x: Tensor,
     segment: int,
-    *also: Tensor | None,
+    *also: Tensor | None,  # what each block takes besides x, such as the rotation of positions
     early_stop: bool = True,
     preserve_rng_state: bool = True,
 ) -> Tensor:
@@ -151,6 +151,7 @@ class Transformer(nn.Module):
         self.context = shape.context
         self.head_width = shape.head_width
         self.rotary = shape.rotary
+        # How many layers are recomputed, from the first one on. False counts as 0.
         self.recomputed = shape.layers if recompute is True else recompute
         self.segment = segment
 

@@ -3,7 +3,8 @@
 from course_utils.core.say import Comparison, Number
 from course_utils.subjects.reported.runs import PublishedRun
 
-HEADS = ("predicted", "reported")
+HEADS = ("predicted", "reported")  # of the columns of a Comparison
+# The conventions of counting FLOPs for which `mfu` has a row: see PublishedRun.flops_per_token.
 CONVENTIONS = ("all pairs", "causal", "6P")
 GIB = 2**30
 
@@ -61,7 +62,10 @@ def held_bytes(run: PublishedRun) -> int:
 
 
 def _reported(run: PublishedRun, what: str) -> Number | dict[str, Number]:
-    """Return a reported value; ValueError, with the names of all, if it was not reported."""
+    """Return what the run reports under the name `what`, such as "mfu_percent".
+
+    ValueError, with the names of all that it reports, if there is nothing under that name.
+    """
     if what not in run.reported:
         raise ValueError(f"{run.name} reports no {what}, but {', '.join(run.reported)}.")
     return run.reported[what]

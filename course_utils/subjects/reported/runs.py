@@ -10,8 +10,8 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict import MODELS, Shape, Timeline
 from course_utils.core.say import Number
 
-# This recipe takes 16 bytes a parameter. So do all of these runs, whether they hold the parameters
-# in fp32 alone, or in bf16 with an fp32 copy.
+# The recipe by which the memory of each run is predicted. It takes 16 bytes a parameter. So do all
+# of these runs, whether they hold the parameters in fp32 alone, or in bf16 with an fp32 copy.
 RECIPE = "bf16+master adamw"
 # The conventions by which runs count the FLOPs of a token: see PublishedRun.flops_per_token.
 COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own rate")
@@ -193,12 +193,14 @@ def run_named(words: str) -> PublishedRun:
     """
     if words in RUNS:
         return RUNS[words]
-    found = [name for name in RUNS if name.startswith(words)]
-    if len(found) == 1:
-        return RUNS[found[0]]
+    matching = [name for name in RUNS if name.startswith(words)]
+    if len(matching) == 1:
+        return RUNS[matching[0]]
     # If no name begins so, the first word of every name is listed, each word once.
     first_words = dict.fromkeys(name.split()[0] for name in RUNS)
-    among = ", ".join(found[:9] or first_words)  # the sentence has no room for more than nine
+    # The sentence has no room for more than nine names. Without a name, the list is empty, and so
+    # `or` takes the first words.
+    among = ", ".join(matching[:9] or first_words)
     raise ValueError(
-        f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
+        f"Of the published runs {len(matching)} begin with {words!r}. Name one of: {among}."
     )

@@ -208,12 +208,14 @@ def updates(
         training.step()
         after = _all_numbers(training.weights)
         states = [training.optimizer.state[weight] for weight in training.weights]
-        updates = torch.cat([_adam_update(state, group).flatten() for state in states])
+        adam_updates = torch.cat([_adam_update(state, group).flatten() for state in states])
         # bf16 has 8 significant bits: from 2^(e-1) to 2^e the gap between two numbers is 2^(e-8).
         exponents = torch.frexp(before.float()).exponent  # the e of a number from 2^(e-1) on
         half_gaps = torch.exp2(exponents - 9.0)  # half of 2^(e-8)
-        is_update = updates != 0
-        yield (updates.abs() / half_gaps)[is_update], (after != before)[is_update]
+        sizes = adam_updates.abs() / half_gaps
+        had_effect = after != before
+        is_update = adam_updates != 0
+        yield sizes[is_update], had_effect[is_update]
 
 
 def _all_numbers(weights: Sequence[Tensor]) -> Tensor:
@@ -224,7 +226,8 @@ def _all_numbers(weights: Sequence[Tensor]) -> Tensor:
 def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Tensor:
     """Return Adam's update of a weight, computed in fp32 from the averages in `state`.
 
-    `group` has the optimizer's options. torch's own update is rounded to the weight's bf16.
+    `state` is torch's of this weight, after the step, and `group` has the optimizer's options.
+    torch's own update is rounded to the weight's bf16.
     """
     beta1, beta2 = group["betas"]
     step = state["step"].item()
@@ -269,6 +272,6 @@ def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[in
     largest = floats.format_named(fmt).max
     # E4M3 has no infinity: the cast returns the largest number, or in an older torch NaN. A number
     # that lies farther above the largest one than half a gap is too large, and not rounded.
-    rounds_down = scaled.double() - cast > floats.spacing(largest, fmt) / 2
-    is_too_large = ~cast.isfinite() | rounds_down
+    is_cut_off = scaled.double() - cast > floats.spacing(largest, fmt) / 2
+    is_too_large = ~cast.isfinite() | is_cut_off
     return (cast == 0).sum().item(), is_too_large.sum().item()

@@ -15,7 +15,9 @@ from course_utils.core.say import Number
 from course_utils.subjects.training.randomness import restore_shared_states, shared_states
 from course_utils.subjects.training.tokens import token_batch
 
-PARTS = ("model", "optimizer", "step", "data", "generators")  # of a run's state
+# The parts of a run's state. "data" is the state of the generator that draws the batches, and
+# "generators" has the states of the generators that all code of the process shares.
+PARTS = ("model", "optimizer", "step", "data", "generators")
 
 
 # One step.

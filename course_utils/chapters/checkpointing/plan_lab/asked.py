@@ -60,8 +60,10 @@ LEVELS = {
 }
 FIRST = "13B · 64 A100s"
 FP32_GRADIENTS = "bf16+master adamw, fp32 gradients"
+# The GPUs over which the state is split: the words on the control `over_node`, and its values.
 OVER = {"all GPUs": False, "a node of 8": True}
 
+# The values of the controls from which the presets start.
 _PLAN = {
     "recipe": FP32_GRADIENTS,
     "stage": 3,
@@ -82,6 +84,7 @@ PRESETS = {  # none of them sets the level, so the reader's level stays
 
 
 def _layers(said: Said) -> int:
+    """Return how many layers the model of the chosen level has."""
     return LEVELS[said["level"]].model.layers
 
 

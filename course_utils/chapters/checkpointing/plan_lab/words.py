@@ -13,12 +13,14 @@ LEFT_OUT = (
     "Left out: tensor and pipeline parallelism, fp8, slower GPUs, background saves, "
     "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
+# Rows of the table: what is assumed, how much it is, and a note.
 ASSUMED = (
     ("matrix products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
     ("a save, a restart", f"{SAVE_S} s, {RESTART_S} s", "assumed"),
     ("a failure", f"one in {GPU_DAYS_PER_FAILURE:,.0f} GPU-days", "as in Meta's run of 405B"),
     ("at the network's speed", "everything that is sent", "a ring reaches less"),
 )
+# Rows of the table: a stage of ZeRO, and what a step sends with it.
 SENT = (
     (
         "stage 0",

@@ -14,7 +14,7 @@ from course_utils.subjects.child_processes import process, products
 
 MOST_BYTES = 2**30  # the most memory that a timed product may need
 MOST_FLOPS = 2**35  # the most FLOPs that one call may take
-MOST_FLOPS_OF_A_GPU = 2**43
+MOST_FLOPS_OF_A_GPU = 2**43  # the same, if the product runs on a GPU
 # A product with at most these FLOPs and numbers takes milliseconds, so it is timed in this process.
 # A longer one gets a process of its own, which can be ended when the reader presses Stop.
 QUICK_FLOPS = 2**24
@@ -58,6 +58,7 @@ def _orders_to_time(asked: Asked) -> list[Order]:
 
     If no order can run, raise a ValueError with the reason.
     """
+    # As in `asked.orders`, the cheapest is the first.
     possible = [order for order in asked.orders if not _reason_against(asked, order)]
     if not possible:
         reason = _reason_against(asked, asked.orders[0])

@@ -241,4 +241,5 @@ def _summed_first_in_words(asked: Asked) -> str:
     if not names:
         return ""
     verb = "is" if len(names) == 1 else "are each"
+    # Such as "k is in one operand alone and summed first, which counts 0".
     return f"{listed(names)} {verb} in one operand alone and summed first, which counts 0"

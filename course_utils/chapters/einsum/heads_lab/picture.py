@@ -51,6 +51,7 @@ def view(asked: Split, found: object) -> View:
     ]
     if asked.shown:
         drawn += _columns_of_heads(asked)
+    # With `through`, a line connects the marks that are set.
     drawn.append(marks.drawn("guess", asked, TRACKS, through=True))
     if asked.shown:
         sawtooth = [(_x(column), _y(head)) for column, head in enumerate(asked.arrives)]
@@ -61,7 +62,7 @@ def view(asked: Split, found: object) -> View:
 
 def _grid(asked: Split) -> Iterator[str]:
     """Draw a line for each head."""
-    right = _x(COLUMNS - 0.5)
+    right = _x(COLUMNS - 0.5)  # the right edge of the last column, whose number is COLUMNS - 1
     for head in range(asked.heads):
         y = _y(head)
         yield svg.text(LEFT - 12, y + 5, f"head {head}", class_="end")
@@ -83,6 +84,7 @@ def _columns_of_heads(asked: Split) -> Iterator[str]:
     by_head = sorted(range(COLUMNS), key=lambda column: asked.arrives[column])
     yield from _row("gets", by_head, asked, HEADS_AT)
     for head in range(asked.heads):
+        # Of the head's boxes in the row, the places of the first and of the last one.
         first = head * asked.places
         last = first + asked.places - 1
         middle = _x((first + last) / 2)

@@ -55,7 +55,7 @@ _PATTERN = rf"(?P<fmt>{'|'.join(floats.FORMATS)}) *(?P<bits>0x[0-9a-f]+|0b[01]+)
 
 def is_nan(x: Exact) -> bool:
     """Whether x is NaN. `math.isnan` fails for a fraction that is too large for a float."""
-    return x != x
+    return x != x  # only NaN differs from itself
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Cast:
     A saturating cast stores what is too large as the format's largest number.
     """
 
-    # Of `whole`: its label, its default, the least and the most.
     number: str = typed("number", "0.1", examples=EXAMPLES, width_px=260)
+    # Of `whole`: its label, its default, the least and the most.
     times_two_to_the: int = whole("times 2^k", 0, -170, 140, width_px=560)
     saturate: bool = tick("saturating casts", False)
     formats: str = choice("formats", ("all eight", "fp32, bf16, fp16"), "all eight")
@@ -186,6 +186,7 @@ def flipped(key: str, cast: Cast) -> Mapping[str, object]:
     bits = cast.stored[fmt].bits ^ (1 << int(place))  # ^ flips the bit that is 1 in the brackets
     value = floats.decode(bits, fmt)
     number = repr(value)
-    if typed_number(number) != value:  # the decimal is rounded, or it is NaN, which equals nothing
+    # Not equal, if repr has rounded the value to a shorter decimal, or if the value is NaN.
+    if typed_number(number) != value:
         number = f"{fmt} 0x{bits:x}"
     return {"number": number, "times_two_to_the": 0}

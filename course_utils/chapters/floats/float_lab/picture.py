@@ -163,5 +163,6 @@ def _error(stored: Stored) -> str:
         return "exact"
     error = float(Fraction(stored.value) - Fraction(stored.x))
     if error == 0:
-        return "error below 5e-324"  # no float lies between this number and 0
+        # The exact error is not 0, but as a float it is: 5e-324 is the smallest float above 0.
+        return "error below 5e-324"
     return f"error {error:+.3g}"

@@ -30,8 +30,8 @@ class Ones:
     A guess is the exponent of a power of two, or None while its mark is not set.
     """
 
-    # Of `whole`: its label, its default, the least and the most.
     fmt: str = choice("format", FORMATS, "bf16")
+    # Of `whole`: its label, its default, the least and the most.
     power: int = whole("ones added: 2^", MOST, 0, MOST, play=True, width_px=330)
     guess: Sequence[int | None] = drawn(
         "your marks",
@@ -47,10 +47,10 @@ def sums(fmt: str) -> Sequence[int]:
     """Return the sums of 1, 2, 4, … 2^MOST ones, which are added one by one.
 
     Each sum is rounded to the format before the next 1 is added. In bf16 the last sums are all 256.
-    Between two powers of two, either each added 1 counts, or each is rounded away. So a single
-    addition is computed, and its gain is taken for all. This holds because the format has every
-    whole number up to 2^(fraction bits + 1). There the sum no longer changes, and so every further
-    addition is the same and has the same result.
+    To save time, only the first addition after each power of two is computed, and all additions up
+    to the next power are taken to gain as much. This holds because the format has every whole
+    number up to 2^(fraction bits + 1): until then each addition gains 1. There the sum stops, so
+    every further addition is the same one, and gains 0.
     """
     total = 1
     totals = [total]

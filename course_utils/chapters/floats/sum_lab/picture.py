@@ -101,7 +101,7 @@ def _gaps(fmt: str, x: Number) -> Iterator[str]:
     """
     stop = predicted(fmt)
     largest = floats.FORMATS[fmt].max
-    top = PLOT.y(largest)
+    top = PLOT.y(largest)  # the top of the plot, if the axis ends below the largest number
     yield svg.rect(x, top, COLUMN, PLOT.y(stop) - top, class_="limit")
     right = x + COLUMN - 3
     for n in POWERS.ticks:
@@ -142,7 +142,7 @@ def _names(asked: Ones) -> Iterator[str]:
 
 
 def _ruler(asked: Ones) -> Iterator[str]:
-    """Draw the format's numbers around the sum, and whether one more 1 reaches the next one."""
+    """Draw the format's numbers around the sum, and whether one more 1 counts or is lost."""
     total = sums(asked.fmt)[asked.power]
     for eighths in EIGHTHS:
         number = total + eighths / 8
@@ -180,10 +180,11 @@ def _meaning(asked: Ones) -> str:
         )
         return f"{added}. Set a mark for each format, then press Show."
     total = sums(asked.fmt)[asked.power]
-    power = math.log2(floats.spacing(total, asked.fmt))
-    # A sum stops at the first gap of 2, so no gap is larger.
-    why = "half of it is 1, so 1 more is lost" if power > 0 else "1 more counts"
+    gap_power = math.log2(floats.spacing(total, asked.fmt))
+    # A sum stops where the gap is 2, so the gap is never larger: above 2^0 it is 2^1.
+    why = "half of it is 1, so 1 more is lost" if gap_power > 0 else "1 more counts"
     sentences = (
-        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There the gap is 2^{power:g}: {why}."
+        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. "
+        f"There the gap is 2^{gap_power:g}: {why}."
     )
     return f"{sentences} {marks.farthest(guesses(asked))}".strip()

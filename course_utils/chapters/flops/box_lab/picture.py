@@ -14,7 +14,8 @@ from course_utils.engine.labs.lab import View
 WIDTH = 1000
 HEIGHT = 340
 SIDE = 22  # of a cube
-# A step down, to the right, or into the depth of the box.
+# One step down, to the right, or into the depth of the box, as (x, y). In a picture y grows
+# downwards, so a step into the depth goes to the right and up.
 DOWN = (0, SIDE)
 ACROSS = (SIDE, 0)
 INTO = (0.55 * SIDE, -0.35 * SIDE)
@@ -90,6 +91,7 @@ def _names_of_sizes(asked: Sizes) -> Iterator[str]:
     right = LEFT + SIDE * asked.k
     yield text(LEFT - 10, (TOP + bottom) / 2 + 5, f"B = {asked.b}", class_="end")
     yield text(LEFT, bottom + 20, f"K = {asked.k}")
+    # D stands beside the edge that leads from the front's lower right corner into the depth.
     into_x, into_y = INTO
     middle_x = right + into_x * asked.d / 2
     middle_y = bottom + into_y * asked.d / 2
@@ -101,6 +103,7 @@ def _words(asked: Sizes) -> Iterator[str]:
     b, d, k = asked.b, asked.d, asked.k
     flops = predict.matmul_flops(b, d, k)
     counted = asked.counted_flops()
+    # Each row is a name, the words behind it, and the class of the words.
     rows = [
         ("x", f"B × D = {b} × {d} = {count_text(b * d, 'number')}", ""),
         ("w", f"D × K = {d} × {k} = {count_text(d * k, 'parameter')}", ""),

@@ -83,7 +83,7 @@ def _recorded_along(product: Product) -> Progress:
 
 
 def _this_machine(product: Product, found: Found) -> Machine:
-    """Return this machine; a ValueError if the product is for another, which cannot time it."""
+    """Return this machine; a ValueError if the product is for another, which is not here."""
     if product.where != HERE:
         raise ValueError(
             f"What you see is the prediction from the data sheet of one {product.where}. "

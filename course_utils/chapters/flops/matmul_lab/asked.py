@@ -165,7 +165,7 @@ class Found:
     runs: Sequence[TimedProduct] = ()
 
     def machine(self, where: str) -> Machine:
-        """Return the machine of this name; ValueError for this machine, if the lab is on a page."""
+        """Return the machine of this name; ValueError for HERE on a page without a kernel."""
         if where == HERE and self.here is None:
             raise ValueError(
                 "A page without a kernel has no machine of its own. Choose one of the others."

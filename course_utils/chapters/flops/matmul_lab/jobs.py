@@ -12,7 +12,8 @@ from course_utils.subjects import machines
 from course_utils.subjects.child_processes import process, products
 
 LONGEST_S = 60.0  # a product that may take longer is not run
-# From so many seconds or bytes on, a product runs in a process of its own, which can be killed.
+# Up to so many seconds and bytes, a product runs in this process. From there on, it runs in a
+# process of its own, which can be killed.
 IN_PROCESS_FROM_S = 0.3
 IN_PROCESS_FROM_BYTES = 2**28
 # The longest time for which one product is sampled, alone and in a sweep.

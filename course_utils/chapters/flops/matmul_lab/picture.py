@@ -21,14 +21,14 @@ from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
 HEIGHT = 356
-ROW = 17
-WORDS_AT = 100
-# left, top, width, height
+ROW = 17  # from one line of words to the next
+WORDS_AT = 100  # where the words of a line begin, behind the line's name
+# The places of the two plots: left, top, width, height.
 ROOF = (90, 188, 370, 126)
 TIMES = (590, 188, 370, 126)
 Row = tuple[str, str, str]  # a name, words, and their class
 FAR_OVER = 1.1  # a rate so many times the largest known one is no noise
-HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
+HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]  # of the table
 
 
 def view(product: Product, found: Found) -> View:
@@ -84,7 +84,7 @@ def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> st
     # Without a data sheet the peak is a measured rate, which this run then proves too low.
     if not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
         sentences += (
-            f" That is {_share(run, machine)} of the largest rate known. "
+            f" That is {_percent_of_peak(run, machine)} of the largest rate known. "
             "Restart the kernel to measure that again."
         )
     return sentences
@@ -140,7 +140,7 @@ def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
         peaks = "the data sheet's peak (MFU)"
     verb = run.verb.split()[0].lower()  # "recorded", of "Recorded by OpenXLA"
     time = f"{seconds_text(run.seconds)}{sizes_text(product, run)}"
-    rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
+    rate = f"{rate_text(run.rate)}, {_percent_of_peak(run, machine)} of {peaks}"
     return verb, f"{time}, {rate}", "measured-words"
 
 
@@ -154,7 +154,7 @@ def _why_not_measured(product: Product) -> str:
     return f"not here, only by its data sheet; for times, choose {HERE} or one that was recorded"
 
 
-def _share(run: TimedProduct, machine: Machine) -> str:
+def _percent_of_peak(run: TimedProduct, machine: Machine) -> str:
     """Return the run's rate in percent of the machine's peak."""
     percent = 100 * run.rate / machine.peak(run.product.dtype)
     return f"{percent:.1f} %"
@@ -185,7 +185,7 @@ def _row(run: TimedProduct, machine: Machine) -> list[str]:
         product.dtype,
         time,
         rate_text(run.rate),
-        _share(run, machine),
+        _percent_of_peak(run, machine),
     ]
 
 
@@ -246,8 +246,9 @@ def _along(
     y_axis = Axis(shortest, longest, "time", seconds_text, rescales=True)
     plot = Plot(*TIMES, x_axis, y_axis)
 
-    def swept_size(product: Product) -> int:
-        return getattr(product, name.lower())
+    def swept_size(swept: Product) -> int:
+        """Return the size that the sweep changes, such as `swept.k` if `name` is "K"."""
+        return getattr(swept, name.lower())
 
     yield plot.frame(f"Time along {name}, at {others}")
     yield plot.line(zip(POWERS, predicted_s, strict=True), "line predicted")

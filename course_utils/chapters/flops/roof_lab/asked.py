@@ -18,9 +18,9 @@ SQUARES = (256, 512, 1024, 2048, 4096)
 
 
 def _tables() -> dict[str, tuple[str, str]]:
-    """Return (recording's name, dtype) of each published table with every square, by its label.
+    """Return (recording's name, dtype) of each published table that has all SQUARES, by its label.
 
-    The H100's come first.
+    A label is like "MI300X, by AMD, bf16". The H100's tables come first.
     """
     h100s = {}
     others = {}

@@ -76,7 +76,7 @@ def _all_products(asked: Roofed) -> Iterator[str]:
     # Times by the roof from `low` to `high`, at equal distances on the logarithmic axis.
     along = [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")
-    forecast = [(roof, c + roof / e) for roof in along]
+    forecast = [(roof_s, c + roof_s / e) for roof_s in along]
     yield plot.line([(low, low), (high, high)], "line")
     yield plot.line(forecast, "line predicted dashed")
     dots = []  # the boxes that they fill, where no name is written
@@ -85,8 +85,8 @@ def _all_products(asked: Roofed) -> Iterator[str]:
             x, y = plot.at(roofs[size], seconds)
             dots.append(Box(x - DOT, y - DOT, x + DOT, y + DOT))
             yield svg.dot(x, y, DOT, class_="measured past")
-    roof = Curve(ROOF, [(low, low), (high, high)], "faint strong")
-    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof], dots)
+    roof_curve = Curve(ROOF, [(low, low), (high, high)], "faint strong")
+    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof_curve], dots)
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:

@@ -14,7 +14,7 @@ from course_utils.core.say import Guess, bytes_text
 from course_utils.engine.labs.lab import Change, Lab, Progress
 
 LONGEST_S = 120.0  # the time in which a measured step has to end
-MOST_BYTES = 2**60  # the largest peak of a step that is measured
+MOST_BYTES = 2**60  # of a measured step's peak: torch can address no more, even on fake tensors
 MOST_FLOPS = 1e12  # of a step on real tensors: about a minute on a small processor
 
 

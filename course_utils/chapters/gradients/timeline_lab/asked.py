@@ -151,6 +151,6 @@ class Asked:
             recipe=self.recipe,
             machines=self.machines,
             stage=self.stage,
-            gathered=True,
+            gathered=True,  # counts what machines put together for a while, too
             **self.options,
         )

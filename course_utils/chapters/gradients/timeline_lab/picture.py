@@ -245,7 +245,7 @@ def _phases(step: Step) -> Iterator[str]:
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
     yield polyline([(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM)], class_="axis")
     begun = [(name, step.phases[name]) for name in PHASES if name in step.phases]
-    end_of_step = ("", 1)
+    end_of_step = ("", 1)  # no name, at the share 1 of the step's time
     # A phase ends where the next one begins.
     for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
@@ -300,5 +300,6 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
     else:
         y = BOTTOM - 30
         tracks = [Track((LEFT, y), (RIGHT, y))]
-    # asked.ask is also the name of the field that has these marks.
+    # asked.ask is also the name of the field that has these marks. A line goes through the marks of
+    # what is held, because they are places along the step.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)

@@ -18,6 +18,7 @@ MOST = 56  # the loss scales of the lab are 2^0 to 2^56
 LEAST = -16
 BIN = 1 / 4  # the width of a histogram's bin, in powers of two
 CLIFFS = ("lowest scale with no zero", "highest scale with none too large")
+# Gradients of a large batch, without a scale. Each preset changes one or two of these values.
 _LARGE = {"fmt": "fp16", "power": 0, "after": 0, "mean_over": 1_638_400, "shown": True}
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "where are the cliffs?": _LARGE | {"shown": False, "guess": (None, None)},
@@ -62,8 +63,8 @@ class Gradients:
 
     bins: Sequence[tuple[Number, int]]  # the power of two at which a bin begins, and its count
     ends: tuple[Number, Number]  # log2 of the size of the smallest and of the largest gradient
-    # By format, a pair for each scale from 2^LEAST on: how many gradients become zero, and how many
-    # infinite.
+    # By format, a pair for each scale 2^LEAST, …, 2^MOST: how many gradients become zero, and how
+    # many infinite.
     lost: Mapping[str, Sequence[tuple[int, int]]]
 
     def over(self, mean_over: int) -> "Gradients":

@@ -21,7 +21,7 @@ def share_text(share: Number) -> str:
 
 
 def size_text(size: Number) -> str:
-    """Return a format's smallest or largest size in words; below 1, as a power of two.
+    """Return a size at which a format's zones meet; below 1, as a power of two.
 
     >>> size_text(2.0**-25), size_text(65520.0), size_text(2.0**128 * (1 - 2**-8))
     ('2^-25', '65,520', '3.3895e+38')
@@ -91,6 +91,6 @@ def _lossless(fmt: str, gradients: Gradients) -> str:
     label = floats.FORMATS[fmt].label
     spans = f"the gradients span {span:.1f} powers of two, {label} {covered:.1f}"
     fits = ""
-    if span < covered:
+    if span < covered:  # they would fit, but only a scale that is no power of two puts them there
         fits = ", but a scale between two of them would lose none"
     return f"Every power of two loses some: {spans}{fits}."

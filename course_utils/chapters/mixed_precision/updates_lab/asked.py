@@ -25,11 +25,11 @@ class Asked:
     guess: Sequence[int | None] = drawn(
         "share of the updates that are lost",
         marks=[f"lost in step {step}" for step in ASKED_AT],
-        levels=101,
+        levels=101,  # 0 % to 100 %
         says=lambda mark, level: f"{level} %",
     )
-    # Of `whole`: its label, its default, the least and the most.
     shown: bool = reveal()
+    # Of `whole`: its label, its default, the least and the most.
     step: int = whole("step", 5, 5, STEPS, step=5, play=True, when=said_is("shown", True))
     rate: str = choice("learning rate", RATES, "constant")
 

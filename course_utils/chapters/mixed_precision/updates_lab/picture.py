@@ -13,7 +13,8 @@ WIDTH = 1000
 HEIGHT = 330
 SHARES = (60, 48, 420, 220)  # left, top, width, height
 UPDATES = (650, 48, 334, 220)
-LOWEST = -12  # the powers of two of half a gap that are drawn
+# The sizes that are drawn go from 2^LOWEST to 2^HIGHEST half gaps.
+LOWEST = -12
 HIGHEST = 8
 MOST = 3500  # the end of the axis; no bin has so many updates
 
@@ -49,6 +50,7 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     if asked.shown:
         yield from _curves(plot, asked, found, _taken(asked, tracks))
         yield from marks.words_beside(guesses, asked, "guess", tracks)
+    # With `through`, a line connects the marks that are set.
     yield marks.drawn("guess", asked, tracks, through=True)
 
 

@@ -172,11 +172,11 @@ class Race:
         Near means that up to step 1,000 the loss stays below a thousandth of the first one.
         """
         rule = self.rule(name)
-        found = []
+        steps_and_rates = []
         for lr in DRAWN_RATES:
             steps = steps_to_come_near(rule, self.ground, lr, share=0.001, steps=1000)
-            found.append((steps, lr))
-        return min(found)  # the fewest steps; of equal ones, those at the smallest lr
+            steps_and_rates.append((steps, lr))
+        return min(steps_and_rates)  # the fewest steps; of equal ones, those at the smallest lr
 
     def limit(self, name: str) -> Number:
         """Return the learning rate beyond which the loss ends higher than at the start.
@@ -184,7 +184,8 @@ class Race:
         A formula gives it. Where there is none, the limit is infinite: for AdamW, and for RMSProp
         unless its run is LONG.
         """
-        # After so many steps RMSProp jumps to and fro by as much each time, which has a formula.
+        # At the end of a long run RMSProp goes to and fro in steps of one length, and a formula has
+        # the loss of such steps.
         if name == "RMSProp" and self.run == LONG:
             return predict.largest_settled_lr(self.first_loss, self.steepness, self.degrees)
         if name == "momentum":
@@ -215,8 +216,8 @@ class Race:
         (level,) = self.guess  # a place in RATES, or None as long as the mark is not set
         if level is None or self.guessed == NOBODY:
             return ()
-        asked = f"largest lr with which {self.guessed} comes down, after {self.run}"
-        return [Guess(asked, RATES[level], self.measured_limit(self.guessed), digits=2)]
+        question = f"largest lr with which {self.guessed} comes down, after {self.run}"
+        return [Guess(question, RATES[level], self.measured_limit(self.guessed), digits=2)]
 
 
 def _steps_of(run: str) -> int:

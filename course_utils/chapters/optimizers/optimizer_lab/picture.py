@@ -38,6 +38,7 @@ LOSS = Axis(LOWEST, HIGHEST)
 BY_RATE = Plot(386, TOP, 320, 272, RATE, LOSS)
 TABLE_LEFT = 728
 TABLE_STEP = 24
+# The line on which the mark of a guess moves, and the box around it, in which no name is written.
 TRACK_Y = BY_RATE.bottom - 14
 TRACK = marks.Track((BY_RATE.left, TRACK_Y), (BY_RATE.right, TRACK_Y))
 AROUND_TRACK = Box(BY_RATE.left, TRACK_Y - 14, BY_RATE.right, BY_RATE.bottom)
@@ -300,7 +301,7 @@ def _subject(name: str) -> str:
 
 def why_it_diverges(race: Race, name: str) -> str:
     """Return why an optimizer diverges, in numbers; an empty string if it does not diverge."""
-    # Exactly at the limit the error neither grows nor shrinks.
+    # Exactly at the limit the error neither grows nor shrinks. The 1e-9 allows for rounding.
     if race.lr <= race.limit(name) * (1 + 1e-9):
         return ""
     if name not in LINEAR:

@@ -127,9 +127,12 @@ class Walked:
     )
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the number of elements is no multiple of the view's other sizes."""
+        """Raise a ValueError if no size in place of the view's -1 is possible.
+
+        The product of the view's other sizes has to divide the number of elements.
+        """
         elements = math.prod(self.sizes)
-        rest = VIEWS[self.new]
+        rest = VIEWS[self.new]  # the sizes that follow the -1
         if elements % math.prod(rest):
             raise ValueError(
                 f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements."
@@ -169,7 +172,11 @@ class Walked:
 
     @property
     def visited(self) -> Sequence[int]:
-        """The places that the walk has reached. Before *Show* the walk stays in the first row."""
+        """The places that the walk has reached, from the first element's on.
+
+        Before *Show* the walk stays in the first row. Its number of places is one more than its
+        number of steps.
+        """
         most = len(self.places) if self.shown else self.sizes[-1]
         return self.places[: min(self.steps + 1, most)]
 

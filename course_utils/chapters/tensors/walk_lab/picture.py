@@ -22,16 +22,17 @@ TRACK_AT = 102
 WALK_AT = 140
 STEPS_AT = 196
 STEPS_ROW = 32  # from one dimension's steps to the next
-LINE = 20
+LINE = 20  # from one line of words to the next
 ARC_PARTS = 12  # straight pieces, so short that they look like a curve
 ROW_GAP = 8  # between two rows of the tensor
 LIGHT = 32  # the first shade that dark letters are written on
+# The reader moves the mark from the middle of the strip's first place to that of its last.
 TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), TRACK_AT))
 
 
 def view(asked: Walked, guesses: Sequence[Guess]) -> View:
     """Draw the strip, the walk and, after *Show*, the steps along each dimension of the view."""
-    lines = list(_merging(asked))
+    lines = list(_merging(asked))  # counted before *Show*, too, so that the height stays the same
     last_row = STEPS_AT + STEPS_ROW * (len(asked.dimensions) - 1)
     drawn = [*_strip(asked.visited), *_arcs(asked.visited), *_elements(asked, asked.visited)]
     if not asked.shown or guesses:  # after *Show*, a mark that was not set needs no track
@@ -182,7 +183,7 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
             "so torch refuses such a walk."
         )
     on_guess = ""  # stays empty if the reader has set no mark
-    for guess in guesses:
+    for guess in guesses:  # there is one mark, so one guess at most
         begin = f"The next row begins at position {guess.measured}"
         on_guess += f"{begin}; your mark is at {guess.said}. "
     return on_guess + _on_view(asked)
@@ -193,7 +194,7 @@ def _on_view(asked: Walked) -> str:
     shape = asked.viewed_as
     uneven = [number for number, steps in enumerate(asked.dimensions) if not steps.even]
     if uneven:
-        dimension = uneven[-1]  # one is enough
+        dimension = uneven[-1]  # the view may fail along several; one is a reason
         steps = asked.dimensions[dimension].steps
         # The keys of this dict are the different lengths, in the order in which they occur.
         lengths = dict.fromkeys(_signed(step.length) for step in steps)
@@ -226,7 +227,10 @@ def cell(words: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> s
 
 @cache
 def shade(place: int, owned: int) -> str:
-    """Return the CSS classes of a place's colour and of letters that can be read on it."""
+    """Return the CSS classes of a place's colour and of letters that can be read on it.
+
+    Over a storage of `owned` places, the colour goes from the first shade to the last one.
+    """
     number = round((SHADES - 1) * place / max(1, owned - 1))
     ink = "on-light" if number >= LIGHT else "on-dark"
     return f"shade-{number} {ink}"

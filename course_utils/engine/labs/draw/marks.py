@@ -95,7 +95,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
     """Return one sentence on the guess that was farthest off; empty if there are no guesses."""
     if not guesses:
         return ""
-    guess = max(guesses, key=lambda guess: guess.off)
+    guess = max(guesses, key=lambda guess: guess.off)  # `off` is a factor of 1 or more
     which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
     # As in "Your guess is close: 0.9 times what was measured.", but "is in the right power of ten".
     word = f"in the {guess.word}" if guess.word.startswith("right") else guess.word

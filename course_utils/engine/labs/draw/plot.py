@@ -11,7 +11,7 @@ from course_utils.engine.labs.draw.svg import polyline, text
 
 # 1, 2, 5, 10, 20, … 5,000,000.
 _ROUND_GAPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
-_SLACK = 1e-9  # of a logarithm that is a whole number, and differs from it by a rounding error
+_SLACK = 1e-9  # by which the computed logarithm of a power of ten may miss the whole number
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Axis:
         return self._powers_of_ten()
 
     def _round_numbers(self) -> list[int]:
-        """Return multiples of a round gap: of the first that makes about `most_marks` or fewer."""
+        """Return the multiples of a round gap on the axis: about `most_marks` of them, or fewer."""
         length = self.high - self.low
         # The first gap of which `most_marks` are as long as the axis, or longer.
         gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)

@@ -38,7 +38,7 @@ def _confined(css: str) -> str:
         confined = [f".course-picture {one.strip()}" for one in selectors[1].split(",")]
         return f"{', '.join(confined)} {{"
 
-    # The selectors of a rule, which begins with a class or an element, up to its bracket.
+    # Matches a rule's selectors up to its bracket, such as ".dot, text {" at the start of a line.
     return re.sub(r"^([.a-z][^{}]*)\{", with_place, css, flags=re.MULTILINE)
 
 

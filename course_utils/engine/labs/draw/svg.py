@@ -60,6 +60,7 @@ def button(*children: str, key: str, row: str, label: str, **attributes: object)
     of the button's row. `label` is what a screen reader says.
     """
     names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
+    # In this order, since `switch` passes a role that replaces "button".
     return element("g", *children, **names | attributes)
 
 
