@@ -143,12 +143,13 @@ class ForwardPass(LayerOperations):
     def segments(self) -> Iterator[tuple[range, bool]]:
         """Yield the layers of each segment, and whether the segment is recomputed.
 
-        With "every other layer", the second layer is recomputed, the fourth, and so on.
+        `recompute` is True, False, "every other layer" (the second, the fourth, and so on), or
+        "every other product": then all layers are, but each keeps half of its products.
         """
         recompute = self.config.recompute
-        segment = self.config.segment if recompute is True else 1  # `recompute` may be a text
+        segment = self.config.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
-            recomputes = bool(recompute)  # True for any text, too
+            recomputes = bool(recompute)  # True for a text, too
             if recompute == "every other layer":
                 recomputes = begin % 2 == 1  # layers count from 0, so the second one is 1
             end = min(begin + segment, self.layers)

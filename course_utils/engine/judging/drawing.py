@@ -156,8 +156,9 @@ def _further_on(case: Case, draw: random.Random) -> Case:
 def _longer(case: Case, draw: random.Random) -> Case:
     """Return the tensors of a case of `storage_bytes` as views of longer storages.
 
-    Each storage becomes two to nine times as long. Each view gets a new first dimension, which
-    repeats the old view once in each former length of its storage.
+    A storage of n elements becomes one of `times` × n. A view of shape (2, 3) becomes one of shape
+    (times, 2, 3): the old view in each stretch of n elements. So views that share a storage still
+    do, and views with gaps keep them; `_changed` would lose both.
     """
     times = draw.randint(2, 9)
     longer_storages = {}

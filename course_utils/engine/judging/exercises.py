@@ -200,7 +200,7 @@ def _try_cases(
     outcomes = []
     for case in cases:
         result, error = call(_callable(answer), *case)
-        result = read(result, *case)  # after an error, `read` gets None as the result
+        result = read(result, *case)  # after an error the result is None, and `read` accepts that
         expected, why_right = next(answers(*case))
         outcomes.append((case, result, error))
         if error or not agree(result, expected, tolerance):
@@ -215,10 +215,11 @@ def _try_cases(
                     outcomes, expected, tolerance, wording, is_advised=bool(advice)
                 )
             beginning = sentences.called(answer, wording.case_words(*case))
-            further = advice or fault.advice or fault.remark
-            words = f"{beginning} {fault.sentence} {further}".strip()
-            # `without_case` is for students whose answers are graded on cases kept from them.
-            raise NotYetError(words, advice, without_case=advice or fault.advice or fault.brief)
+            known_advice = advice or fault.advice  # on this mistake, or on any of its kind
+            words = f"{beginning} {fault.sentence} {known_advice or fault.remark}".strip()
+            # For students who are graded on cases kept from them: `brief` names no case.
+            without_case = known_advice or fault.brief
+            raise NotYetError(words, advice, without_case=without_case)
     return why_right
 
 

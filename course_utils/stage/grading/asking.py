@@ -324,7 +324,7 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         result = next((forward for forward in results if len(forward) == -n), None)  # n is below 0
         if result is None:
             refuse_message()
-        # The graph is retained, because further results of this size take this first one, too.
+        # The graph is retained, because a later -n finds the same first result of n rows.
         result.sum().backward(retain_graph=True)
 
 

@@ -100,10 +100,11 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
     """Return the statements that make or change these names, and the statements which those need.
 
     We go backwards, and take each statement that makes or changes a name that is still needed.
-    Statements that only change a module, such as torch.set_num_threads(1), are not taken, because
-    any call such as torch.zeros(2) may change its module, so nearly all would be. What a function
-    uses when it is called is needed from the last statement on, so each time that more of these
-    names are found, we go through the statements again.
+    A line such as torch.zeros(2) counts as one that may change `torch`. So lines that only change a
+    module, such as torch.set_num_threads(1), are not taken: nearly every line would be. A function
+    reads its global names when it is called, so they may be made below its `def`, which we meet too
+    late, as we go backwards. So we collect these names, and begin again with them among `names`,
+    until there is no new one.
     """
     modules = _modules_in(above)
     while True:
@@ -116,12 +117,12 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
                 if isinstance(statement.code, ALWAYS):
                     open_names = open_names - statement.made
                 open_names = open_names | statement.used
-        with_late = names  # and what the functions of the taken statements read when called
+        names_and_late = names  # and what the functions of the taken statements read when called
         for statement in taken:
-            with_late = with_late | statement.late
-        if with_late == names:
+            names_and_late = names_and_late | statement.late
+        if names_and_late == names:
             return taken[::-1]  # in the order of the notebook
-        names = with_late
+        names = names_and_late
 
 
 def _modules_in(above: list[Statement]) -> set[str]:

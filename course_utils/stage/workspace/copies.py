@@ -123,10 +123,13 @@ def _new_version(path: Path, contents: str) -> bytes:
 def as_handed_out(course: Notebook) -> Notebook:
     """Return a new copy of the course's notebook.
 
-    It has no results, its import cells are folded, and below each guess is a spacer.
+    It has no results, below each guess is a spacer, its import cells are folded, and it has the
+    metadata that JupyterLab would write on opening it.
     """
-    without_results = with_spacers(to_come(course))
-    return for_this_kernel(with_folds(without_results, course))
+    copy = to_come(course)
+    copy = with_spacers(copy)
+    copy = with_folds(copy, course)
+    return for_this_kernel(copy)
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:

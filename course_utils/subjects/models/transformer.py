@@ -157,7 +157,7 @@ class Transformer(nn.Module):
 
         def rows(number: int) -> nn.Parameter:
             """Return a matrix with a row for each token or position."""
-            return normal_matrix(number, width, width, **options)
+            return normal_matrix(number, width, fan_in=width, **options)
 
         self.tokens = rows(shape.vocabulary)
         self.positions = rows(shape.context) if shape.learned_positions else None

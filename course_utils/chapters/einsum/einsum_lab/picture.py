@@ -136,11 +136,11 @@ def _flops_in_words(asked: Asked) -> str:
         return f"{flops} in the cheapest order"
     per_step = _flops_per_step(asked)
     factors = [str(per_step)]
-    # A name that is summed before the product is no factor. With one operand nothing is multiplied,
-    # so the first factor is 0, and the sizes of all names follow it.
+    # A name that is summed before the product is no factor of it. With one operand there is no
+    # product: the FLOPs are 0, and all sizes are written, as in 0 × 4 × 8 = 0 FLOPs.
+    left_out = () if per_step == 0 else asked.einsum.summed_first
     for name, size in asked.size.items():
-        is_multiplied = per_step == 0 or name not in asked.einsum.summed_first
-        if is_multiplied:
+        if name not in left_out:
             factors.append(str(size))
     return f"{' × '.join(factors)} = {flops}"
 

@@ -177,10 +177,8 @@ def _title_of_curves(race: Race) -> str:
 
     The curves show the largest of several losses, because a single one may be low by chance.
     """
-    more = " steps"
-    if race.is_falling:
-        more = ", lr falling"
-    return f"Largest loss of the last {race.last_steps:,}{more}"
+    end = ", lr falling" if race.is_falling else " steps"  # above the plot is no room for both
+    return f"Largest loss of the last {race.last_steps:,}{end}"
 
 
 def _settled(race: Race) -> Sequence[Point]:
