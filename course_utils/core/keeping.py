@@ -77,6 +77,7 @@ def _keep_in(
     # This term is right now. The whole file is known to be right if all other terms were judged
     # right in it before, or if there are none. If so, the next import need not judge the file.
     nothing_wrong = {}  # the verdict's words for each wrong term, of which there is none
+    # `remembered` returns the text that was judged last, and what was wrong in it.
     all_were_right = remembered(workspace) == (former, nothing_wrong)
     if all_were_right or not other_terms:
         remember(workspace, text, nothing_wrong)

@@ -176,7 +176,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-half-note",
-        "the H100 gets a quarter of the peak at n = 1,024",
+        "the H100 reaches a quarter of the peak at n = 1,024",
         lambda recording: of_peak(recording, 1024),
         low=0.2,
         high=0.3,
@@ -200,7 +200,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-fit-note",
-        "What changes most is e, the share that large products get: it is only about 1/3",
+        "the share of the peak that large products get: it is only about 1/3",
         fitted_e,
         low=0.3,
         high=0.37,

@@ -199,7 +199,7 @@ def row_norms(x: Tensor, g: Tensor) -> Answers:
     ),
 )
 def even_length(m: Model) -> Answers:
-    """The check of a reader's even_length(m): the length at which half of a layer is scores."""
+    """The check of a reader's even_length(m): at that length, half of what is kept is scores."""
     others = _numbers_beside_scores(m)  # of one token
     right = others / m.heads
     yield right, "There each token has as many scores as all its other numbers."

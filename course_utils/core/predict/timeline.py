@@ -112,14 +112,14 @@ class Timeline:
 
     @property
     def _before_step(self) -> Held:
-        """What a machine holds before the step, except that the gradients are whole.
+        """What a machine holds before the step; but of gradients, those that are added up already.
 
-        The step adds its own gradients to these. Then `held_by` takes the machine's share of all.
+        The step adds its own to these. Then `held_by` takes the machine's share of all.
         """
         gradients = 0
         if self.config.accumulate:
             gradients = self.config.model.parameters * self.config.gradient_bytes
-        # The state has gradients in any case, and on several machines perhaps only a share of them.
+        # The state counts gradients in any case, and perhaps only the machine's share of them.
         return Held(**{**self.state, "gradients": gradients})
 
     @property

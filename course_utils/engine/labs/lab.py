@@ -86,8 +86,8 @@ class Lab:
     def noted(self, asked: object, found: object) -> Callable[[object], object] | None:
         """Return a function that adds to `found` what this state shows, such as a solved level.
 
-        Return None if the state shows nothing new. Before each view, the session calls this method,
-        and applies the returned function to what is known by then.
+        Return None if the state shows nothing new. The session calls this before each view. It is a
+        function because this `found` is completed by `known`, and only the news is kept.
         """
         return None
 

@@ -203,9 +203,9 @@ class RemoteFunction:
         The answer's process sends what happens to its file, event by event. The event "piece" asks
         for the next piece of the contents.
         """
-        old = path.read_bytes() if path.exists() else None  # first in the answer's own file
+        old = path.read_bytes() if path.exists() else None  # the answer's own file begins with it
         inode = path.stat().st_ino if path.exists() else None
-        raised: Exception | None = None  # the check's error, if it raised one
+        raised: Exception | None = None  # an error that the check raises in the answer, to test it
         event = self._ask({"do": "write", "old": old})
         for _ in range(MOST_EVENTS):
             if event["event"] == "end":
@@ -214,7 +214,7 @@ class RemoteFunction:
                 reply = _replayed(path, event, pieces)
             except AnswerProcessError:
                 raise
-            except Exception as error:  # the check's, so the answer's process raises one like it
+            except Exception as error:  # the check's: the answer's process raises one like it
                 raised = error
                 reply = {"raise": type(error).__name__, "arguments": list(error.args)}
             event = self._ask(reply)

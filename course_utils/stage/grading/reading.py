@@ -163,11 +163,12 @@ def _student(file: str, path: Path, notebook: str) -> str:
     if slash:
         name = folder
     else:
-        # The notebook's name, and a number that a browser or Canvas gives to a second copy, as in
-        # "ada_04_flops-1" and "ada_04_flops (1)".
-        # Without a notebook, the pattern matches the end of the name, and nothing is removed.
-        copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
-        name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
+        name = path.stem
+        if notebook:
+            # Cut off the notebook's name, and the number that a browser or Canvas gives to a second
+            # copy, as in "ada_04_flops-1" and "ada_04_flops (1)".
+            ending = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?"
+            name = re.sub(ending, "", name, flags=re.IGNORECASE)
     student = ADDED.sub("", name).replace("_", " ").strip(" -")
     return student or path.stem  # a file that is called only 04_flops.ipynb leaves no name
 

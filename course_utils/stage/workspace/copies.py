@@ -306,6 +306,7 @@ def show_results(path: Path, mine: Path = MINE) -> str:
     Returns a sentence on what was done.
     """
     own, taken = _copy(path, mine)
+    # Whoever asks for results need not have them kept out of view, as spacers below guesses do.
     readers_copy = without_spacers(_read_copy(own))
     write(own, with_results(readers_copy, taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
