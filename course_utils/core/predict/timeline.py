@@ -270,7 +270,7 @@ def timeline(
         batch=batch,
         sequence=sequence,
         dtype_bytes=dtype_bytes(dtypes.parameters),
-        gradient_bytes=dtype_bytes(dtypes.gradients[0]),
+        gradient_bytes=dtype_bytes(dtypes.gradients[0]),  # a second one is the master copy's
         accumulate=accumulate,
         fused=fused,
         recompute=recompute,

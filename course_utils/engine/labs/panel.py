@@ -87,8 +87,10 @@ class Panel(widgets.VBox):
         # Only a panel in a reader's copy has to load what keeps marks.
         from course_utils.engine.labs.kept_marks import KeptMarks
 
-        cell = [*self._only, dict(first_answers)]
-        marks = KeptMarks(self.session, folder, record.notebook, cell)
+        # The panel's arguments tell it apart from others of this lab in the notebook.
+        arguments = [*self._only, dict(first_answers)]
+        # This also moves the session's controls to what was kept.
+        marks = KeptMarks(self.session, folder, record.notebook, arguments)
         if self.session.revealed:
             self._revealed.update(guess.asked for guess in self.session.guesses())
         return marks.keep

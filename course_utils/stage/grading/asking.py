@@ -98,7 +98,7 @@ class RemoteFunction:
         if signature is not None:
             self.__signature__ = signature
         self.names_told: set[str] = set()  # the names that its code uses, for `names_used`
-        self.noted: list[str] = []  # its process's notes: see `noting`
+        self.noted: list[str] = []  # sentences of `noting` on what has no place in an answer
         self._loop_report: dict[str, object] | None = None  # on its loops; None until asked for
 
     def __call__(self, *case: object) -> object:
@@ -384,7 +384,7 @@ def observe_remotely() -> None:
         return seen(loop)
 
     def is_untouched_remotely(loop: Callable[..., object]) -> bool:
-        """Return whether the loop is still a broken one, in whichever process it is."""
+        """Return whether the loop, here or in the answer's process, is one of the broken ones."""
         if isinstance(loop, RemoteFunction):
             return loop.is_untouched_loop()
         return is_untouched(loop)

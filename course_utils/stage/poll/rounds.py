@@ -168,12 +168,13 @@ class Room:
         If the question was never asked, as when its cell did not run, the state has no rounds, and
         the room does not keep the question.
         """
-        asked_now = Question.of(given)
-        question = self._questions.get(asked_now.fields["key"], asked_now)
+        described = Question.of(given)
+        asked = self._questions.get(described.fields["key"])
+        question = asked or described
         question.phase = "revealed"
         question.answer = {name: given.get(name) for name in ANSWER}  # a field may be missing
         state = self._state(question)
-        if question is asked_now:  # it was never asked
+        if asked is None:  # it was never asked
             state["rounds"] = []
         return state
 

@@ -203,9 +203,10 @@ def _compared(shown: Comparison, item: str, unit: str) -> Json:
 
     The wall shows the value in as many digits as the table.
     """
-    # A value that the table rounds, as `shown.digits` says, is not exact. `bands` knows that by the
-    # prediction, since it takes a measured value without a prediction for exact.
-    predicted = shown.predicted[item] if shown.digits else None
+    # Without digits, the table's values are exact. `bands` takes a value that comes without a
+    # prediction for exact, so the prediction is passed on only if the table rounds.
+    is_exact = not shown.digits
+    predicted = None if is_exact else shown.predicted[item]
     measured = shown.measured[item]
     _, how = shown.heads  # the head of the second column, such as "measured" or "reported"
     answer = _answer(measured, unit, how, item, predicted)
