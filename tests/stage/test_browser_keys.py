@@ -281,6 +281,10 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
     expect(field.get_by_role("textbox")).to_be_in_viewport(ratio=1)
     assert after(short, 1)["below"] == []
     assert after(short, 2)["below"] == [], "what was out of view ran, and stays there"
+    cells = short.locator(f"{HERE} .jp-Cell").count()
+    short.keyboard.press("Tab")
+    short.keyboard.press("Space")
+    assert short.locator(f"{HERE} .jp-Cell").count() == cells, "no button out of view is pressed"
     field.get_by_role("textbox").fill("six")
     field.get_by_role("textbox").press("Enter")
     expect(field).to_contain_text("'six' is not a number here.")

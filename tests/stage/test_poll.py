@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient
+from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from course_utils.core.say import typed
@@ -516,6 +518,28 @@ async def gate_of(patience_s: float) -> AsyncIterator[tuple[str, list[str], Room
     server.add_socket(listening)
     yield f"http://{host}:{port}/abc/", (host, port), room
     server.stop()
+
+
+def test_a_path_without_its_slash_leads_to_its_part_even_below_another_part():
+    """On a hub, the wall's path lies below that of the phones."""
+
+    async def asked() -> list[tuple[int, str]]:
+        door = apps.Door(process.by_cookie(Room(), "/room/"))
+        app = apps.application(("/room/wall/", door, {}), ("/room/", door, {}))
+        (listening,) = bind_sockets(0, "127.0.0.1")
+        host, port = listening.getsockname()
+        server = HTTPServer(app)
+        server.add_socket(listening)
+        client = AsyncHTTPClient()
+        replies = []
+        for path in ("/room/wall", "/room"):
+            url = f"http://{host}:{port}{path}"
+            reply = await client.fetch(url, follow_redirects=False, raise_error=False)
+            replies.append((reply.code, reply.headers.get("Location", "")))
+        server.stop()
+        return replies
+
+    assert together(asked()) == [(302, "/room/wall/"), (302, "/room/")]
 
 
 def test_who_sends_slowly_is_cut_off():

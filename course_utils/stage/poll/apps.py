@@ -67,7 +67,8 @@ Part = tuple[str, Door, Answers]  # a path, who may send requests to it, and the
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
     """Return an application with each part below its path, which ends in a slash.
 
-    A request for the path without that slash is redirected. The first route that matches counts.
+    A request for the path without that slash is redirected. The first route that matches counts, so
+    redirects come first: a part's path may lie below another one's, as the wall's does on a hub.
     `more` are Tornado's routes that come before those of the parts, and `settings` are Tornado's.
     """
     routes = []
@@ -80,7 +81,7 @@ def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) ->
     _, first_door, _ = parts[0]
     # Any other path leads to a Handler without answers, which sends a 404 with our own headers.
     return Application(
-        [*more, *routes, *redirects],
+        [*more, *redirects, *routes],
         default_handler_class=Handler,
         default_handler_args={"door": first_door, "answers": {}},
         **settings,

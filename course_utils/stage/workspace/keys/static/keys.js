@@ -26,6 +26,8 @@
     ".course-ask:not(.jupyter-widgets-disconnected *)";
   const STYLE = `
     .jp-Notebook .jp-Cell .course-waits { min-height: 100vh; align-content: flex-start; }
+    /* The buttons of the cell that waits out of view are not to be reached by Tab. */
+    .jp-Cell:has(.course-waits) + .jp-Cell .jp-cell-toolbar { visibility: hidden; }
     .jp-Cell.${HELD}::after, .course-waits::after {
       content: "";
       display: block;
