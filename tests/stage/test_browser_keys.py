@@ -300,6 +300,17 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
 
 
 @pytest.mark.parametrize("short", [DRAWN], indirect=True)
+def test_the_key_goes_on_from_a_button_that_was_disabled_when_it_was_pressed(short: Page):
+    """As *Measure* is, while its job runs: the browser takes the focus from it."""
+    after(short, 1)
+    after(short, 2)
+    button = short.locator(f"{HERE} .course-lab button:visible").first
+    button.evaluate("(button) => { button.focus(); button.disabled = true; }")
+    short.wait_for_function("document.activeElement === document.body")
+    assert after(short, 2)["active"] == 3
+
+
+@pytest.mark.parametrize("short", [DRAWN], indirect=True)
 def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_without_its_kernel_is_made_anew(
     short: Page,
 ):

@@ -250,8 +250,16 @@
 
     // From inside a lab, such a key leads to another cell. To run the lab's own cell anew would take
     // the reader's marks away.
+    //
+    // A button that is disabled while its job runs loses the focus to the page. The key still counts
+    // as pressed in the lab where the focus was last.
+    let lastLab = null;
+    window.addEventListener("focusin", ({ target }) => {
+      lastLab = target.closest?.(LIVE_LAB) ?? null;
+    });
     function goOnFromLab(event) {
-      const lab = event.target.closest?.(LIVE_LAB);
+      const isLost = event.target === document.body && lastLab?.isConnected;
+      const lab = isLost ? lastLab : event.target.closest?.(LIVE_LAB);
       const notebook = lab ? currentNotebook() : null;
       if (!notebook) return;
       const { widgets } = notebook;
