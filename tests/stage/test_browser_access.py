@@ -3,6 +3,7 @@
 axe-core finds no fault, and the keyboard reaches every control.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +133,25 @@ def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
         shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
         drawn = picture.locator("[data-mark]").count()  # a finger has to reach all of it
         assert shown < whole >= (480 if drawn else 720), name
+
+
+# Of each slider with words beside it: what a screen reader says of it, and these words.
+SAID_AND_SHOWN = """(lab) => [...lab.querySelectorAll(".noUi-handle")].flatMap((handle) => {
+  const readout = handle.closest(".widget-slider").querySelector(".widget-readout");
+  return readout ? [[handle.getAttribute("aria-valuetext"), readout.textContent]] : [];
+})"""
+
+
+@pytest.mark.parametrize("name", ["optimizer", "float"])
+def test_of_a_slider_a_screen_reader_says_what_stands_beside_it(page, name):
+    lab = browser.lab_of(page, name)
+    for key in ("", "ArrowRight", "ArrowLeft"):
+        if key:
+            lab.locator(".noUi-handle:visible").first.press(key)
+        expect(lab.locator(".noUi-handle").first).to_have_attribute("aria-label", re.compile("."))
+        said_and_shown = lab.evaluate(SAID_AND_SHOWN)
+        assert said_and_shown
+        assert all(said == shown for said, shown in said_and_shown), said_and_shown
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):

@@ -588,15 +588,32 @@ function hasNamedSliders(lab) {
 function nameSlider(handle) {
   const slider = handle.closest(".widget-slider");
   const name = slider.querySelector("label").textContent;
+  const isNamed = handle.hasAttribute("aria-label");
   handle.setAttribute("aria-label", name);
   const readout = slider.querySelector(".widget-readout");
   if (!readout) return;
+  if (!isNamed) sayWhatStandsBeside(handle, readout);
   if (handle.closest(".course-chosen")) {
     readout.contentEditable = "false"; // it shows one of a few options, which nobody can type
   } else {
     readout.setAttribute("role", "textbox");
     readout.setAttribute("aria-label", `${name}, typed`);
   }
+}
+
+// Of a slider, a screen reader says what stands beside it, such as 0.018. The slider itself would say
+// the place in its list of options, such as 34, and says it anew with each move.
+function sayWhatStandsBeside(handle, readout) {
+  function say() {
+    const words = readout.textContent;
+    if (words && handle.getAttribute("aria-valuetext") !== words) {
+      handle.setAttribute("aria-valuetext", words);
+    }
+  }
+  new MutationObserver(say).observe(handle, { attributeFilter: ["aria-valuetext"] });
+  const changes = { childList: true, characterData: true, subtree: true };
+  new MutationObserver(say).observe(readout, changes);
+  say();
 }
 
 export default { render };
