@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -116,6 +117,7 @@ def drawn_models(draw, dense=False):
         context=16,
         tied=draw(st.booleans()),
         biases=tuple(draw(biases)),
+        head_norms=draw(st.booleans()) and latent is None,  # no model has both
         mixture=None if dense else mixture,
         latent=None if dense else latent,
     )
@@ -144,6 +146,28 @@ def test_the_parameters_that_a_token_uses_are_those_that_get_a_gradient_from_one
         if not of_unused_expert:
             used += parameter.numel()
     assert accountant.active_parameters(m) == used
+
+
+PLAIN = Model(
+    layers=2, width=8, heads=2, kv_heads=1, head_width=4, inner=16, vocabulary=11, context=6
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "word"),
+    [
+        ({"window": 4, "window_layers": 1}, "windows"),
+        ({"sinks": True}, "sinks"),
+        ({"norms_per_layer": 4}, "four normalisations"),
+        ({"norm_vectors": 2}, "LayerNorm"),
+        ({"learned_positions": True}, "learned positions"),
+        ({"head_norms": True, "latent": Latent(0, 4, 2, 2, 2)}, "normalised heads"),
+    ],
+)
+def test_a_part_that_a_mixture_transformer_would_leave_out_is_refused(part, word):
+    models.MixtureTransformer(PLAIN)  # without the part, it is built
+    with pytest.raises(ValueError, match=f"does not build {word}"):
+        models.MixtureTransformer(replace(PLAIN, **part))
 
 
 @given(drawn_models(dense=True), st.integers(1, 3), st.integers(1, 16))

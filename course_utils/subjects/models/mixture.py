@@ -3,6 +3,8 @@
 Attention is fused, and looks at all tokens before: windows are not written out here.
 """
 
+from functools import partial
+
 import torch
 from einops import rearrange
 from jaxtyping import Float, Int
@@ -131,6 +133,11 @@ class MixtureBlock(nn.Module):
         if m.latent:
             self.attention = LatentAttention(m.width, m.heads, m.latent, **options)
         else:
+            head_norm = nn.Identity  # returns the queries and keys as they are
+            if m.head_norms:
+                head_norm = partial(
+                    normalisation, m.head_width, rms_norm=True, biases=False, dtype=dtype
+                )
             self.attention = Attention(
                 m.width,
                 m.heads,
@@ -138,6 +145,7 @@ class MixtureBlock(nn.Module):
                 m.head_width,
                 fused=True,
                 biases=m.biases,
+                head_norm=head_norm,
                 **options,
             )
         kind = {"gated": m.gated, "biases": m.biases}  # of each feed-forward, expert or not
@@ -153,8 +161,33 @@ class MixtureBlock(nn.Module):
         return x + self.feed_forward(self.norm2(x))
 
 
+def _refuse_what_is_not_built(m: Model) -> None:
+    """Raise a ValueError if the model has parts that a MixtureTransformer would leave out."""
+    missing = []
+    if m.window_layers:
+        missing.append("windows")
+    if m.sinks:
+        missing.append("sinks")
+    if m.norms_per_layer != 2:
+        missing.append("four normalisations in a layer")
+    if m.norm_vectors != 1:
+        missing.append("LayerNorm")
+    if m.learned_positions:
+        missing.append("learned positions")
+    if m.latent and m.head_norms:
+        missing.append("normalised heads with latent attention")
+    if missing:
+        raise ValueError(
+            f"MixtureTransformer does not build {', '.join(missing)}. It builds RMSNorm, twice in "
+            "a layer, rotated positions, and attention to all tokens before: choose a model with "
+            "these alone."
+        )
+
+
 class MixtureTransformer(nn.Module):
     """A transformer with experts or latent attention, from tokens to logits.
+
+    A model with other parts, such as windows, is refused with a sentence.
 
     >>> sizes = {"layers": 2, "width": 8, "heads": 2, "kv_heads": 1, "head_width": 4}
     >>> mixture = Mixture(experts=4, used=2, inner=6, dense_layers=1)
@@ -165,6 +198,7 @@ class MixtureTransformer(nn.Module):
 
     def __init__(self, m: Model, **options: object) -> None:
         super().__init__()
+        _refuse_what_is_not_built(m)
         # The defaults are set in `options`, too, because each block gets these.
         dtype = options.setdefault("dtype", torch.float32)
         generator = options.setdefault("generator", None)
