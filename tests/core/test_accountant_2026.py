@@ -19,8 +19,8 @@ from course_utils.subjects import models
 
 H100_BYTES_A_SECOND = 3.35e12
 
-# Parameters stored and used, from each model's page on huggingface.co (the number of its file's
-# weights) unless the line says something else.
+# Parameters, as transformers 5.24.0 makes each model from the same config on the meta device, with
+# the router's correction bias of DeepSeek-V3 and Kimi K2, which it holds as a buffer.
 STORED = {
     "deepseek-v2": 235_741_434_880,
     "deepseek-v2-lite": 15_706_484_224,
