@@ -153,13 +153,13 @@ def too_large():
 
 
 def test_a_workload_that_runs_out_of_memory_is_left_out_and_gives_its_memory_back():
+    copy_job, *_ = workloads.jobs("cuda", "fp32", workloads.CPU)
     before = torch.cuda.memory_allocated()
 
     def make():
         held = empty(64 * MIB)
         return lambda: (held, too_large())
 
-    copy_job, *_ = workloads.jobs("cuda", "fp32", workloads.CPU)
     with pytest.raises(ValueError, match="Memory ran out"):
         new_recording.timed(dataclasses.replace(copy_job, make=make), "cuda", at_most_s=1)
     assert torch.cuda.memory_allocated() == before

@@ -1,14 +1,20 @@
 """Our timer beside others, on one GPU. `make bench` and `make gpu` call it.
 
-The same matrix products are timed by `measure.time_call`, by Triton's `do_bench`, and by a plain
-loop with events, several times each. The spread is that of these repetitions.
+The same matrix products are timed by `measure.time_call`, by Triton's `do_bench`, by
+`torch.utils.benchmark`, and by a plain loop with events, several times each. `timers` has the
+spread of these repetitions, and `errors` how far each way is off when the CPU is busy, too.
 """
 
 import itertools
+import json
+import multiprocessing
+import os
 import statistics
+import sys
 import timeit
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import torch
 
@@ -122,6 +128,83 @@ def compared(rounds: Sequence[Sequence[float]], flops: int) -> list[str]:
     return cells
 
 
+# How far off each way is.
+
+ERRORS_IN = ("bf16", "fp32")
+ERRORS_AT = (256, 1024, 4096, 8192)
+
+
+def errors(
+    device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = 3
+) -> dict[str, dict[str, list[float]]]:
+    """Return all errors of each way of timing, in a quiet machine and in one whose CPU is busy.
+
+    The error is the time over the reference, minus 1. The reference of a product is the median of
+    200 calls between events in the quiet machine, with a cold cache.
+    """
+    ways = {**methods(device), "torch.utils.benchmark": by_benchmark}
+    calls = {}
+    for dtype, n in itertools.product(dtypes, sizes):
+        call = products.matmul_call(n, n, n, dtype, device)
+        calls[n, dtype] = call, statistics.median(samples(call, device, 205)[5:])
+    found = {}
+    for state, busy in (("quiet", 0), ("CPU busy", os.cpu_count() or 1)):
+        found[state] = {way: [] for way in ways}
+        with busy_cores(busy):
+            for _, (call, reference_s) in itertools.product(range(repeats), calls.values()):
+                for way, timed in ways.items():
+                    found[state][way].append(timed(call) / reference_s - 1)
+    return found
+
+
+def by_benchmark(call: Call) -> float:
+    """Return the seconds by torch.utils.benchmark: many calls in a row, so the cache is warm."""
+    from torch.utils.benchmark import Timer
+
+    timer = Timer("call()", globals={"call": call})
+    return timer.blocked_autorange(min_run_time=0.2).median
+
+
+@contextmanager
+def busy_cores(count: int) -> Iterator[None]:
+    """A context in which so many processes compute without a pause."""
+    # "spawn", because a process with a GPU must not be forked.
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_spin, daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+
+
+def _spin() -> None:
+    while True:
+        sum(range(10**6))
+
+
+def errors_table(found: dict[str, dict[str, list[float]]]) -> Table:
+    """Return the median and the worst |error| of each way, in each state of the machine."""
+    head = ["", *(f"{state}: {what}" for state in found for what in ("median", "worst"))]
+    rows = [head]
+    for way in next(iter(found.values())):
+        row = [way]
+        for by_way in found.values():
+            sizes = [abs(error) for error in by_way[way]]
+            row += [f"{statistics.median(sizes):.2%}", f"{max(sizes):.1%}"]
+        rows.append(row)
+    return Table(rows)
+
+
+def write_errors(folder: str) -> None:
+    """Print the table of errors, and write all of them to a file in the folder."""
+    found = errors("cuda", ERRORS_IN, ERRORS_AT)
+    (Path(folder) / "timers.json").write_text(json.dumps(found), encoding="utf-8")
+    print(errors_table(found), flush=True)
+
+
 def report() -> None:
     """Print the table, or why there is none."""
     if not torch.cuda.is_available():
@@ -132,4 +215,7 @@ def report() -> None:
 
 
 if __name__ == "__main__":
-    report()
+    if sys.argv[1:]:
+        write_errors(*sys.argv[1:])
+    else:
+        report()

@@ -1,27 +1,49 @@
-"""Runs everything that needs a GPU: `make gpu`.
+"""Runs everything that needs a GPU: `make gpu`, or `python -m tests.tools.on_gpu`.
 
-These are the tests, our timer beside others, a recording, and the notebooks. Each part is bounded
-in time, and if one fails, the next ones still run. It needs torch and pytest; without Jupyter the
-labs are left out.
+These are a recording, the tests, our timer beside others, training steps, decoding, and the
+notebooks: in the order of their worth, in nine minutes at most. Each part is bounded in time, and
+if one fails, the next ones still run. It needs torch and pytest; without Jupyter the labs are left
+out. What is measured is written to a folder, `gpu` or another:
+
+    python -m tests.tools.on_gpu --to results step decode
 """
 
 import importlib.metadata
+import os
 import platform
 import subprocess
 import sys
 import time
 import tomllib
+from pathlib import Path
 
 import torch
 
 from tests import ROOT
 
-PARTS = {  # by name, the seconds that it may take, and the arguments for Python
-    "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/gpu/test_gpu.py"]),
-    "bench": (270, ["-m", "tests.tools.bench_gpu"]),
-    "record": (480, ["-m", "course_utils.subjects.machines"]),
-    "notebooks": (600, ["-m", "tests.tools.shown_here"]),
+FOLDER = "{folder}"  # stands for the folder of the results
+STEPS = ["-m", "tests.tools.gpu_steps"]
+RECORDING_S = 150
+# By name, the seconds that each part may take, and the arguments for Python.
+PARTS = {
+    "record": (
+        RECORDING_S + 15,
+        ["-m", "course_utils.chapters.flops.new_recording", FOLDER, f"{RECORDING_S}"],
+    ),
+    "tests": (
+        70,
+        ["-m", "pytest", "-o", "addopts=", "--noconftest", "-q", "-rs", "tests/gpu/test_gpu.py"],
+    ),
+    "step": (90, [*STEPS, "step", FOLDER]),
+    "bench": (65, ["-m", "tests.tools.bench_gpu", FOLDER]),
+    "mixture": (35, [*STEPS, "mixture", FOLDER]),
+    "decode": (25, [*STEPS, "decode", FOLDER]),
+    "largest": (30, [*STEPS, "largest", FOLDER]),
+    "theirs": (30, [*STEPS, "theirs", FOLDER]),
+    "notebooks": (90, ["-m", "tests.tools.shown_here"]),
 }
+# A notebook's stored outputs were computed with one thread of a CPU.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def differing() -> list[str]:
@@ -39,14 +61,16 @@ def differing() -> list[str]:
     return found
 
 
-def run(name: str) -> str:
+def run(name: str, folder: Path) -> str:
     """Run one part in a process of its own, and say how it ended."""
     longest_s, arguments = PARTS[name]
     print(f"\n==== {name}: at most {longest_s} s", flush=True)
     begun = time.monotonic()
-    command = [sys.executable, *arguments]
+    filled = [str(folder) if argument == FOLDER else argument for argument in arguments]
+    command = [sys.executable, *filled]
+    environment = {**os.environ, **ONE_THREAD}
     try:
-        process = subprocess.run(command, cwd=ROOT, check=False, timeout=longest_s)
+        process = subprocess.run(command, cwd=ROOT, check=False, timeout=longest_s, env=environment)
     except subprocess.TimeoutExpired:
         return f"{name}: ended after {longest_s} s"
     took_s = time.monotonic() - begun
@@ -55,8 +79,13 @@ def run(name: str) -> str:
     return f"{name}: done in {took_s:.0f} s"
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run all parts, or those that `make gpu ARGS="tests bench"` names."""
+    folder = ROOT / "gpu"
+    names = list(arguments)
+    if names[:1] == ["--to"]:
+        folder = Path(names[1]).resolve()
+        names = names[2:]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"There is no part {', '.join(unknown)}. There are: {', '.join(PARTS)}.")
@@ -69,7 +98,8 @@ def main(names: list[str]) -> int:
     other_versions = differing()
     if other_versions:
         print(f"Other than pinned: {', '.join(other_versions)}.", flush=True)
-    endings = [run(name) for name in names or PARTS]
+    folder.mkdir(parents=True, exist_ok=True)
+    endings = [run(name, folder) for name in names or PARTS]
     print("\n" + "\n".join(endings))
     all_done = all(": done" in ending for ending in endings)
     return 0 if all_done else 1

@@ -1,34 +1,37 @@
-"""Runs the notebooks on this machine, without Jupyter, and prints what differs from stored outputs.
+"""Runs the notebooks on this machine, without a kernel, and prints what differs from their outputs.
 
 The stored outputs come from a CPU. With a GPU, a cell may fail, show something else, or take long,
-which one wants to know before a class sees it. Nothing is written. Labs need Jupyter's widgets;
-where these are not installed, labs are left out.
+which one wants to know before a class sees it. Nothing is written. It needs IPython. Labs need
+Jupyter's widgets; where these are not installed, labs are left out.
 
     python -m tests.tools.shown_here            all notebooks, each in a process of its own
     python -m tests.tools.shown_here 04_flops   one
 """
 
-import ast
-import contextlib
-import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import traceback
-import types
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import MagicMock
 
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
+
 from tests import NOTEBOOKS, ROOT
 
 SLOW_S = 5.0  # a cell that takes longer is printed
-LONGEST_S = 180  # the longest that a notebook may take
-LEFT_OUT = "(a lab, left out)"
+LONGEST_S = 80  # the longest that a notebook may take
+AT_ONCE = 4  # notebooks that run at a time
+LEFT_OUT = "a lab, left out"
 
 
 @dataclass(frozen=True)
@@ -44,44 +47,25 @@ class Outcome:
 
     @property
     def same(self) -> bool:
-        """Whether both are equal, apart from white space, which differs without Jupyter."""
-        if self.here == LEFT_OUT:
+        """Whether both are equal, apart from white space."""
+        if LEFT_OUT in self.here:
             return True
         return not self.failure and "".join(self.here.split()) == "".join(self.stored.split())
 
 
-def executed(source: str, names: dict[str, object]) -> str:
-    """Run a cell; return what it prints and the value of its last expression, as a text.
-
-    `names` are the variables. As in a notebook, a semicolon at the end hides the value.
-    """
-    cell = ast.parse(source)
-    last = None
-    if cell.body and isinstance(cell.body[-1], ast.Expr):
-        last = ast.Expression(cell.body.pop().value)
-    value = None
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(cell, "<cell>", "exec"), names)
-        if last:
-            value = eval(compile(last, "<cell>", "eval"), names)
-    is_silent = source.rstrip().endswith(";")
-    if value is None or is_silent:
-        return printed.getvalue()
-    return printed.getvalue() + _text(value)
-
-
-def _text(value: object) -> str:
-    """Return the value's text as IPython would show it, or its repr where IPython is missing."""
-    if isinstance(value, MagicMock):
-        return LEFT_OUT
-    try:
-        from IPython.lib.pretty import pretty
-    except ImportError:
-        return repr(value)
-    data = getattr(value, "_repr_mimebundle_", dict)()
-    if isinstance(data, tuple):
-        data, _ = data  # the second is metadata
-    return data.get("text/plain") or pretty(value)
+def executed(source: str, shell: InteractiveShell) -> tuple[str, str]:
+    """Run a cell as a kernel does; return the text of all that it shows, and how it failed."""
+    with capture_output() as captured:
+        result = shell.run_cell(source, store_history=True)  # else no semicolon hides a value
+    shown = re.sub(r"Out\[\d+\]: ", "", captured.stdout)  # a shell writes this before a value
+    for output in captured.outputs:
+        shown += output.data.get("text/plain", "")
+    error = result.error_before_exec or result.error_in_exec
+    failure = ""
+    if error:
+        # What IPython prints of the error is no part of what the cell shows.
+        return "", traceback.format_exception_only(error)[-1].strip()
+    return shown, failure
 
 
 def stored_text(cell: dict) -> str:
@@ -94,19 +78,15 @@ def stored_text(cell: dict) -> str:
 
 
 def outcomes(path: Path) -> Iterator[Outcome]:
-    """Run all code cells in one module, as a kernel does, but go on after a failure."""
-    main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main  # pickle, for example, looks there for what cells define
+    """Run all code cells in one shell, as a kernel does, but go on after a failure."""
+    no_file = Config({"HistoryManager": {"hist_file": ":memory:"}})
+    shell = InteractiveShell.instance(config=no_file)
+    shell.reset()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
-        here = ""
-        failure = ""
         begun = time.perf_counter()
-        try:
-            here = executed("".join(cell["source"]), main.__dict__)
-        except Exception as error:
-            failure = traceback.format_exception_only(error)[-1].strip()
+        here, failure = executed("".join(cell["source"]), shell)
         yield Outcome(
             id=cell["id"],
             seconds=time.perf_counter() - begun,
@@ -160,7 +140,7 @@ def leave_labs_out() -> None:
     """Replace the module of the labs by one in which every name is there and does nothing."""
     import course_utils.chapters
 
-    stand_in = MagicMock(name="labs")
+    stand_in = MagicMock(name=LEFT_OUT)
     sys.modules["course_utils.chapters.labs"] = stand_in
     course_utils.chapters.labs = stand_in
 
@@ -175,23 +155,31 @@ def main(names: list[str]) -> int:
     if len(chosen) == 1:
         return bool(one(chosen[0]))
     bad = 0
-    for path in chosen:
-        print(f"\n== {path.stem}", flush=True)
-        if not holds_in_a_process(path):
-            bad += 1
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for path, (holds, printed) in zip(chosen, pool.map(in_a_process, chosen), strict=True):
+            print(f"\n== {path.stem}\n{printed}", end="", flush=True)
+            if not holds:
+                bad += 1
     print(f"\n{bad} of {len(chosen)} notebooks have cells that failed or differ.")
     return bool(bad)
 
 
-def holds_in_a_process(path: Path) -> bool:
-    """Run one notebook in a process of its own, which is ended if it takes too long."""
+def in_a_process(path: Path) -> tuple[bool, str]:
+    """Run one notebook in a process of its own, which is ended if it takes too long.
+
+    Return whether all cells hold, and what is to be printed.
+    """
     command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
+    process = subprocess.Popen(
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
-        run = subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S)
+        printed, _ = process.communicate(timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        print(f"{path.name}: ended after {LONGEST_S} s.", flush=True)
-        return False
-    return run.returncode == 0
+        process.kill()
+        printed, _ = process.communicate()
+        return False, f"{printed}{path.name}: ended after {LONGEST_S} s.\n"
+    return process.returncode == 0, printed
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import itertools
 import math
 import platform
 import statistics
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +61,7 @@ def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None)
     if folder is None:
         folder = recording.FOLDER
     path = folder / new.file_name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(recording.text_of(new), encoding="utf-8")
     took = f"{time.monotonic() - begun:.0f} s"
     counts = f"{len(timed_workloads)} workloads and {len(spreads)} products"
@@ -196,9 +197,7 @@ def _products(
     """
     seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
-    # Every size (B, D, K) with these sides; the FLOPs of a size are 2BDK.
-    grid = sorted(itertools.product(_scale(device).sides, repeat=3), key=math.prod)
-    wanted = list(itertools.product(grid, _dtypes_with_a_peak(machine)))
+    wanted = list(itertools.product(_grid(_scale(device)), _dtypes_with_a_peak(machine)))
     for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         least_s = 3 * predicted_s  # warm-up, and two samples
@@ -214,6 +213,13 @@ def _products(
         if number % 100 == 0:
             print(f"{number} of {len(wanted)} products")
     return seconds_by_size, spreads
+
+
+def _grid(scale: Scale) -> list[MatmulSize]:
+    """Return the sizes (B, D, K) of all products, those with the fewest FLOPs first."""
+    sizes = set(itertools.product(scale.sides, repeat=3))
+    sizes.update(itertools.product(scale.more_sides, repeat=3))
+    return sorted(sizes, key=lambda size: (math.prod(size), size))  # the FLOPs are 2BDK
 
 
 def _dtypes_with_a_peak(machine: Machine) -> list[str]:
@@ -237,5 +243,10 @@ def _time_product(size: MatmulSize, dtype: str, device: str, at_most_s: Number) 
         return None
 
 
+def main(folder: str = "", at_most_s: str = "") -> None:
+    """Record this machine; both may be left out, see `on_this_machine`."""
+    on_this_machine(Path(folder) if folder else None, float(at_most_s) if at_most_s else None)
+
+
 if __name__ == "__main__":
-    on_this_machine()
+    main(*sys.argv[1:])

@@ -45,6 +45,8 @@ class Scale:
     sequence: int  # tokens of a sequence in the loss and in a training step
     shape: predict.Shape = predict.MODELS["GPT-2 small"]  # of the model that is trained
     model: str = "GPT-2 small"  # the name of that model
+    # Of more products: B, D and K take each of these sizes, but not together with `sides`.
+    more_sides: tuple[int, ...] = ()
 
 
 SIDES = (1, 16, 64, 256, 1024, 4096)
@@ -57,6 +59,8 @@ GPU = Scale(
     attended=4096,
     batch=16,
     sequence=1024,
+    # The sizes of OpenXLA's and AMD's tables, so that a recording can be held against theirs.
+    more_sides=(256, 512, 1024, 2048, 4096),
 )
 CPU = Scale(
     sides=SIDES,
@@ -292,7 +296,8 @@ def training_step(
     # A model with learned positions needs one for each token of the sequence.
     with_long_context = replace(shape, context=max(shape.context, sequence))
     options = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
-    model = models.Transformer(with_long_context, **options).to(device)
+    with torch.device(device):  # its numbers are drawn there: a CPU takes long for a billion
+        model = models.Transformer(with_long_context, **options)
     adamw = partial(torch.optim.AdamW, fused=True)
     if dtype != "fp32":
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
