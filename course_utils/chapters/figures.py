@@ -17,6 +17,7 @@ _CHAPTER_OF = {
     "scales_by_step": "mixed_precision",
     "weights_by_step": "mixed_precision",
     "wasted_shares": "checkpointing",
+    "steps_on_a_gpu": "checkpointing",
 }
 
 __all__ = list(_CHAPTER_OF)

@@ -639,6 +639,40 @@ def active_forward_flops(m, batch, sequence, causal=False):
     return 2 * tokens * active_weights(m) + scores
 
 
+def mixture_bytes(m, batch, sequence, dtype):
+    """Bytes that autograd keeps of one mixture, which stands in place of a feed-forward.
+
+    This is for experts that work one after the other, each on a copy of its tokens' rows, as in
+    `models.MixtureTransformer`. Kernels that compute all experts together keep less.
+    """
+    mixture = m.mixture
+    tokens = batch * sequence
+    inside = 4 if m.gated else 2  # as `layer_bytes` counts them: gate, its activation, up, product
+    # Of each token of an expert: its row, what is inside, the result, the share that the router
+    # gives it, and their product.
+    of_expert = m.width + inside * mixture.inner + m.width + 1 + m.width
+    numbers = mixture.used * of_expert
+    numbers += mixture.experts  # the router's shares, before some are picked
+    numbers += inside * mixture.shared_inner
+    indices = 3 * mixture.used  # the expert that was picked, the token's row, the share's column
+    return tokens * (numbers * BYTES[dtype] + indices * BYTES["int64"])
+
+
+def any_kept_bytes(m, batch, sequence, dtype):
+    """`kept_bytes` of any model with usual attention: what all layers keep, none recomputed."""
+    if not attention_is_usual(m):
+        raise ValueError(
+            "What latent attention, sinks or four normalisations in a layer keep is not counted."
+        )
+    dense_layers = m.mixture.dense_layers if m.mixture else m.layers
+    without_feed_forward = layer_bytes(replace(m, inner=0), batch, sequence, dtype)
+    kept = m.layers * without_feed_forward
+    kept += dense_layers * (layer_bytes(m, batch, sequence, dtype) - without_feed_forward)
+    if m.mixture:
+        kept += (m.layers - dense_layers) * mixture_bytes(m, batch, sequence, dtype)
+    return kept
+
+
 def sequence_flops(m, sequence, recomputed):
     """FLOPs of a step on one sequence: `step_flops`, less what windows spare; or of any model."""
     if not terms_suffice(m):
@@ -665,7 +699,12 @@ def sequence_flops(m, sequence, recomputed):
 
 def terms_suffice(m):
     """Whether the thirteen terms count every part of the model, but for its windows."""
-    return not (m.mixture or m.latent or m.sinks) and m.norms_per_layer == 2
+    return attention_is_usual(m) and not m.mixture
+
+
+def attention_is_usual(m):
+    """Whether `layer_bytes` counts what attention and normalisations keep."""
+    return not (m.latent or m.sinks) and m.norms_per_layer == 2
 
 
 # Serving: a cache for each user, and one token at a time.
@@ -943,6 +982,9 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
         together += lines["bytes that the step adds then"] + lines["bytes gathered then"]
         together += lines["bytes of the rest"]
         lines["bytes together"] = together
+    elif attention_is_usual(m):
+        lines |= loss_lines(m, parts, batch, sequence)
+        together += lines["bytes kept for the backward pass"] + lines["bytes of the loss"]
     lines["fits"] = fits_in(m, together, memory)
     lines |= time_lines(m, gpus, tokens, sequence, recomputed, peak, share)
     return lines
@@ -954,7 +996,7 @@ NOT_KNOWN = "not known"
 def fits_in(m, together, memory):
     """Whether `together` bytes fit: "yes", "no", or not known.
 
-    Of a model that is not dense, `together` has the state alone, and a step adds to it.
+    Of a model that is not dense, a step adds more than `together` has.
     """
     if together > memory:
         return "no"
@@ -976,6 +1018,20 @@ def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
         "bytes that the step adds then": added[fullest],
         "bytes gathered then": gathered[fullest],
         "bytes of the rest": rest_bytes(m, batch, sequence, dtype),
+    }
+
+
+def loss_lines(m, parts, batch, sequence):
+    """The account's lines on what a step with mixtures adds to the state at its loss.
+
+    A later moment may be fuller, so with these bytes it may be known that a step does not fit.
+    """
+    (dtype,) = parts["parameters"]  # a recipe keeps one number for each parameter
+    kept = any_kept_bytes(m, batch, sequence, dtype)
+    last_norm = 2 * tensor_bytes((batch, sequence, m.width), dtype)  # its input and its result
+    return {
+        "bytes kept for the backward pass": kept + last_norm,
+        "bytes of the loss": LOGIT_BYTES * batch * sequence * m.vocabulary,
     }
 
 
@@ -1880,7 +1936,13 @@ def memory_report(m, lines, asked):
             NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
         }
         has = f"{said[lines['fits']]}: each GPU has {bytes_text(asked.memory)}."
-        return ["On each GPU, before a step", *state, has]
+        if "bytes of the loss" not in lines:
+            return ["On each GPU, before a step", *state, has]
+        kept = bytes_text(lines["bytes kept for the backward pass"])
+        loss = bytes_text(lines["bytes of the loss"])
+        state.append(row("  kept for the backward pass", kept, "any_kept_bytes"))
+        state.append(row("  the loss", loss, "loss_lines"))
+        return ["On each GPU, at a step's loss", *state, has]
 
     fullest = lines["fullest moment of a step"]
     rows = [f"On each GPU, at the fullest moment of a step, {fullest}", *state]

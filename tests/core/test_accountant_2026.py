@@ -16,6 +16,7 @@ from course_utils.core.accountant import Latent, Mixture, Model
 from course_utils.core.accountant_file import OURS
 from course_utils.core.predict.known import CONFIGS, known
 from course_utils.subjects import models
+from course_utils.subjects.machines import by_us
 
 H100_BYTES_A_SECOND = 3.35e12
 
@@ -133,6 +134,60 @@ def test_a_drawn_mixture_agrees_with_the_counted_one_to_the_digit(m, batch, sequ
     ids = torch.zeros(batch, sequence, dtype=torch.int64)
     flops = measure.flops(lambda: model(ids)).total
     assert accountant.active_forward_flops(m, batch, sequence) == flops
+
+
+def with_a_mixture(m):
+    return m.mixture is not None and m.latent is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    drawn_models().filter(with_a_mixture),
+    st.integers(1, 2),
+    st.integers(1, 8),
+    st.sampled_from(["fp32", "bf16"]),
+)
+def test_what_a_drawn_mixture_keeps_agrees_with_what_autograd_keeps_to_the_byte(
+    m, batch, sequence, dtype
+):
+    """Whatever the router picks: the tokens of all experts together are as many as before."""
+    options = {"fused_norm": True, "dtype": measure.DTYPES[dtype]}
+    model = models.MixtureTransformer(m, **options, generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(m.vocabulary, (batch, sequence))
+    kept = measure.saved_bytes(lambda: model(ids), exclude=model.parameters())
+    last_norm = 2 * accountant.tensor_bytes((batch, sequence, m.width), dtype)
+    # The embedding keeps its tokens, and rotation a cosine and a sine for each position.
+    of_positions = accountant.tensor_bytes((2, sequence, m.head_width // 2), dtype)
+    outside = last_norm + of_positions + accountant.tensor_bytes((batch, sequence), "int64")
+    assert accountant.any_kept_bytes(m, batch, sequence, dtype) + outside == kept
+
+
+def test_what_the_mixture_kept_on_an_h100_is_explained_to_the_byte():
+    m = by_us.small_mixture()
+    found = by_us.measured("H100 SXM")["mixture"]
+    batch = found["batch"]
+    sequence = found["sequence"]
+    tokens = batch * sequence
+    hidden = accountant.tensor_bytes((tokens, m.width), "bf16")
+    of_the_loss = 4 * tokens * m.vocabulary + 4  # logarithms in fp32, and the sum of the weights
+    of_positions = 2 * sequence * m.head_width // 2 * 2
+    ids = 2 * tokens * 8  # the tokens and the targets
+    of_kernels = (2 * m.layers + 1) * 4 * tokens + 16 * m.layers  # norms' numbers, generators
+    kept = accountant.any_kept_bytes(m, batch, sequence, "bf16") + 2 * hidden
+    kept += of_the_loss + of_positions + ids + of_kernels
+    assert kept == found["kept_bytes"]
+    assert accountant.active_forward_flops(m, batch, sequence) == found["forward_flops"]
+
+
+def test_what_latent_attention_keeps_is_not_counted_and_that_is_said():
+    with pytest.raises(ValueError, match="latent attention"):
+        accountant.any_kept_bytes(replace(PLAIN, latent=Latent(0, 4, 2, 2, 2)), 1, 8, "bf16")
+
+
+@given(drawn_models(dense=True), st.integers(1, 2), st.integers(1, 8))
+def test_of_a_dense_model_any_kept_bytes_are_the_usual_ones(m, batch, sequence):
+    usual = accountant.kept_bytes(m, batch, sequence, "bf16", recomputed=0)
+    assert accountant.any_kept_bytes(m, batch, sequence, "bf16") == usual
 
 
 @given(drawn_models())

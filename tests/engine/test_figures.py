@@ -27,6 +27,10 @@ MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
+ON_GPU = figures.steps_on_a_gpu(
+    {"all kept": [1.0, 5.0, 2.0], "recomputed": [1.0, 3.0]},
+    {"all kept": [1.0, 5.5, 2.0], "recomputed": [1.0, 3.0]},
+)
 BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )

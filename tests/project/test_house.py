@@ -58,6 +58,7 @@ MAY_IMPORT = {
     },
     "subjects.machines": {
         "torch",
+        "core.accountant",
         "core.datasheets",
         "core.measure",
         "core.predict",

@@ -74,6 +74,8 @@ WAITS = {
     "beside what reads the same files": {
         "subjects.checkpoints.contents.file_bytes",
         "subjects.machines.recording.text_of",
+        "subjects.machines.by_us.h100_moments",
+        "subjects.machines.by_us.small_mixture",
     },
     "a cell of a notebook imports it from where it is, and its copies would": {
         "core.layout.owned_bytes",

@@ -1,4 +1,4 @@
-"""The figure of notebook 8."""
+"""The figures of notebook 8."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from course_utils.core.say import Number, seconds_text
 from course_utils.engine.figures.style import (
     COLOURS,
+    CURVES,
     QUIET,
     axes_with,
     label,
@@ -44,4 +45,32 @@ def wasted_shares(
         label(axes, "predicted", *curve_end, COLOURS["predicted"], offset=(-8, -2), ha="right")
         last_dot = list(simulated.items())[-1]
         label(axes, "simulated", *last_dot, COLOURS["measured"], offset=(10, -10))
+    return axes.figure
+
+
+def steps_on_a_gpu(
+    predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]]
+) -> Figure:
+    """Draw the GB that each operation of a step finds in memory, for several steps by their names.
+
+    Measured are as many operations as predicted. A dot is drawn for every fortieth of them, and for
+    the one that finds the most.
+    """
+    title = "A step on an H100 holds what was predicted, operation by operation"
+    x_name = "operation"
+    y_name = "GB beyond what is held between steps"
+    with axes_with(title, x_name, y_name) as axes:
+        dots = []
+        for (name, gigabytes), colour in zip(predicted.items(), CURVES[1:], strict=False):
+            axes.plot(gigabytes, color=colour, linewidth=points(2))
+            found = measured[name]
+            fullest = max(range(len(found)), key=found.__getitem__)
+            dotted = sorted({*range(0, len(found), 40), fullest})
+            dots += [(number, found[number]) for number in dotted]
+            words = f"{name}: {found[fullest]:.1f} GB"
+            label(axes, words, fullest, found[fullest], colour, offset=(8, 4))
+        measured_dots(axes, dots)
+        label(axes, "measured", *dots[len(dots) // 4], COLOURS["measured"], offset=(8, -14))
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.02, y=0.1)
     return axes.figure

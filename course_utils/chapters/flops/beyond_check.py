@@ -11,7 +11,23 @@ from statistics import fmean, median
 
 from course_utils.core import predict
 from course_utils.core.say import Number, rate_text
-from course_utils.engine.judging import Answers, function
+from course_utils.engine.judging import Answers, function, value
+
+
+def _lower_case(answer: object) -> object:
+    """Return a string in lower case, without spaces around it; any other answer unchanged."""
+    return answer.strip().lower() if isinstance(answer, str) else answer
+
+
+@value(wanted="the name of a format, in quotes", read=_lower_case)
+def name_of_f32() -> Answers:
+    """The format in which an H100 multiplies what a compiler calls f32."""
+    yield "tf32", "tf32: fp32's range, 11 significant bits, on tensor cores. 403 of 494.5 TFLOP/s."
+    yield "fp32", "Then it would be six times as fast as the fp32 units."
+    yield "bf16", "bf16's own products are twice as fast on the same GPU."
+    yield "fp16", "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not."
+    yield "fp64", "That is twice as wide, and the sheet promises no more for it than for fp32."
+
 
 # Runs: tokens a second on each GPU, parameters, layers, width, tokens of a sequence, and the peak
 # in FLOP/s. The first two are torchtitan's on A100s, the last is llm.c's on H100s.

@@ -12,9 +12,11 @@ from course_utils.chapters.flops.beyond_check import (  # noqa: F401  exercises,
     best_size,
     busy_share,
     fitted_roof,
+    name_of_f32,
     smallest_batch,
     utilisation,
 )
+from course_utils.chapters.flops.serving_check import cache_bytes  # noqa: F401
 from course_utils.chapters.small_models import (
     GPT,
     LLAMA,
@@ -25,7 +27,7 @@ from course_utils.chapters.small_models import (
 from course_utils.core.accountant import Model
 from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
-from course_utils.engine.judging import Answers, function, value
+from course_utils.engine.judging import Answers, function
 
 # By the forecast, a product takes c + roof / e. Given are c in seconds, e, and the peak in FLOP/s.
 FORECASTS = [
@@ -140,21 +142,6 @@ def _transposition_s(wide: Number, narrow: Number) -> Number:
         else:
             most = transposition
     return transposition
-
-
-def _lower_case(answer: object) -> object:
-    """Return a string in lower case, without spaces around it; any other answer unchanged."""
-    return answer.strip().lower() if isinstance(answer, str) else answer
-
-
-@value(wanted="the name of a format, in quotes", read=_lower_case)
-def name_of_f32() -> Answers:
-    """The format in which an H100 multiplies what a compiler calls f32."""
-    yield "tf32", "tf32: fp32's range, 11 significant bits, on tensor cores. 403 of 494.5 TFLOP/s."
-    yield "fp32", "Then it would be six times as fast as the fp32 units."
-    yield "bf16", "bf16's own products are twice as fast on the same GPU."
-    yield "fp16", "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not."
-    yield "fp64", "That is twice as wide, and the sheet promises no more for it than for fp32."
 
 
 # The accountant's terms.

@@ -217,3 +217,40 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     in_degrees = with_warmup(peak * (1 + math.cos(180 * done)) / 2)
     yield in_degrees, "math.cos takes an angle in radians: write math.pi, and not 180."
     yield right / peak, "That is the share of the peak: multiply it by peak."
+
+
+@function(
+    [(4096, 14_336, 8, 2), (2048, 768, 128, 8), (24, 10, 6, 3)],
+    hints=(
+        "An expert has three matrices: 3 · width · inner weights.",
+        "All experts are stored. The router is stored, and each token goes through it.",
+    ),
+)
+def mixture_weights(width: int, inner: int, experts: int, used: int) -> Answers:
+    """The check of a reader's mixture_weights(…): what a mixture stores, and what a token uses."""
+    weights = []
+    for matrices in (experts, used):
+        of_experts = sum(2 * width * inner + inner * width for _ in range(matrices))
+        weights.append(of_experts + width * experts)
+    stored, active = weights
+    yield (stored, active), "Three mixtures, expert by expert: Mixtral's, Qwen3's and a small one."
+    router = width * experts
+    no_router = "The router has weights, too: width · experts. Each token goes through all of them."
+    yield (stored - router, active - router), no_router
+    yield (stored, active - router), no_router
+    yield (stored - router, active), no_router
+    part_of_router = active - router + width * used
+    yield (
+        (stored, part_of_router),
+        "A token goes through the whole router: it needs a score for each expert.",
+    )
+    yield (active, stored), "In this order: what is stored, and then what a token uses."
+    without_gate = 2 * width * inner
+    yield (
+        (experts * without_gate + router, used * without_gate + router),
+        "The experts are gated: three matrices each, and not two.",
+    )
+    yield (
+        (stored, stored),
+        "A token does not go through all experts: only through `used` of them.",
+    )

@@ -12,6 +12,7 @@ import torch
 from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exercises, too
     clipped,
     initial_std,
+    mixture_weights,
     rate_of_step,
     token_windows,
 )

@@ -122,22 +122,24 @@ class LatentAttention(nn.Module):
 class MixtureBlock(nn.Module):
     """A layer: x + attention(norm(x)), then x + feed_forward(norm(x)).
 
-    With `dense`, its feed-forward is no mixture, even if the model has one.
+    With `dense`, its feed-forward is no mixture, even if the model has one. With `fused_norm`, each
+    RMSNorm is one kernel.
     """
 
-    def __init__(self, m: Model, *, dense: bool, **options: object) -> None:
+    def __init__(
+        self, m: Model, *, dense: bool, fused_norm: bool = False, **options: object
+    ) -> None:
         super().__init__()
         dtype = options.get("dtype", torch.float32)
-        self.norm1 = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
-        self.norm2 = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
+        norm = partial(normalisation, rms_norm=True, biases=False, dtype=dtype, fused=fused_norm)
+        self.norm1 = norm(m.width)
+        self.norm2 = norm(m.width)
         if m.latent:
             self.attention = LatentAttention(m.width, m.heads, m.latent, **options)
         else:
             head_norm = nn.Identity  # returns the queries and keys as they are
             if m.head_norms:
-                head_norm = partial(
-                    normalisation, m.head_width, rms_norm=True, biases=False, dtype=dtype
-                )
+                head_norm = partial(norm, m.head_width)
             self.attention = Attention(
                 m.width,
                 m.heads,
@@ -196,7 +198,7 @@ class MixtureTransformer(nn.Module):
     torch.Size([2, 5, 11])
     """
 
-    def __init__(self, m: Model, **options: object) -> None:
+    def __init__(self, m: Model, *, fused_norm: bool = False, **options: object) -> None:
         super().__init__()
         _refuse_what_is_not_built(m)
         # The defaults are set in `options`, too, because each block gets these.
@@ -207,8 +209,11 @@ class MixtureTransformer(nn.Module):
         self.blocks = nn.ModuleList()
         for number in range(m.layers):
             is_dense = m.mixture is None or number < m.mixture.dense_layers  # such as the first
-            self.blocks.append(MixtureBlock(m, dense=is_dense, **options))
-        self.norm = normalisation(m.width, rms_norm=True, biases=False, dtype=dtype)
+            block = MixtureBlock(m, dense=is_dense, fused_norm=fused_norm, **options)
+            self.blocks.append(block)
+        self.norm = normalisation(
+            m.width, rms_norm=True, biases=False, dtype=dtype, fused=fused_norm
+        )
         self.output = None
         if not m.tied:
             self.output = normal_matrix(m.vocabulary, m.width, m.width, dtype, generator)

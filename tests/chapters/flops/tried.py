@@ -8,6 +8,7 @@ import torch
 
 from course_utils.chapters.accountant import matrices
 from course_utils.chapters.flops import check
+from course_utils.core import accountant
 from tests.engine.tried import Check, Tried
 
 
@@ -327,6 +328,36 @@ def batch_of_bits(d, k, weight_bytes, peak, bandwidth):
     return batch_by_trying(d, k, weight_bytes / 8, peak, bandwidth)
 
 
+def cache_by_product(m, tokens, dtype):
+    return 2 * m.layers * m.kv_heads * m.head_width * tokens * accountant.BYTES[dtype]
+
+
+def cache_by_matrices(m, tokens, dtype):
+    shapes = accountant.matrices(m)
+    numbers = shapes["key"][1] + shapes["value"][1]
+    return m.layers * tokens * numbers * accountant.BYTES[dtype]
+
+
+def cache_by_the_accountant(m, tokens, dtype):
+    return accountant.cache_bytes(m, tokens, dtype)
+
+
+def cache_of_keys(m, tokens, dtype):
+    return cache_by_product(m, tokens, dtype) // 2
+
+
+def cache_of_a_layer(m, tokens, dtype):
+    return cache_by_product(m, tokens, dtype) // m.layers
+
+
+def cache_of_all_heads(m, tokens, dtype):
+    return 2 * m.layers * m.heads * m.head_width * tokens * accountant.BYTES[dtype]
+
+
+def cache_in_numbers(m, tokens, dtype):
+    return 2 * m.layers * m.kv_heads * m.head_width * tokens
+
+
 TRIED: dict[Check, Tried] = {
     check.days: Tried(
         right=(days_by_hours,),
@@ -425,6 +456,15 @@ TRIED: dict[Check, Tried] = {
             (batch_rounded, "round up"),
             (batch_of_weights, "x and y are moved, too"),
             (batch_of_bits, "gave 12"),
+        ),
+    ),
+    check.cache_bytes: Tried(
+        right=(cache_by_product, cache_by_matrices, cache_by_the_accountant),
+        wrong=(
+            (cache_of_keys, "A key and a value"),
+            (cache_of_a_layer, "one layer's"),
+            (cache_of_all_heads, "several queries share a key"),
+            (cache_in_numbers, "Those are numbers"),
         ),
     ),
     check.name_of_f32: Tried(right=(" TF32",), wrong=((19, "the name of a format, in quotes"),)),

@@ -7,6 +7,7 @@ import torch
 
 from course_utils.chapters.accountant import BYTES, SHARDED_FROM
 from course_utils.chapters.optimizers import check
+from course_utils.core.accountant import Mixture, Model, mixture_matrices
 from tests.engine.tried import Check, Tried
 
 
@@ -217,6 +218,51 @@ def rate_without_a_fall(step, peak, warmup, total):
     return peak * min(1, (step + 1) / warmup)
 
 
+def mixture_by_a_loop(width, inner, experts, used):
+    stored = active = width * experts
+    for number in range(experts):
+        stored += 3 * width * inner
+        if number < used:
+            active += 3 * width * inner
+    return [stored, active]
+
+
+def mixture_by_the_accountant(width, inner, experts, used):
+    mixture = Mixture(experts=experts, used=used, inner=inner)
+    sizes = {"layers": 1, "width": width, "heads": 1, "kv_heads": 1, "head_width": 1}
+    m = Model(**sizes, inner=1, vocabulary=1, context=1, mixture=mixture)
+    found = mixture_matrices(m).values()
+    return sum(g.stored * g.size for g in found), sum(g.used * g.size for g in found)
+
+
+def mixture_by_torch(width, inner, experts, used):
+    with torch.device("meta"):
+        router = torch.empty(width, experts)
+        up = torch.empty(experts, 2, width, inner)
+        down = torch.empty(experts, inner, width)
+    of_experts = up.numel() + down.numel()
+    return router.numel() + of_experts, router.numel() + of_experts // experts * used
+
+
+def mixture_without_router(width, inner, experts, used):
+    return 3 * width * inner * experts, 3 * width * inner * used
+
+
+def mixture_without_gate(width, inner, experts, used):
+    router = width * experts
+    return router + 2 * width * inner * experts, router + 2 * width * inner * used
+
+
+def mixture_turned_round(width, inner, experts, used):
+    stored, active = mixture_by_a_loop(width, inner, experts, used)
+    return active, stored
+
+
+def mixture_of_all(width, inner, experts, used):
+    stored, _ = mixture_by_a_loop(width, inner, experts, used)
+    return stored, stored
+
+
 TRIED: dict[Check, Tried] = {
     check.state_bytes: Tried(
         right=(state_in_a_loop,),
@@ -266,6 +312,15 @@ TRIED: dict[Check, Tried] = {
             (rate_without_a_fall, "expected"),
             (rate_without_pi, "multiply the share that is done by math.pi"),
             (rate_that_ends_at_0, "0 at step `total`, and not in the last step"),
+        ),
+    ),
+    check.mixture_weights: Tried(
+        right=(mixture_by_a_loop, mixture_by_the_accountant, mixture_by_torch),
+        wrong=(
+            (mixture_without_router, "The router has weights"),
+            (mixture_without_gate, "three matrices each"),
+            (mixture_turned_round, "In this order"),
+            (mixture_of_all, "does not go through all"),
         ),
     ),
 }
