@@ -181,7 +181,7 @@ space-at-home:
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) .versions slides site colab .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions slides site colab gpu .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder. An

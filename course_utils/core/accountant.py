@@ -1024,7 +1024,8 @@ def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
 def loss_lines(m, parts, batch, sequence):
     """The account's lines on what a step with mixtures adds to the state at its loss.
 
-    A later moment may be fuller, so with these bytes it may be known that a step does not fit.
+    A later moment may be fuller, so with these bytes it may be known that a step does not fit, if
+    the experts work one after the other, as `mixture_bytes` counts.
     """
     (dtype,) = parts["parameters"]  # a recipe keeps one number for each parameter
     kept = any_kept_bytes(m, batch, sequence, dtype)
@@ -1931,7 +1932,7 @@ def memory_report(m, lines, asked):
     for part in ("parameters", "gradients", "optimizer", "master"):
         state.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
     if not terms_suffice(m):
-        said = {  # it is never "yes", because what a step adds is not known
+        said = {  # it is never "yes", because not all is known of what a step adds
             "no": "This alone does not fit",
             NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
         }
@@ -1940,7 +1941,7 @@ def memory_report(m, lines, asked):
             return ["On each GPU, before a step", *state, has]
         kept = bytes_text(lines["bytes kept for the backward pass"])
         loss = bytes_text(lines["bytes of the loss"])
-        state.append(row("  kept for the backward pass", kept, "any_kept_bytes"))
+        state.append(row("  kept for the backward pass", kept, "loss_lines"))
         state.append(row("  the loss", loss, "loss_lines"))
         return ["On each GPU, at a step's loss", *state, has]
 

@@ -133,7 +133,7 @@ def together(written: dict[str, str]) -> str:
     """
     if any(MARK in written.get(name, "") for name in TERMS):
         return "\n".join(written.values())
-    # The names of these statements; "" is that of the empty text behind the last one.
+    # Any text has a "" for what follows its last statement. That of the reader's file has to stay.
     not_needed = statements(WHILE_MISSING).keys() - {""}
     stays = []
     for name, text in written.items():

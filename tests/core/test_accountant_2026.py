@@ -184,12 +184,6 @@ def test_what_latent_attention_keeps_is_not_counted_and_that_is_said():
         accountant.any_kept_bytes(replace(PLAIN, latent=Latent(0, 4, 2, 2, 2)), 1, 8, "bf16")
 
 
-@given(drawn_models(dense=True), st.integers(1, 2), st.integers(1, 8))
-def test_of_a_dense_model_any_kept_bytes_are_the_usual_ones(m, batch, sequence):
-    usual = accountant.kept_bytes(m, batch, sequence, "bf16", recomputed=0)
-    assert accountant.any_kept_bytes(m, batch, sequence, "bf16") == usual
-
-
 @given(drawn_models())
 def test_the_parameters_that_a_token_uses_are_those_that_get_a_gradient_from_one_token(m):
     model = models.MixtureTransformer(m, generator=torch.Generator().manual_seed(0))

@@ -240,7 +240,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-052",
-        "The hardware works more, the model needs no more, and MFU must not rise",
+        "The hardware does more work, but the model needs no more, so MFU must not rise",
         lambda recording: step_mfu(recording, "recomputed") / step_mfu(recording),
         low=0,
         high=1,

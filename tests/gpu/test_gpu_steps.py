@@ -86,8 +86,8 @@ def test_of_a_mixture_all_is_measured(tmp_path):
 def test_decoding_is_timed_with_and_without_its_cache(tmp_path):
     found = found_by(gpu_steps.decode, tmp_path, SMALL, (1, 3), 16)
     for users in (1, 3):
-        assert found[f"{users} users: time"]["seconds"] > 0
-        assert found[f"{users} users, without the cache: time"]["seconds"] > 0
+        assert found[f"{users} users: time"]["samples"] >= 1
+        assert found[f"{users} users, without the cache: time"]["samples"] >= 1
         assert 0 < found[f"{users} users: roof on an H100's data sheet"] < 1e-6
 
 

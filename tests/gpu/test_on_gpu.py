@@ -50,7 +50,7 @@ def test_without_a_gpu_a_sentence_says_that_nothing_was_run(capsys):
 
 
 def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_running(
-    monkeypatch, capfd
+    monkeypatch, capfd, tmp_path
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
@@ -60,14 +60,15 @@ def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_run
         "works": (20, ["-c", "print('here')"]),
     }
     monkeypatch.setattr(on_gpu, "PARTS", parts)
-    assert on_gpu.main([]) == 1
+    assert on_gpu.main(["--to", str(tmp_path / "here")]) == 1
+    assert (tmp_path / "here").is_dir()
     said = capfd.readouterr().out
     *_, fails, hangs, works = said.splitlines()
     assert re.fullmatch(r"fails: failed \(3\) in \d+ s", fails)
     assert hangs == "hangs: ended after 0.3 s"
     assert re.fullmatch(r"works: done in \d+ s", works)
     assert "\nhere\n" in said
-    assert on_gpu.main(["works"]) == 0
+    assert on_gpu.main(["--to", str(tmp_path), "works"]) == 0
     assert on_gpu.main(["wroks"]) == 2
     assert "There is no part wroks. There are: fails, hangs, works." in capfd.readouterr().out
 
@@ -75,6 +76,7 @@ def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_run
 def test_every_part_is_there_to_be_run_and_what_is_here_in_another_version_is_told(monkeypatch):
     for _, (_, module, *_) in on_gpu.PARTS.values():
         assert importlib.util.find_spec(module), module
+    assert sum(longest_s for longest_s, _ in on_gpu.PARTS.values()) <= 9 * 60
     _, arguments = on_gpu.PARTS["tests"]
     assert (ROOT / arguments[-1]).exists()
     assert on_gpu.differing() == []

@@ -12,6 +12,13 @@ ROW_FACTORS = 4 * TOKENS  # bytes: torch's RMSNorm on a GPU keeps an fp32 number
 GENERATOR = 16  # bytes: its attention keeps a seed and an offset for random numbers
 
 
+# What a kernel needs while it runs, beyond what is predicted.
+WORKSPACE = {
+    "scaled_dot_product_attention_backward": 135_266_576,
+    "embedding_dense_backward": 74_217_896,
+}
+
+
 def predicted_step(recompute):
     options = {"recipe": "bf16 adamw", "recompute": recompute}
     return predict.timeline(by_us.billion(), 4, 2048, **options)
@@ -28,20 +35,25 @@ def predicted_moments(recompute):
 
 @pytest.mark.parametrize(("recompute", "count"), [(False, 1129), (True, 1545)])
 def test_on_an_h100_the_same_operations_run_and_hold_the_predicted_bytes(recompute, count):
-    """What is more is what torch's kernels for GPUs keep: numbers of norms, generators' states."""
+    """What is more is what torch's kernels for GPUs keep: numbers of norms, generators' states.
+
+    While they run, two of them also have scratch memory.
+    """
     measured = by_us.h100_moments(recompute)
     predicted = list(predicted_moments(recompute))
     assert len(measured) == len(predicted) == count
     norms = 0  # of which the forward pass keeps the factors
     for seen, (operation, during, after) in zip(measured, predicted, strict=True):
         assert seen.name == operation.name
-        assert seen.during >= during
         more = seen.after - after
+        more_during = seen.during - during
+        assert more_during >= 0
+        assert more_during - more <= WORKSPACE.get(seen.name, ROW_FACTORS)
         generators, loss = divmod(more % ROW_FACTORS, GENERATOR)
         assert generators <= by_us.billion().layers, operation
         assert loss in (0, 4), operation  # one number, which the test on the GPU still had
         norms = max(norms, more // ROW_FACTORS)
-    # With each layer recomputed, only the last norm and those of one layer are kept at once.
+    # With each layer recomputed, the two of one layer are the most that are kept at once.
     assert norms == (2 if recompute else 33)
 
 
@@ -55,7 +67,7 @@ def test_a_steps_peak_on_both_gpus_is_predicted_to_a_ten_thousandth(name, recomp
     assert largest == pytest.approx(by_us.measured("H100 SXM")[name]["peak_bytes"], rel=1e-5)
 
 
-def test_what_a_step_takes_is_more_than_the_roof_and_less_than_the_power_limit():
+def test_a_step_reaches_30_to_50_percent_of_the_peak_near_the_power_limit():
     shape = predict.shape_of(by_us.billion())
     flops = shape.training_flops(4, 2048).total
     for gpu in by_us.GPUS:

@@ -1,4 +1,4 @@
-"""Our timer beside others, on one GPU. `make bench` and `make gpu` call it.
+"""Our timer beside others, on one GPU: `make bench` prints `timers`, `make gpu` writes `errors`.
 
 The same matrix products are timed by `measure.time_call`, by Triton's `do_bench`, by
 `torch.utils.benchmark`, and by a plain loop with events, several times each. `timers` has the
@@ -143,15 +143,16 @@ def errors(
     200 calls between events in the quiet machine, with a cold cache.
     """
     ways = {**methods(device), "torch.utils.benchmark": by_benchmark}
-    calls = {}
+    calls = []
     for dtype, n in itertools.product(dtypes, sizes):
         call = products.matmul_call(n, n, n, dtype, device)
-        calls[n, dtype] = call, statistics.median(samples(call, device, 205)[5:])
+        reference_s = statistics.median(samples(call, device, 205)[5:])
+        calls.append((call, reference_s))
     found = {}
     for state, busy in (("quiet", 0), ("CPU busy", os.cpu_count() or 1)):
         found[state] = {way: [] for way in ways}
         with busy_cores(busy):
-            for _, (call, reference_s) in itertools.product(range(repeats), calls.values()):
+            for _, (call, reference_s) in itertools.product(range(repeats), calls):
                 for way, timed in ways.items():
                     found[state][way].append(timed(call) / reference_s - 1)
     return found

@@ -16,6 +16,7 @@ from pathlib import Path
 from course_utils.core.accountant import Model
 from course_utils.subjects.machines import by_us
 from course_utils.subjects.machines import recording as recording_files
+from tests.tools import gpu_steps
 
 # An operation's name on a GPU, and the name that the course's predictions have for it.
 CALLED_HERE = {
@@ -99,8 +100,19 @@ def largest_of(found: dict) -> dict[str, object]:
             way_of_it, _, batch = name.partition(": a batch of ")
             if way_of_it == way:
                 tried[batch] = {key: what[key] for key in ("predicted", "held", "reserved", "fits")}
+                tried[batch] |= said_in(what.get("error", ""))
         told[way] = tried
     return told
+
+
+def said_in(error: str) -> dict[str, float]:
+    """Return what torch's message says when memory ran out; nothing if the message is empty."""
+    if not error:
+        return {}
+    asked = re.search(r"Tried to allocate ([\d.]+) GiB", error)
+    unallocated = re.search(r"([\d.]+) ([GM])iB is reserved by PyTorch but unallocated", error)
+    gib = float(unallocated[1]) if unallocated[2] == "G" else float(unallocated[1]) / 1024
+    return {"asked_gib": float(asked[1]), "unallocated_gib": round(gib, 2)}
 
 
 def transformers_of(found: dict) -> dict[str, object]:
@@ -128,7 +140,12 @@ def told_of(folder: Path) -> dict[str, object]:
     """Return what the course tells of one GPU's folder."""
 
     def read(name: str) -> dict:
-        return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        path = folder / f"{name}.json"
+        found = json.loads(path.read_text(encoding="utf-8"))
+        lacking = gpu_steps.missing(found)
+        if lacking:
+            raise ValueError(f"{path} has no {', '.join(lacking)}: measure this part again.")
+        return found
 
     step = read("step")
     product = step["product of 8192: energy"]
@@ -140,7 +157,7 @@ def told_of(folder: Path) -> dict[str, object]:
         "recomputed": step_of(step, "recomputed"),
         "product": {
             "n": 8192,
-            "seconds": float(f"{product['took_s'] / product['calls']:.4g}"),
+            "seconds_in_a_loop": float(f"{product['took_s'] / product['calls']:.4g}"),
             "joules": float(f"{product['joules']:.4g}"),
         },
         "decode": decode_of(read("decode")),
@@ -150,12 +167,7 @@ def told_of(folder: Path) -> dict[str, object]:
         if (folder / f"{name}.json").exists():
             told["transformers" if name == "theirs" else name] = make(read(name))
     if (folder / "timers.json").exists():
-        told["timers"] = {
-            state: {
-                way: [float(f"{error:.3f}") for error in errors] for way, errors in ways.items()
-            }
-            for state, ways in read("timers").items()
-        }
+        told["timers"] = rounded(read("timers"))
     return told
 
 
@@ -167,19 +179,20 @@ def fields_of(model: dict) -> dict[str, object]:
 
 def main(of_h100: str, of_h200: str) -> None:
     folders = dict(zip(by_us.GPUS, (Path(of_h100), Path(of_h200)), strict=True))
-    raw = {name: json.loads((folder / "step.json").read_text()) for name, folder in folders.items()}
-    mixture = json.loads((folders["H100 SXM"] / "mixture.json").read_text())
+    step = json.loads((folders["H100 SXM"] / "step.json").read_text(encoding="utf-8"))
+    mixture = json.loads((folders["H100 SXM"] / "mixture.json").read_text(encoding="utf-8"))
     told = {
-        "model": fields_of(raw["H100 SXM"]["model"]),
+        "model": fields_of(step["model"]),
         "mixture model": fields_of(mixture["model"]),
         **{name: told_of(folder) for name, folder in folders.items()},
     }
     by_us.FOLDER.mkdir(exist_ok=True)
+    # A list of numbers takes one line.
     text = re.sub(r"\[[^][{}]+\]", lambda row: " ".join(row[0].split()), json.dumps(told, indent=1))
     text += "\n"
     (by_us.FOLDER / "steps.json").write_text(text, encoding="utf-8")
     for way, name in (("plain", "h100_step"), ("recomputed", "h100_recomputed")):
-        rows = moments(raw["H100 SXM"][f"{way}: operations"])
+        rows = moments(step[f"{way}: operations"])
         text = "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n"
         (by_us.FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
     for folder in folders.values():
@@ -188,4 +201,6 @@ def main(of_h100: str, of_h200: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("Which folders? python -m tests.tools.gpu_results of_the_h100 of_the_h200")
     main(*sys.argv[1:])

@@ -12,6 +12,7 @@ Each part writes what it measures to a JSON file in the folder, after each measu
 nothing is lost if its time is up. What can't be measured has a sentence instead of a number.
 """
 
+import argparse
 import dataclasses
 import gc
 import json
@@ -37,7 +38,7 @@ from course_utils.subjects.child_processes import products
 
 Call = Callable[[], object]
 
-# Llama 3.2 1B, by its config: the embedding is the output, too.
+# Llama 3.2 1B, by its config but for the context: the embedding is the output, too.
 BILLION = Model(
     layers=16,
     width=2048,
@@ -85,7 +86,14 @@ class Results:
             self.found[name] = f"none: {type(error).__name__}: {error}".splitlines()[0]
         said = self.found[name] if isinstance(self.found[name], int | float | str) else "written"
         print(f"{name}: {said} ({time.monotonic() - begun:.1f} s)", flush=True)
-        self.path.write_text(json.dumps(self.found), encoding="utf-8")
+        unfinished = self.path.with_suffix(".new")
+        unfinished.write_text(json.dumps(self.found), encoding="utf-8")
+        unfinished.replace(self.path)  # a file that is there is whole, whenever a part is ended
+
+
+def missing(found: Mapping[str, object]) -> list[str]:
+    """Return the names of what could not be measured: it has a sentence in place of a result."""
+    return [name for name, result in found.items() if str(result).startswith("none: ")]
 
 
 def is_gpu(device: str) -> bool:
@@ -346,6 +354,7 @@ def decoding_step(
     for number, matrices in enumerate(layers):
         normed = functional.rms_norm(x, (m.width,))
         queries = normed @ matrices["query"]
+        # Computed because their weights are read; the cache is not written.
         normed @ matrices["key"]
         normed @ matrices["value"]
         attended = queries
@@ -386,7 +395,7 @@ def largest(device: str, results: Results, model: Model, sequence: int) -> None:
     del call
     forget_what_was_freed()
     free = measure.free_bytes(device)
-    batch = 1
+    batch = 0
     while state + _peak(shape, batch + 1, sequence) <= free:
         batch += 1
     results.add("sizes", lambda: {"sequence": sequence, "free": free, "state": state})
@@ -395,7 +404,7 @@ def largest(device: str, results: Results, model: Model, sequence: int) -> None:
         if way == "expandable":
             expand = partial(torch.cuda.memory._set_allocator_settings, "expandable_segments:True")
             results.add("expandable segments", lambda expand=expand: expand() or "set")
-        for tried in (batch - 1, batch, batch + 1):
+        for tried in range(max(1, batch - 1), batch + 2):
             name = f"{way}: a batch of {tried}"
             results.add(name, partial(_fits, shape, tried, sequence, device))
             forget_what_was_freed()
@@ -406,7 +415,7 @@ def _peak(shape: Shape, batch: int, sequence: int) -> int:
 
 
 def _fits(shape: Shape, batch: int, sequence: int, device: str) -> dict[str, object]:
-    """Return whether three steps run, and the bytes that were predicted and held."""
+    """Return whether three steps run, what was predicted beyond the state, and the most held."""
     said = {"predicted": _peak(shape, batch, sequence), "fits": True}
     torch.cuda.reset_peak_memory_stats(device)
     try:
@@ -472,9 +481,16 @@ PARTS = {
 }
 
 
-def main(name: str, folder: str, device: str = "cuda") -> None:
-    PARTS[name](device, Results(Path(folder) / f"{name}.json"))
+def main(arguments: list[str]) -> int:
+    """Measure one part. The status is 1 if something could not be measured."""
+    parser = argparse.ArgumentParser(prog="gpu_steps", description="Measure steps on a GPU.")
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("folder", type=Path, help="where the JSON file is written")
+    asked = parser.parse_args(arguments)
+    results = Results(asked.folder / f"{asked.part}.json")
+    PARTS[asked.part]("cuda", results)
+    return int(bool(missing(results.found)))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

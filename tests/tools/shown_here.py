@@ -30,7 +30,7 @@ from tests import NOTEBOOKS, ROOT
 
 SLOW_S = 5.0  # a cell that takes longer is printed
 LONGEST_S = 80  # the longest that a notebook may take
-AT_ONCE = 4  # notebooks that run at a time
+AT_ONCE = 8  # notebooks that run at a time
 LEFT_OUT = "a lab, left out"
 
 

@@ -258,7 +258,7 @@ CHAINS = (
 def chain_flops(sizes: Sequence[int]) -> Answers:
     """The check of a reader's chain_flops(sizes): the FLOPs of a chain in its cheapest order."""
     right = _cheapest(tuple(sizes))
-    yield right, "A search that begins with the last product, and not with the first, finds it too."
+    yield right, "A search from the last product back to the first finds the same order."
     yield right // 2, "Each combination takes a multiplication and an addition: 2 FLOPs."
     yield (
         2 * math.prod(sizes) if right else 0,  # 0 for one matrix, which takes no product
@@ -271,7 +271,7 @@ def chain_flops(sizes: Sequence[int]) -> Answers:
         "After a product, the next has other sizes: m × n times n × k is m × k, and the n is gone.",
     )
     yield (
-        min((2 * sizes[0] * n * sizes[-1] for _, n, _ in triples), default=0),
+        min((2 * sizes[0] * n * sizes[-1] for n in sizes[1:-1]), default=0),
         "That is the last product alone. Both of its factors may be products, which cost, too.",
     )
     from_left = _from_left(sizes)

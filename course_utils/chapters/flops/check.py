@@ -114,7 +114,8 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     only_of_wide = 2 * (wide - narrow)  # T, if the narrow factor were not transposed
     yield (
         2 * square - only_of_wide,
-        "The narrow factor is transposed, too: that takes off 7/8 of it.",
+        "The narrow factor is transposed, too, in an eighth of the time. So what you take off is "
+        "only 7/8 of a transposition.",
     )
     half_of_it = transposition / 2  # 8/7 · (wide - narrow): the times of the table are not doubled
     yield (

@@ -4,6 +4,8 @@ For one case, an exercise yields the right answer first, and then what tempting 
 Each has a sentence: why it is right, or the advice on the mistake.
 """
 
+from dataclasses import replace
+
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, model_in_words
 from course_utils.core.accountant import Model
 from course_utils.core.predict import dtype_bytes
@@ -15,7 +17,12 @@ def _case_in_words(m: Model, tokens: int, dtype: str) -> str:
 
 
 @function(
-    [(LLAMA, 10, "bf16"), (GPT, 7, "fp32"), (QWEN, 3, "fp8")],
+    # In the first, no two of the listed mistakes give the same number of bytes.
+    [
+        (replace(LLAMA, layers=5, heads=9, kv_heads=3), 10, "fp32"),
+        (GPT, 7, "bf16"),
+        (QWEN, 3, "fp8"),
+    ],
     case_words=_case_in_words,
     hints=(
         "Of each token, kv_heads heads have a key and a value each: 2 · head_width numbers.",

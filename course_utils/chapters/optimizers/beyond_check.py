@@ -228,13 +228,12 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
 )
 def mixture_weights(width: int, inner: int, experts: int, used: int) -> Answers:
     """The check of a reader's mixture_weights(…): what a mixture stores, and what a token uses."""
-    weights = []
-    for matrices in (experts, used):
-        of_experts = sum(2 * width * inner + inner * width for _ in range(matrices))
-        weights.append(of_experts + width * experts)
-    stored, active = weights
+    router = width * experts  # a column for each expert
+    of_expert = 2 * width * inner + inner * width  # gate and up, then down
+    # Expert by expert, and not by the formula that a reader writes.
+    stored = router + sum(of_expert for _ in range(experts))
+    active = router + sum(of_expert for _ in range(used))
     yield (stored, active), "Three mixtures, expert by expert: Mixtral's, Qwen3's and a small one."
-    router = width * experts
     no_router = "The router has weights, too: width · experts. Each token goes through all of them."
     yield (stored - router, active - router), no_router
     yield (stored, active - router), no_router

@@ -59,7 +59,9 @@ def wasted_share(
     restarts = restart_s / failure_s  # expected failures during one restart
     if restarts + failures > 700:  # e^700 is near the largest float: the run never ends
         return 1.0
-    # expm1(x) is e^x - 1, and almost x where x is small: so for 0 the factor is 1.
+    # The docstring's M (e^x - 1), with x = (τ + C) / M, is (τ + C) · (e^x - 1) / x. In this form it
+    # holds for an x that is so tiny that it was rounded to 0, too: (e^x - 1) / x is then 1. expm1(x)
+    # is e^x - 1.
     slowdown = math.expm1(failures) / failures if failures else 1
     taken_s = math.exp(restarts) * work_s * slowdown
     return 1 - interval_s / taken_s

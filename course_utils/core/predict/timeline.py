@@ -210,10 +210,11 @@ def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
         numbers += min(2, model.layers) * of_a_layer  # weights of this layer and of the next
     if outside is None and back:
         numbers += of_a_layer  # this layer's gradients
-    if back and outside == "last norm":  # its own gradient is still to come
-        numbers += model.parameters_by_part["output"]  # the gradient of the output matrix
-    elif back and outside not in LOSS:  # by now the last normalisation has its gradient, too
-        numbers += model.parameters_of_output
+    if back and outside not in LOSS:  # the output matrix has its gradient by now
+        if outside == "last norm":
+            numbers += model.parameters_by_part["output"]
+        else:  # in a layer or the embedding, where the last normalisation has its gradient, too
+            numbers += model.parameters_of_output_and_last_norm
     return numbers
 
 

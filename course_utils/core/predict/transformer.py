@@ -105,7 +105,7 @@ class Shape(Model):
         return Ledger(parts, unit="parameters")
 
     @property
-    def parameters_of_output(self) -> int:
+    def parameters_of_output_and_last_norm(self) -> int:
         """Parameters of the last normalisation, and of the output matrix if it is not tied."""
         return self.norm_vectors * self.width + self.parameters_by_part["output"]
 

@@ -1,5 +1,7 @@
 """This machine and the rates that it was measured to reach, and recordings of other machines.
 
+The module `by_us` has what this course measured on two GPUs, besides their recordings.
+
 `python -m course_utils.chapters.flops.new_recording` records this machine, in under eight
 minutes, for those who have none like it.
 """

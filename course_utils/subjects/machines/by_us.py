@@ -1,4 +1,4 @@
-"""What this course measured on an H100 and an H200 that it could use for a quarter of an hour each.
+"""What this course measured on an H100 and an H200, in a quarter of an hour together.
 
 `make gpu` measured it, and tests/tools/gpu_results.py wrote the files that are read here. The
 products and the parts of a step are recordings, like those of other machines.
@@ -22,7 +22,9 @@ def _all() -> dict[str, dict]:
 
 
 def measured(gpu: str) -> dict[str, object]:
-    """Return what was measured on that GPU, by name: seconds, bytes, joules.
+    """Return what was measured on that GPU, by name: seconds, bytes, joules, watts.
+
+    A step's `peak_bytes` come on top of its `state_bytes`.
 
     "step" and "recomputed" are training steps of `billion()`, "decode" are steps of decoding, and
     "product" is a large matrix product. Only the H100 has "mixture" and "timers", and only the
@@ -57,7 +59,7 @@ def _model(fields: Mapping[str, object]) -> Model:
 
 
 @functools.cache
-def h100_moments(recompute: bool = False) -> list[Moment]:
+def h100_moments(recompute: bool = False) -> tuple[Moment, ...]:
     """Return each operation of the H100's step, with the bytes that its allocator said.
 
     They are bytes that were asked for, before they are rounded to blocks, beyond what is held
@@ -68,4 +70,4 @@ def h100_moments(recompute: bool = False) -> list[Moment]:
     """
     name = "h100_recomputed.json" if recompute else "h100_step.json"
     rows = json.loads((FOLDER / name).read_text(encoding="utf-8"))
-    return [Moment(*row) for row in rows]
+    return tuple(Moment(*row) for row in rows)

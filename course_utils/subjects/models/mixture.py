@@ -205,10 +205,14 @@ class MixtureTransformer(nn.Module):
         dtype = options.setdefault("dtype", torch.float32)
         generator = options.setdefault("generator", None)
         self.turned_width = m.latent.position_width if m.latent else m.head_width
-        self.tokens = normal_matrix(m.vocabulary, m.width, m.width, dtype, generator)
+        table = partial(
+            normal_matrix, m.vocabulary, m.width, fan_in=m.width, dtype=dtype, generator=generator
+        )
+        self.tokens = table()
         self.blocks = nn.ModuleList()
         for number in range(m.layers):
-            is_dense = m.mixture is None or number < m.mixture.dense_layers  # such as the first
+            # In a mixture, too, the first `dense_layers` layers have an ordinary feed-forward.
+            is_dense = m.mixture is None or number < m.mixture.dense_layers
             block = MixtureBlock(m, dense=is_dense, fused_norm=fused_norm, **options)
             self.blocks.append(block)
         self.norm = normalisation(
@@ -216,7 +220,7 @@ class MixtureTransformer(nn.Module):
         )
         self.output = None
         if not m.tied:
-            self.output = normal_matrix(m.vocabulary, m.width, m.width, dtype, generator)
+            self.output = table()
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
         x = functional.embedding(ids, self.tokens)

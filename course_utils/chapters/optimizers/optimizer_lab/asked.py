@@ -160,10 +160,12 @@ class Race:
     def lowest(self, name: str) -> tuple[Number, Number]:
         """Return the lowest `end_loss` over the drawn learning rates, and its learning rate.
 
-        The present lr counts for a short run, too, because its dot could lie below the curve. Of
-        equal losses, the one at the smallest learning rate is taken.
+        A short run has a dot at the present lr, which could lie below the curve, so that lr counts,
+        too. Of equal losses, the one at the smallest learning rate is taken.
         """
-        rates = [*self.drawn_rates, self.lr] if self.run == SHORT else self.drawn_rates
+        rates = [*self.drawn_rates]
+        if self.run == SHORT:
+            rates.append(self.lr)
         return min((self.end_loss(name, lr), lr) for lr in rates)
 
     def steps_to_come_near(self, name: str) -> tuple[Number, Number]:
