@@ -60,8 +60,7 @@ def wasted_share(
     if restarts + failures > 700:  # e^700 is near the largest float: the run never ends
         return 1.0
     # The docstring's M (e^x - 1), with x = (τ + C) / M, is (τ + C) · (e^x - 1) / x. In this form it
-    # holds for an x that is so tiny that it was rounded to 0, too: (e^x - 1) / x is then 1. expm1(x)
-    # is e^x - 1.
+    # holds for an x so tiny that it was rounded to 0, too: (e^x - 1) / x is then 1.
     slowdown = math.expm1(failures) / failures if failures else 1
     taken_s = math.exp(restarts) * work_s * slowdown
     return 1 - interval_s / taken_s
