@@ -133,11 +133,12 @@ def together(written: dict[str, str]) -> str:
     """
     if any(MARK in written.get(name, "") for name in TERMS):
         return "\n".join(written.values())
-    # Any text has a "" for what follows its last statement. That of the reader's file has to stay.
-    not_needed = statements(WHILE_MISSING).keys() - {""}
+    # `statements` puts what follows a text's last statement under the name "". WHILE_MISSING has
+    # that name, too, but in `written` it is the end of the reader's file, which has to stay.
+    only_for_stubs = statements(WHILE_MISSING).keys() - {""}
     stays = []
     for name, text in written.items():
-        if name not in not_needed:
+        if name not in only_for_stubs:
             stays.append(text.removesuffix(SAY))  # the file's last statement has this call
     return "\n".join(stays)
 

@@ -217,6 +217,7 @@ def _products(
 
 def _grid(scale: Scale) -> list[MatmulSize]:
     """Return the sizes (B, D, K) of all products, those with the fewest FLOPs first."""
+    # Two grids, and not one of all sides, which would have too many sizes to time.
     sizes = set(itertools.product(scale.sides, repeat=3))
     sizes.update(itertools.product(scale.more_sides, repeat=3))
     return sorted(sizes, key=lambda size: (math.prod(size), size))  # the FLOPs are 2BDK

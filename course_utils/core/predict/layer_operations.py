@@ -143,17 +143,18 @@ class LayerOperations:
         # Attention in single operations hands gradients back head by head, and the matrices want
         # them token by token. Where these orders differ, `linear` counts a copy of the gradient.
         reorders = not self.config.fused and self.sequence > 1  # one token has only one order
-        splits = reorders and self.shape.heads > 1  # with one head the two orders are the same
-        keys_fold = reorders and self.config.batch > 1  # a batch's rows become one matrix's
-        values_split = reorders and self.shape.kv_heads > 1  # as `splits`, with the values' heads
+        has_heads = reorders and self.shape.heads > 1  # with one head the two orders are the same
+        # The query's gradient comes head by head, unless a rotation has just put it in order.
+        query_splits = has_heads and not rotation
+        key_folds = reorders and self.config.batch > 1  # a batch's rows become one matrix's
+        value_splits = reorders and self.shape.kv_heads > 1  # no rotation follows the value
         if self.shape.head_norms:  # after a norm of each head, no copy is needed
             q = self.linear(x, "query")
             k = self.linear(x, "key")
         else:
-            # A rotation's gradient is in the matrix's order already.
-            q = self.linear(x, "query", splits=splits and not rotation)
-            k = self.linear(x, "key", folds=keys_fold)
-        v = self.linear(x, "value", splits=values_split)
+            q = self.linear(x, "query", splits=query_splits)
+            k = self.linear(x, "key", folds=key_folds)
+        v = self.linear(x, "value", splits=value_splits)
         if self.shape.head_norms:
             q, k = self.both_normed(q, k)
         if rotation:
@@ -163,7 +164,7 @@ class LayerOperations:
             mixed = self._fused_attention(q, k, v)
         else:
             mixed = self._attention(q, k, v)
-        if splits:  # the copy puts the results of each token's heads side by side
+        if has_heads:  # forward, too: a copy puts the results of each token's heads side by side
             mixed = self.copied(mixed)
         return self.linear(mixed, "out")
 

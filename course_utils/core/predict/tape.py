@@ -384,8 +384,11 @@ def _backs(
     """
     if isinstance(names, str):
         sizes = tuple(edge.nbytes for edge in edges)
-        if over:  # the gradients are written over what was saved, so none is made
-            return [Back(names, (), reads + sum(sizes), flops, part)]
+        if over:
+            # The gradients are written over what was saved, so no storage is made. What is moved
+            # is counted as what is read and what is made, so here it is all among the reads.
+            read_and_written = reads + sum(sizes)
+            return [Back(names, (), read_and_written, flops, part)]
         return [Back(names, sizes, reads, flops, part)]
     backs = []
     for name, edge in zip(names, edges, strict=True):

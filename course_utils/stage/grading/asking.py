@@ -172,7 +172,7 @@ class RemoteFunction:
         """Return what the answer's process saw of a training loop that it ran."""
         report = self._report_on_loop()
         if report["error"] is not None:
-            raise error_of(report["error"])
+            raise error_of(report["error"])  # it never came to a loop
         fields = entries(report["seen"])
         seen = repair.Seen(
             losses=_floats(fields["losses"]),
@@ -184,7 +184,7 @@ class RemoteFunction:
         scalers = entry(fields, "scalers", int)
         seen.scalers = [None] * min(scalers, MOST_ROWS)  # a check only counts the scalers
         if report["stopped"] is not None:
-            seen.error = error_of(report["stopped"])
+            seen.error = error_of(report["stopped"])  # it ended the loop midway
         return seen
 
     def is_untouched_loop(self) -> bool:

@@ -48,9 +48,11 @@ if instructors:
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
 
     def wall(spawner: Spawner) -> str:
-        """Return the wall's address if the server presents a notebook, else an empty string.
+        """Return the address of the wall if the server presents a notebook, else an empty string.
 
-        JupyterHub calls this for each server that it starts, to set COURSE_ROOM in it.
+        The wall is the room's page that is projected, with the class's guesses. JupyterHub calls
+        this for each server that it starts, to set COURSE_ROOM in it: by that, a notebook that is
+        presented finds the room.
         """
         # An ordinary server's name is "".
         presents = spawner.name != "" and spawner.user.name in instructors

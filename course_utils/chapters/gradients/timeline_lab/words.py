@@ -83,7 +83,7 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     most = step.fullest.held
     rows = [["bytes on each machine", "at this moment", "at the fullest"]]
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
-        rows.append([PARTS.get(part, part), f"{now_bytes:,}", f"{most_bytes:,}"])
+        rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
     rows.append(["total", f"{now.total:,}", f"{most.total:,}"])
     # What an optimizer copies during its step is not predicted, see `predict.timeline`.
     rows.append(["copies in an optimizer's own step", "left out", "left out"])
