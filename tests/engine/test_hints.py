@@ -52,6 +52,21 @@ def test_each_new_wrong_answer_gets_the_next_hint_and_the_same_one_the_same(caps
     assert "Hint 1 of 2" in shown(square(first), capsys)
 
 
+def defined(*lines):
+    space = {}
+    exec("\n".join(["def sum_up(side):", *lines]), space)
+    return space["sum_up"]
+
+
+def test_a_change_inside_an_inner_function_is_a_new_answer_and_a_comment_above_it_is_not(capsys):
+    doubled = defined("    return sum(2 * n for n in range(side))")
+    commented = defined("    # the numbers below it", "    return sum(2 * n for n in range(side))")
+    tripled = defined("    return sum(3 * n for n in range(side))")
+    assert "Hint 1 of 2" in shown(square(doubled), capsys)
+    assert "Hint 1 of 2" in shown(square(commented), capsys)
+    assert "Hint 2 of 2" in shown(square(tripled), capsys)
+
+
 def test_a_right_answer_begins_the_hints_anew_and_gets_none(capsys):
     assert "Hint 1 of 1: Half of 84." in shown(answer(40), capsys)
     assert FOLDED in shown(answer(41), capsys)

@@ -5,6 +5,7 @@ What was tried is remembered in the kernel alone. Grading shows no verdict, and 
 
 import inspect
 from collections.abc import Sequence
+from types import CodeType
 
 from course_utils.engine.judging.sentences import shown
 
@@ -47,6 +48,13 @@ def _key(answer: object) -> object:
     code = getattr(inspect.unwrap(answer), "__code__", None)
     if code is None:  # a callable that is no function in Python, such as a class
         return shown(answer)
-    # As texts: the code of an inner function is a constant, too, and differs with its line number.
-    constants = [shown(constant) for constant in code.co_consts]
+    return _code_key(code)
+
+
+def _code_key(code: CodeType) -> object:
+    """Return what a function computes with: its code without line numbers, inner functions too."""
+    constants = []
+    for constant in code.co_consts:
+        # The code of an inner function would be unequal already if its line number differed.
+        constants.append(_code_key(constant) if isinstance(constant, CodeType) else repr(constant))
     return code.co_code, constants, code.co_names, code.co_varnames
