@@ -79,7 +79,10 @@ class LayerOperations:
         return made
 
     def copied_back(self, x: Tensor) -> Tensor:
-        """Return a view of x: the backward pass makes the gradient of x as a copy of the view's."""
+        """Return a view of x whose gradient arrives in another memory order.
+
+        So the backward pass makes the gradient of x as a copy of the view's.
+        """
         # "clone" is the backward pass's operation. The forward pass copies nothing.
         (view,) = self.tape.views(x, "clone", x.nbytes)
         return view

@@ -274,11 +274,11 @@ def _on_the_limit(race: Race, name: str) -> str:
             "where this axis ends."
         )
     if race.run == LONG and name == "RMSProp":
-        # The loss is a factor × lr², so the loss at lr = 1 is this factor. The known formula has
-        # lr²/8 in it, so the sentence has eight times the factor.
-        eightfold = race.settled_loss(1.0) * 8
+        # `predict.settled_loss` is a curvature × lr²/8, and the sentence keeps that form. So eight
+        # times the loss at lr = 1 is the curvature.
+        curvature = race.settled_loss(1.0) * 8
         return (
-            f"In the long run {subject}'s loss is {eightfold:.4g} × lr²/8. "
+            f"In the long run {subject}'s loss is {curvature:.4g} × lr²/8. "
             f"That is the {race.first_loss:.3g} of the start "
             f"at lr = {race.limit(name):.3g}; measured: {measured:#.3g}."
         )
