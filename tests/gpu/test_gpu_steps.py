@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn import functional
 
+from course_utils.core import accountant
 from course_utils.core.accountant import Mixture
-from tests.tools import bench_gpu, gpu_steps
+from tests.tools import bench_gpu, gpu_results, gpu_steps
 
 SMALL = replace(
     gpu_steps.BILLION,
@@ -86,8 +88,8 @@ def test_of_a_mixture_all_is_measured(tmp_path):
 def test_decoding_is_timed_with_and_without_its_cache(tmp_path):
     found = found_by(gpu_steps.decode, tmp_path, SMALL, (1, 3), 16)
     for users in (1, 3):
-        assert found[f"{users} users: time"]["samples"] >= 1
-        assert found[f"{users} users, without the cache: time"]["samples"] >= 1
+        assert set(found[f"{users} users: time"]) == {"seconds", "spread", "samples"}
+        assert f"{users} users, without the cache: time" in found
         assert 0 < found[f"{users} users: roof on an H100's data sheet"] < 1e-6
 
 
@@ -115,6 +117,46 @@ def test_the_largest_batch_is_the_last_that_is_predicted_to_fit_and_one_more_is_
         fits = [found[f"{way}: a batch of {batch}"]["fits"] for batch in (8, 9, 10)]
         assert fits == [True, True, False]
     assert found["as it is: a batch of 10"]["error"] == "no room"
+
+
+def test_a_step_of_decoding_is_attention_over_the_cache_and_a_gated_feed_forward():
+    """Each query head is computed by itself here, with the keys of the head that it shares."""
+    draw = torch.Generator().manual_seed(0)
+
+    def numbers(*shape):
+        return torch.randn(shape, generator=draw, dtype=torch.float64)
+
+    m = SMALL
+    shapes = accountant.matrices(m)
+    layers = []
+    for _ in range(m.layers):
+        layers.append({name: numbers(*shape) / shape[0] ** 0.5 for name, shape in shapes.items()})
+    output = numbers(m.width, m.vocabulary)
+    cache = numbers(2, m.layers, 3, m.kv_heads, 5, m.head_width)
+    x = numbers(3, m.width)
+    logits = gpu_steps.decoding_step(x, layers, output, cache, m)
+
+    def normed(h):
+        return h / (h.pow(2).mean(-1, keepdim=True) + torch.finfo(h.dtype).eps).sqrt()
+
+    for number, w in enumerate(layers):
+        queries = (normed(x) @ w["query"]).view(3, m.heads, m.head_width)
+        heads = []
+        for head in range(m.heads):
+            keys = cache[0, number, :, head // (m.heads // m.kv_heads)]
+            values = cache[1, number, :, head // (m.heads // m.kv_heads)]
+            scores = torch.einsum("ud,utd->ut", queries[:, head], keys) / m.head_width**0.5
+            heads.append(torch.einsum("ut,utd->ud", scores.softmax(-1), values))
+        x = x + torch.cat(heads, -1) @ w["out"]
+        h = normed(x)
+        x = x + (functional.silu(h @ w["gate"]) * (h @ w["up"])) @ w["down"]
+    torch.testing.assert_close(logits, normed(x) @ output)
+
+
+def test_what_could_not_be_measured_does_not_become_a_number_of_the_course(tmp_path):
+    (tmp_path / "step.json").write_text(json.dumps({"idle watts": "none: no meter"}))
+    with pytest.raises(ValueError, match=r"has no idle watts: measure this part again"):
+        gpu_results.told_of(tmp_path)
 
 
 def test_what_cannot_be_measured_is_said_and_the_next_is_measured(tmp_path):
