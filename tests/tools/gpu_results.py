@@ -86,6 +86,8 @@ def mixture_of(found: dict) -> dict[str, object]:
         "state_bytes": found["state bytes"],
         "forward_flops": found["forward FLOPs"],
         "seconds": float(f"{found['time']['seconds']:.4g}"),
+        "spread": float(f"{found['time']['spread']:.2g}"),
+        "samples": found["time"]["samples"],
         "watts": float(f"{found['energy']['watts']:.4g}"),
         "operations": len(found["operations"]),
     }
