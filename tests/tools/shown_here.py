@@ -61,11 +61,10 @@ def executed(source: str, shell: InteractiveShell) -> tuple[str, str]:
     for output in captured.outputs:
         shown += output.data.get("text/plain", "")
     error = result.error_before_exec or result.error_in_exec
-    failure = ""
     if error:
         # What IPython prints of the error is no part of what the cell shows.
         return "", traceback.format_exception_only(error)[-1].strip()
-    return shown, failure
+    return shown, ""
 
 
 def stored_text(cell: dict) -> str:
