@@ -150,16 +150,18 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
-    """Add a line on one of the guesses in a picture: the one that was farthest off.
+    """Add a line on one of the guesses in a picture: the one in the middle, by how far off it was.
 
     A lab calls this when *Show* reveals the answer to the guesses that were drawn in its picture.
-    There may be many, and the record gets one line for all. Nothing is added if this kernel's
-    notebook is not a reader's copy.
+    There may be many, and the record gets one line for all, because they are one drawing. Its
+    farthest mark would call a good drawing far. Nothing is added if this kernel's notebook is not a
+    reader's copy.
     """
     folder = workspace()
     if folder and notebook and guesses:  # `notebook` is this module's variable
-        farthest_off = max(guesses, key=lambda guess: guess.off)
-        note_guess(folder, notebook, farthest_off)
+        by_distance = sorted(guesses, key=lambda guess: guess.off)
+        in_the_middle = by_distance[len(guesses) // 2]  # of two, the one that is farther off
+        note_guess(folder, notebook, in_the_middle)
 
 
 def note_place(folder: Path, notebook: str, cell: str) -> None:

@@ -51,9 +51,7 @@ def test_a_page_moves_marks_by_lists_and_they_are_named_with_their_values():
         assert f'aria-valuetext="{words}"' in panel.screen.svg
 
 
-def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(
-    workspace,
-):
+def test_show_says_how_far_off_each_mark_was_and_the_record_gets_one_line_once(workspace):
     panel = Panel(DrawingLab())
     panel.set(guess=(2, None, 3))
     assert record.guesses(workspace) == {}
@@ -71,6 +69,58 @@ def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_re
     panel.set(shown=True)
     ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
+
+
+def test_the_record_has_the_mark_in_the_middle_and_not_the_farthest(workspace):
+    panel = Panel(DrawingLab())
+    panel.set(guess=(1, 5, 18))
+    distances = {guess.asked: guess.off for guess in panel.session.guesses()}
+    panel.set(shown=True)
+    ((guess,),) = record.guesses(workspace).values()
+    nearest, middle, farthest = sorted(distances, key=distances.get)
+    assert distances[nearest] < distances[middle] < distances[farthest]
+    assert guess.asked == middle
+
+
+@pytest.mark.parametrize(
+    ("figure", "marks", "other"),
+    [
+        ("heads", {"guess": tuple(range(3)) * 4}, {"heads": 2}),
+        ("walk", {"landing": (7,)}, {"stride_0": 5}),
+        ("roof", {"shares": (10, 20, 30, 40, 50)}, {"table": "MI300X, by AMD, bf16"}),
+        ("optimizer", {"guess": (3,)}, {"steepness": 30}),
+    ],
+)
+def test_a_mark_is_a_guess_at_the_question_for_which_it_was_set_and_at_no_other(
+    workspace, figure, marks, other
+):
+    first = {"guessed": "SGD"} if figure == "optimizer" else {}
+    panel = labs.figure(figure, "shown", **first)
+    (name,) = marks
+    panel.set(**marks)
+    at_first = {control: panel.values[control] for control in other}
+    panel.set(**other)
+    assert set(panel.values[name]) == {None}, "the sliders ask something else"
+    after_restart = labs.figure(figure, "shown", **first)
+    assert after_restart.values[name] == marks[name], "they are kept where they were set"
+    panel.set(shown=True)
+    assert record.guesses(workspace) == {}, "nobody guessed that"
+    panel.set(shown=False)
+    panel.set(**at_first)
+    assert panel.values[name] == marks[name]
+    panel.set(shown=True)
+    assert len(record.guesses(workspace)["floats"]) == 1
+
+
+def test_who_has_seen_the_answer_to_another_question_does_not_guess_it_any_more(workspace):
+    panel = labs.figure("heads", "heads", "shown")
+    panel.set(guess=(0,) * 12)
+    panel.set(shown=True)
+    panel.set(heads=2)  # its answer is in the picture at once
+    panel.set(shown=False, guess=(1,) * 12)
+    panel.set(shown=True)
+    ((guess,),) = record.guesses(workspace).values()
+    assert guess.said == "head 0"
 
 
 def test_marks_and_what_was_shown_are_there_after_a_restart_in_the_figure_they_were_drawn_in(

@@ -267,7 +267,9 @@ class Drawn(Field):
     """A guess that the reader draws: marks are moved in the picture, so there is no other control.
 
     The answer has a level for each mark, from 0 to `levels - 1`, or None while the mark is not set.
-    `says(mark, level)` returns the level of mark number `mark` in words.
+    `says(mark, level)` returns the level of mark number `mark` in words. `about` names the fields
+    that the question is about: when one of them changes, so does the question, and marks that are
+    set already are no answer to it.
     """
 
     types = (list, tuple)
@@ -275,6 +277,11 @@ class Drawn(Field):
     marks: Sequence[str]
     levels: int
     says: Callable[[int, int], str]
+    about: Sequence[str] = ()
+
+    def question(self, said: Said) -> tuple[object, ...]:
+        """Return what the controls ask now: the values of those that the question is about."""
+        return tuple(said[name] for name in self.about)
 
     def held(self, value: object) -> tuple[int | None, ...]:
         """Return the levels; ValueError if one is illegal, or if there are not as many as marks."""
@@ -382,16 +389,10 @@ def reveal(**more: object) -> Any:
     return _asks(Tick(label="Show", default=False, kind="toggle", **more))
 
 
-def drawn(label: str, *, marks: Sequence[str], levels: int, says: Callable[[int, int], str]) -> Any:
+def drawn(label: str, *, marks: Sequence[str], **more: object) -> Any:
     """Ask for a guess that is drawn in the picture. At first no mark is set."""
-    question = Drawn(
-        label=label,
-        default=(None,) * len(marks),
-        marks=tuple(marks),
-        levels=levels,
-        says=says,
-    )
-    return _asks(question)
+    not_set = (None,) * len(marks)
+    return _asks(Drawn(label=label, default=not_set, marks=tuple(marks), **more))
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:

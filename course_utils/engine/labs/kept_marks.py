@@ -28,6 +28,7 @@ class KeptMarks:
         self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
         # The fields of marks, and that of *Show*: `keep` writes when one of them has changed.
+        # Marks that only went because another question is asked now stay in the file.
         self._watched = [name for name, field in fields.items() if isinstance(field, Drawn)]
         self._watched.append("shown")
         # What these fields held when `keep` wrote last; before that, what they hold at first.
@@ -60,7 +61,10 @@ class KeptMarks:
     def keep(self) -> None:
         """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""
         guess = self._guess()
-        if guess == self._kept:
+        *marks, shown = guess
+        *_, was_shown = self._kept
+        has_marks = any(level is not None for levels in marks for level in levels)
+        if guess == self._kept or (not has_marks and shown == was_shown):
             return
         self._kept = guess
         everything = self._all() | {self._key: dict(self._session.values)}

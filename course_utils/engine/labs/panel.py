@@ -68,7 +68,7 @@ class Panel(widgets.VBox):
         self._thread: threading.Thread | None = None
         self._showing = False  # whether the widgets are being set, and not moved by the reader
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
-        self._revealed: set[str] = set()
+        self._answered: set[object] = set()
         # Sets the marks as they were left, and returns what writes later changes down, or None.
         self._keep_marks = self._restore_marks(answers)
         self._make_controls()
@@ -91,8 +91,7 @@ class Panel(widgets.VBox):
         arguments = [*self._only, dict(first_answers)]
         # This also moves the session's controls to what was kept.
         marks = KeptMarks(self.session, folder, record.notebook, arguments)
-        if self.session.revealed:
-            self._revealed.update(guess.asked for guess in self.session.guesses())
+        self._note_what_is_answered()
         return marks.keep
 
     def _make_controls(self) -> None:
@@ -223,17 +222,24 @@ class Panel(widgets.VBox):
                 move(*arguments)
                 if self.session.revealed and not was_revealed:
                     self._record_guesses()
+                self._note_what_is_answered()
             finally:
                 self._show()
             if self._keep_marks is not None:
                 self._keep_marks()
 
     def _record_guesses(self) -> None:
-        """Write the guesses that *Show* has just answered into the record, each one once."""
-        guesses = self.session.guesses()
-        record.note_drawn([guess for guess in guesses if guess.asked not in self._revealed])
-        for guess in guesses:
-            self._revealed.add(guess.asked)
+        """Write what the record has of the guesses that *Show* has just answered.
+
+        Whoever has seen the answer before does not guess.
+        """
+        if not self._answered.issuperset(self.session.questions()):
+            record.note_drawn(self.session.guesses())
+
+    def _note_what_is_answered(self) -> None:
+        """After *Show*, every question that the controls ask is answered at once."""
+        if self.session.revealed:
+            self._answered.update(self.session.questions())
 
     def _moved(self, name: str, place: int, change: Mapping[str, object]) -> None:
         """Make the reader's move of part number `place` of a control, whose widget has changed."""

@@ -5,13 +5,13 @@ does, and shows `parts` and `shown`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
 
 from course_utils.core.say import Guess
 from course_utils.engine.labs.control_parts import ControlPart
-from course_utils.engine.labs.fields import Whole
+from course_utils.engine.labs.fields import Drawn, Whole
 from course_utils.engine.labs.lab import Change, Lab, Progress, View, sentence
 
 # The seconds that a job may take, whatever its own limits say. They are checked between two steps.
@@ -49,6 +49,11 @@ class Session:
             if isinstance(field, Whole):
                 self._sliders[name] = field
                 self._ends[name] = field.end(self.values)
+        # The fields of marks; and the marks that were set, by field and by what was asked then.
+        self._drawn = {
+            name: field for name, field in lab.fields.items() if isinstance(field, Drawn)
+        }
+        self._marks: dict[object, Sequence[int | None]] = {}
         self._make_parts()
         self._first_values = dict(self.values)  # which `preset` may go back to
 
@@ -196,6 +201,10 @@ class Session:
         other.set({**self.values, "shown": True})
         return other
 
+    def questions(self) -> list[object]:
+        """Return what is asked now, for each field of marks."""
+        return [(name, *field.question(self.values)) for name, field in self._drawn.items()]
+
     def guesses(self) -> Sequence[Guess]:
         """Return the guesses that the reader has set in the picture, with what was measured."""
         asked, found = self._asked_and_known()
@@ -240,17 +249,33 @@ class Session:
         """Move controls, add to what is known, and draw once."""
         for name in change.values:
             _named(name, self.lab.fields, "control")  # called for its ValueError alone
+        former_questions = self.questions()
         try:
             # In the order of the fields, because where a slider ends depends on those before it.
             for name, field in self.lab.fields.items():
                 if name in change.values:
                     self.values[name] = field.held(change.values[name])
                     self._move_with_ends()
+            self._take_marks_along(former_questions, change.values)
         finally:  # also if a value is refused, since controls before it have moved
             self._make_parts()
         if change.found is not None:
             self.found = change.found(self.found)
         self.draw()
+
+    def _take_marks_along(
+        self, former_questions: Collection[object], set_now: Collection[str]
+    ) -> None:
+        """Keep the marks that were set, and where another question is asked now, show those of it.
+
+        A mark is a guess at the question for which it was set, and at no other. Whoever moves a
+        slider to another question finds no marks there, and on the way back the former ones.
+        """
+        for name, question in zip(self._drawn, self.questions(), strict=True):
+            if name in set_now or question in former_questions:
+                self._marks[question] = self.values[name]
+            else:
+                self.values[name] = self._marks.get(question, self._drawn[name].default)
 
     def _move_with_ends(self) -> None:
         """Move every slider that is beyond its new end, or was at its former one, to the new end.

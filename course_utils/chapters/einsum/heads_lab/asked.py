@@ -27,7 +27,11 @@ class Split:
     heads: int = choice("heads", {str(heads): heads for heads in HEADS}, 4)
     pattern: str = choice("pattern", (RIGHT, WRONG), WRONG)
     guess: Sequence[int | None] = drawn(
-        "your marks", marks=MARKS, levels=max(HEADS), says=lambda _mark, head: f"head {head}"
+        "your marks",
+        marks=MARKS,
+        levels=max(HEADS),
+        says=lambda _mark, head: f"head {head}",
+        about=("heads", "pattern"),
     )
     shown: bool = reveal()
 

@@ -63,7 +63,11 @@ class Roofed:
     shown: bool = reveal()
     # A percentage for each of SQUARES, or None while its mark is not set.
     shares: Sequence[int | None] = drawn(
-        "share of the peak", marks=[f"n = {n:,}" for n in SQUARES], levels=101, says=_percent_text
+        "share of the peak",
+        marks=[f"n = {n:,}" for n in SQUARES],
+        levels=101,
+        says=_percent_text,
+        about=("table",),
     )
 
     @property

@@ -24,6 +24,12 @@ LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
 
+# What the memory of a step depends on. With another value of these, the reader guesses anew.
+OF_THE_STEP = (
+    *("model", "recipe", "machine", "batch", "sequence", "machines", "stage"),
+    *("fused", "pieces", "accumulate", "segment"),
+)
+
 # The values of controls that several presets share.
 _PLAIN = {"fused": True, "segment": 0, "pieces": False, "accumulate": False, "machine": "H100 SXM"}
 _ONE_GPU = {"batch": 1, "sequence": 1024, "machines": 1, "stage": 0}
@@ -97,9 +103,19 @@ class Asked:
     ask: str = choice("guess first", GUESSES, "", menu=True)
     # The levels of the marks, in percent: at each eighth of the step, and of one moment. A level is
     # None while its mark is not set.
-    held: tuple = drawn("what is held", marks=EIGHTHS, levels=101, says=_share_of_the_most)
+    held: tuple = drawn(
+        "what is held",
+        marks=EIGHTHS,
+        levels=101,
+        says=_share_of_the_most,
+        about=OF_THE_STEP,
+    )
     fullest: tuple = drawn(
-        "the fullest moment", marks=["the fullest moment"], levels=101, says=_moment
+        "the fullest moment",
+        marks=["the fullest moment"],
+        levels=101,
+        says=_moment,
+        about=OF_THE_STEP,
     )
     shown: bool = reveal(when=_asks_something)
 

@@ -40,6 +40,7 @@ class Scaling:
         marks=CLIFFS,
         levels=MOST + 1,
         says=lambda mark, level: f"2^{level}",
+        about=("fmt", "after", "mean_over"),
     )
     # Of `whole`: its label, its default, the least and the most.
     power: int = whole("loss scale 2^", 0, 0, MOST, play=True, when=said_is("shown", True))

@@ -27,6 +27,7 @@ class Asked:
         marks=[f"lost in step {step}" for step in ASKED_AT],
         levels=101,  # 0 % to 100 %
         says=lambda mark, level: f"{level} %",
+        about=("rate",),
     )
     shown: bool = reveal()
     # Of `whole`: its label, its default, the least and the most.

@@ -96,6 +96,7 @@ class Race:
         marks=("learning rate",),
         levels=len(RATES),
         says=lambda mark, level: f"{RATES[level]:g}",
+        about=("guessed", "momentum", "steepness", "degrees", "run"),
     )
     shown: bool = reveal()
 

@@ -124,6 +124,7 @@ class Walked:
         marks=("where the next row begins",),
         levels=OWNED,
         says=lambda _mark, place: f"position {place}",
+        about=("shape", "stride_0", "stride_1", "stride_2", "offset", "new"),
     )
 
     def __post_init__(self) -> None:
