@@ -6,6 +6,7 @@ from importlib import import_module
 
 # By a lab's name, the chapter's folder, in which the lab has a folder such as `float_lab`.
 CHAPTER_OF = {
+    "account": "checkpointing",
     "float": "floats",
     "sum": "floats",
     "walk": "tensors",

@@ -91,7 +91,6 @@ WAITS = {
     "it draws or asks nothing of that chapter alone, and the next lab will want it": {
         "engine.labs.draw.lines.pieces_inside",
         "engine.labs.draw.lines.simplified",
-        "engine.labs.fields.said_is",
     },
     "it says what an einsum is, as the rest of its module does": {"core.einsums.loop_nest"},
     "a process of its own runs it, with what else runs there": {

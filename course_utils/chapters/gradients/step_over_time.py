@@ -97,9 +97,14 @@ def rate_for(machine: Machine, dtype: str) -> str:
     """Return the dtype whose peak rate is used for `dtype`.
 
     It is `dtype` itself, if the data sheet has a rate for `dtype`; else fp32, or tf32 if the sheet
-    has no fp32 either. A T4, for example, has no bf16, so its rate for bf16 is that of fp32.
+    has no fp32 either. A T4, for example, has no bf16, so its rate for bf16 is that of fp32. A
+    ValueError if the sheet has none of the three.
     """
-    return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
+    for name in (dtype, "fp32", "tf32"):
+        if name in machine.peak_flop_per_sec:
+            return name
+    known = ", ".join(machine.peak_flop_per_sec)
+    raise ValueError(f"The data sheet of {machine.name} has no rate for {dtype}, but for: {known}.")
 
 
 def highest(
