@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
 from course_utils.stage.pages import __main__
 from tests import ROOT
@@ -462,3 +463,62 @@ def test_axe_finds_no_fault_in_guesses_and_their_answers_and_nothing_is_cut(
 def test_without_scripts_a_sentence_asks_and_the_table_answers(chromium, site):
     with opened(chromium, site, "04_flops", java_script_enabled=False) as page:
         expect(ask_of(page, "my_mfu")).to_have_text("Your guess: MFU of Llama 3 70B, in percent")
+
+
+# The page for everyone.
+
+
+def says(page: Page, words: str) -> None:
+    expect(page.locator(".course-picture")).to_contain_text(words)
+
+
+def test_the_address_holds_what_was_asked_so_that_a_link_opens_the_same(chromium, site):
+    with opened(chromium, site, "account", viewport=PHONE) as page:
+        expect_alive(page)
+        assert "#" not in page.url, "nothing was asked yet"
+        page.get_by_role("button", name="64 users of Mixtral?").click()
+        says(page, "tokens a second, each user = 1 / max(")
+        page.locator("[data-key=energy]").click()
+        says(page, "energy = ")
+        link = page.url
+        meaning = page.locator(".course-meaning").inner_text()
+    with opened(chromium, site, "account") as page:
+        page.goto("about:blank")
+        page.goto(link)
+        expect_alive(page)
+        says(page, "energy = ")
+        expect(page.locator(".course-meaning")).to_have_text(meaning)
+        expect(page.get_by_label("model")).to_have_value("Mixtral 8x7B")
+
+
+@pytest.mark.parametrize("hash_", ["#", "#%7B", "#3", "#[1]", "#%7B%22nobody%22%3A1%7D", "#h%C3"])
+def test_an_address_that_makes_no_sense_leaves_the_page_at_work(chromium, site, hash_):
+    with opened(chromium, site, "account") as page:
+        page.goto("about:blank")
+        page.goto(f"{site}/account.html{hash_}")
+        expect_alive(page)
+        page.get_by_role("button", name="70B on 8 GPUs?").click()
+        says(page, "70.6 billion")
+        expect(page.locator(".course-mistake")).to_be_hidden()
+
+
+def test_a_config_is_pasted_and_a_number_opened_by_keyboard_alone_and_axe_finds_nothing(
+    chromium, site
+):
+    with opened(chromium, site, "account") as page:
+        expect_alive(page)
+        page.get_by_label("model").focus()
+        page.keyboard.type("a config")
+        field = page.get_by_label("its text")
+        field.fill('{"model_type": "bert"}')
+        expect(page.locator(".course-mistake")).to_contain_text("its model_type is 'bert'")
+        field.fill(A_SMALL_ONE)
+        says(page, "1.24 billion")
+        row = page.locator(".course-picture [data-key][tabindex='0']")
+        row.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        says(page, "state on each GPU = ")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert faults(page) == []

@@ -120,6 +120,7 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 def written(found) -> dict[str, str]:
     texts = {f"{path.stem}.html": render.notebook_page(path, dict(found)) for path in NOTEBOOKS}
     texts["index.html"] = render.contents_page()
+    texts["account.html"] = render.account_page(dict(found))
     texts["glossary.html"] = render.glossary_page()
     return texts
 

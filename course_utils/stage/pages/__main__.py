@@ -14,7 +14,7 @@ from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "site"
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "guesses.js", "numbers.js", "lab.js", "controls.js", "worker.js")
+SCRIPTS = ("page.js", "guesses.js", "numbers.js", "lab.js", "link.js", "controls.js", "worker.js")
 
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
@@ -37,6 +37,7 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     """Return the texts of the site by the names of their files; rendering them fills `found`."""
     texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
     texts["index.html"] = render.contents_page()
+    texts["account.html"] = render.account_page(found)
     texts["glossary.html"] = render.glossary_page()
     texts["style.css"] = render.style()
     texts["screen.js"] = Screen._esm  # the widget's script, which the pages use as it is

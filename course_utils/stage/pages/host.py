@@ -59,7 +59,12 @@ def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict
     parts = {}
     for name, of_control in session.parts.items():
         parts[name] = [part._asdict() for part in of_control]
-    return {**session.shown, "running": session.running, "parts": parts}
+    return {
+        **session.shown,
+        "running": session.running,
+        "parts": parts,
+        "values": session.values,
+    }
 
 
 _sessions: dict[str, Session] = {}

@@ -1,6 +1,7 @@
 // Makes the labs of a page work: with their controls, and with screen.js, which also draws the labs
 // in JupyterLab. There it has a widget's model, and here a stand-in for that.
 import { control, make } from "./controls.js";
+import { linked, linker, offerToCopy } from "./link.js";
 import screen from "./screen.js";
 
 const LOADING =
@@ -110,9 +111,11 @@ function begin(element) {
   const stop = makeButton("Stop", () => { isStopping = true; });
   stop.disabled = true;
   const starts = makeButtons(lab, rows, queue, stop);
+  let keepInAddress = null; // for a lab whose page is linked, from its first answer on
 
-  function show({ parts, running, ...values }) {
-    model.set(values);
+  function show({ parts, running, values: held, ...shown }) {
+    model.set(shown);
+    if ("linked" in element.dataset) followAddress(held);
     // A control whose moves still wait shows a later state than this answer.
     const ahead = queue.fields();
     for (const field in shows) {
@@ -123,6 +126,18 @@ function begin(element) {
     // While a job runs, each answer is followed by the message that has it take its next step.
     if (running) queue.add(isStopping ? { stop: [], step: [] } : { step: [] });
     isStopping = false;
+  }
+
+  // The first answer has what the controls hold at first. Then comes what the address holds.
+  function followAddress(held) {
+    if (keepInAddress) {
+      keepInAddress(held);
+      return;
+    }
+    keepInAddress = linker(held);
+    offerToCopy();
+    const asked = linked();
+    if (Object.keys(asked).length) queue.add({ set: [asked] });
   }
 
   rows.hidden = false;

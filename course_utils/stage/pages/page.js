@@ -15,9 +15,18 @@ if (everything) {
   });
 }
 
+// The name in the address, or "" if the address was cut off inside a letter.
+function named() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 // Unfold everything around the element that the address names, and scroll to the element.
 function arrive() {
-  const anchor = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const anchor = document.getElementById(named());
   if (!anchor) return;
   let fold = anchor.closest(".fold");
   while (fold) {

@@ -44,6 +44,11 @@ NOT_YET = (
     "on a page that a web server sends."
 )
 TITLE = "Where the memory and the compute go"
+ACCOUNT_TITLE = "What does a model take?"
+ACCOUNT = (
+    "Choose a model or paste its config.json: its parameters, whether it fits, the memory of a "
+    "step, the days of its training, what serving it costs. Each number shows its formula."
+)
 
 
 class Renderer(deck.Renderer):
@@ -191,12 +196,18 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
 
 
 def lab(
-    name: str, known: Precomputed | None, begun: dict[str, list[object]], only: Sequence[str] = ()
+    name: str,
+    known: Precomputed | None,
+    begun: dict[str, list[object]],
+    only: Sequence[str] = (),
+    *,
+    linked: bool = False,
 ) -> str:
     """Return the HTML of a lab before its script runs: its picture, and the picture's meaning.
 
     It has the description from which the script makes controls, too. `begun` has the moves that the
-    lab begins with. If `only` has names, the lab has no other controls.
+    lab begins with. If `only` has names, the lab has no other controls. If it is `linked`, the
+    page's address holds what its controls hold.
     """
     session = session_of(name, known)
     shown = answer_of(session, begun)
@@ -204,7 +215,8 @@ def lab(
     controls = _controls(the_lab, shown["parts"], only)
     opened = (
         f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
-        f'data-controls="{escape(json.dumps(controls))}" role="group" aria-label="{the_lab.name}">'
+        f'data-controls="{escape(json.dumps(controls))}" {"data-linked " if linked else ""}'
+        f'role="group" aria-label="{the_lab.name}">'
     )
     meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
     picture = (
@@ -286,6 +298,15 @@ def contents_page() -> str:
         height=int.from_bytes(png[20:24]),
     )
     return page(TITLE, main)
+
+
+def account_page(found: Found) -> str:
+    """Return the page for everyone: the accountant as a lab, for any model, GPUs and recipe."""
+    begun = {"set": [{}]}
+    html = lab("account", found.setdefault("account", precomputed("account")), begun, linked=True)
+    template = (HERE / "account.html").read_text(encoding="utf-8")
+    main = Template(template).substitute(lab=html)
+    return page(ACCOUNT_TITLE, main, script=LAB_SCRIPT, description=ACCOUNT)
 
 
 def glossary_page() -> str:
