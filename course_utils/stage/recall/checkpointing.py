@@ -160,7 +160,7 @@ def _file(billions: int, gigabytes_per_sec: int) -> Asked:
         unit="seconds",
         derivation="For each parameter, the weight and AdamW's two averages are saved, 12 bytes; "
         f"gradients are not. {gigabytes:,} GB / {gigabytes_per_sec} GB/s = "
-        f"{three_digits(seconds)} s.",
+        f"{three_digits(seconds)} seconds.",
         mistakes=(
             Mistake(
                 seconds * 16 / 12, "Each step makes its gradients anew, so they are not saved."

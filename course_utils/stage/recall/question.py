@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from course_utils.core.say import Guess, Number, OpenGuess, in_words, number_text
+from course_utils.core.say import Guess, Number, OpenGuess, in_words, number_text, three_digits
 from course_utils.core.say.closeness import SPOT_ON
 
 Size = Number | str
@@ -45,6 +45,8 @@ class Asked:
         """
         if self.is_exact:
             return f"{number_text(self.answer)} {self.unit}".strip()
+        if self.unit == "seconds":  # as asked, because minutes are not understood in the field
+            return f"{three_digits(self.answer)} seconds"
         return in_words(self.answer, self.unit)
 
     def is_right(self, said: Number) -> bool:
@@ -102,7 +104,8 @@ class Question:
         for _ in range(TRIES):
             sizes = {name: chance.choice(options) for name, options in self.sizes.items()}
             asked = self.asked(**sizes)
-            if asked is not None:
+            # Where a size happens to be the answer, the question would give it away.
+            if asked is not None and asked.answer not in sizes.values():
                 return Drawn(self, seed, sizes, _with_useful_mistakes(asked))
         raise ValueError(f"No sizes of {self.name} make a good question.")
 
