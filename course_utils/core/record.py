@@ -32,6 +32,8 @@ ASKED = re.compile(
     r"^\d{4}-\d\d-\d\d (\w+) (said|shown|seen|guessed|asked anew) (\{.*\})$",
     re.ASCII | re.MULTILINE,
 )
+# Matches "2026-01-31 floats recalled {...}": a question that has come back with new sizes.
+RECALLED = re.compile(r"^(\d{4}-\d\d-\d\d) (\w+) recalled (\{.*\})$", re.ASCII | re.MULTILINE)
 
 # The name of the notebook that this kernel runs, such as "floats". The notebook's first cell sets
 # it; before, it is empty.
@@ -72,6 +74,16 @@ class Said:
     first: Number | str | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Recalled:
+    """An answer to a question that has come back; `guess.asked` is the question's name."""
+
+    day: date
+    guess: Guess
+    is_right: bool
+    seed: int  # by which the question's sizes were drawn
+
+
 def workspace() -> Path | None:
     """Return the folder of the reader's copies; None if this kernel's notebook is not in it."""
     here = Path.cwd()  # Jupyter starts a kernel in the folder of its notebook
@@ -92,11 +104,50 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     Fields of the guess without a value are left out: `_guess_in` reads them as their defaults.
     Numbers of other types, such as NumPy's, are written as Python's.
     """
-    fields = {name: value for name, value in vars(guess).items() if value is not None}
-    if not guess.unit:
-        del fields["unit"]
-    as_json = json.dumps(fields, ensure_ascii=False, default=float)
+    as_json = json.dumps(_fields_of(guess), ensure_ascii=False, default=float)
     _add(folder, f"{notebook} guessed {as_json}")
+
+
+def note_recalled(folder: Path, notebook: str, guess: Guess, seed: int, *, is_right: bool) -> None:
+    """Add a line with the answer to a question that has come back, and the seed of its sizes."""
+    fields = _fields_of(guess) | {"seed": seed, "right": is_right}
+    _add(folder, f"{notebook} recalled {json.dumps(fields, ensure_ascii=False, default=float)}")
+
+
+def recalled(folder: Path) -> list[Recalled]:
+    """Return the answers to questions that have come back, in the order of the record."""
+    answers = []
+    for day, _, as_json in RECALLED.findall(_text(folder)):
+        with suppress(ValueError, TypeError, KeyError, RecursionError):  # somebody has edited it
+            fields = json.loads(as_json)
+            seed = fields.pop("seed")
+            is_right = fields.pop("right")
+            guess = _guess_in(json.dumps(fields))
+            expected = ((guess.asked, str), (seed, int), (is_right, bool))
+            if all(isinstance(value, kind) for value, kind in expected):
+                answers.append(Recalled(date.fromisoformat(day), guess, is_right, seed))
+    return answers
+
+
+def first_days(folder: Path) -> dict[tuple[str, str], date]:
+    """Return the day of the first line on each guess and each turn.
+
+    A guess is named by its notebook and what was asked, such as ("floats", "one matrix"); a turn by
+    its check, as in ("floats", "encode").
+    """
+    text = _text(folder)
+    found = [(day, tuple(check.split("."))) for day, check, _ in LINE.findall(text)]
+    for line in text.splitlines():
+        for notebook, guess_json in GUESSED.findall(line):
+            with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
+                found.append(
+                    (line[: len("2026-01-31")], (notebook, str(_guess_in(guess_json).asked)))
+                )
+    first: dict[tuple[str, str], date] = {}
+    for day, name in found:
+        with suppress(ValueError):  # such as 2026-02-31
+            first[name] = min(date.fromisoformat(day), first.get(name, date.max))
+    return first
 
 
 def note_said(folder: Path, notebook: str, name: str, said: Number | str) -> None:
@@ -217,6 +268,14 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
             # An earlier guess stays. In an edited line, `asked` may be a list, which is no key.
             by_question.setdefault(str(guess.asked), guess)
     return {notebook: list(of_one.values()) for notebook, of_one in first_guesses.items()}
+
+
+def _fields_of(guess: Guess) -> dict[str, object]:
+    """Return the fields of the guess that its line has: `_guess_in` knows the others' defaults."""
+    fields = {name: value for name, value in vars(guess).items() if value is not None}
+    if not guess.unit:
+        del fields["unit"]
+    return fields
 
 
 def _guess_in(guess_json: str) -> Guess:
