@@ -44,10 +44,15 @@ class Asked:
         ('14.4 TB', '5,203')
         """
         if self.is_exact:
-            return f"{number_text(self.answer)} {self.unit}".strip()
+            return self.with_unit(self.answer)
         if self.unit == "seconds":  # as asked, because minutes are not understood in the field
             return f"{three_digits(self.answer)} seconds"
         return in_words(self.answer, self.unit)
+
+    def with_unit(self, number: Number) -> str:
+        """Return the number in full, with the unit that is asked for."""
+        unit = "%" if self.unit.startswith("percent") else self.unit
+        return f"{number_text(number)} {unit}".strip()
 
     def is_right(self, said: Number) -> bool:
         """Whether this answer counts as right."""

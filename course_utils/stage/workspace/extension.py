@@ -15,6 +15,7 @@ from course_utils.stage.workspace.contents import ADDRESS, Contents
 from course_utils.stage.workspace.own_terms import Judge
 from course_utils.stage.workspace.place import place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
+from course_utils.stage.workspace.recall_pages import NAPKIN, RECALL, Napkin, Recall
 from course_utils.stage.workspace.reopened import show_pictures_of_gone_labs
 from course_utils.stage.workspace.websocket import AtOnce
 
@@ -39,7 +40,10 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     for sentence in news:
         server.log.warning(sentence)
     given = {"mine": mine, "news": news, "judge": Judge(mine)}  # to `Contents.initialize`
-    server.web_app.add_handlers(".*$", [(address, Contents, given)])  # ".*$": for any host
+    pages = [(address, Contents, given)]
+    for path, page in ((RECALL, Recall), (NAPKIN, Napkin)):
+        pages.append((url_path_join(settings["base_url"], path), page, {"mine": mine}))
+    server.web_app.add_handlers(".*$", pages)  # ".*$": for any host
     settings["kernel_websocket_connection_class"] = AtOnce
     # Behind the folder of the reader's own custom.css, so that theirs is found first.
     settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))

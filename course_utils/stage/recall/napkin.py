@@ -1,0 +1,86 @@
+"""Ten questions over the whole course, drawn from a seed: in the browser, or on paper.
+
+`make napkin SEEDS=30` writes thirty of them into napkin/napkin.html, each with its answers on a
+sheet of its own.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment
+
+from course_utils.core.say import listed
+from course_utils.stage.recall.bank import MODULES, QUESTIONS
+from course_utils.stage.recall.question import Drawn
+
+QUESTIONS_EACH = 10
+MINUTES = 20
+MOST_SEEDS = 500
+FILE = Path("napkin") / "napkin.html"
+HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
+CHAPTERS = tuple(module.QUESTIONS[0].chapter for module in MODULES)
+
+
+def number_of(chapter: str) -> int:
+    """Return the number of the notebook that has the chapter, from 1 to 8."""
+    return CHAPTERS.index(chapter) + 1
+
+
+def napkin(seed: int) -> list[Drawn]:
+    """Return ten questions, in the order of the notebooks: one of each, and two more.
+
+    No question comes twice.
+    """
+    chance = random.Random(f"napkin {seed}")
+    chosen = {chance.choice(module.QUESTIONS).name for module in MODULES}
+    others = [name for name in QUESTIONS if name not in chosen]
+    chosen.update(chance.sample(others, QUESTIONS_EACH - len(chosen)))
+    return [question.draw(seed) for name, question in QUESTIONS.items() if name in chosen]
+
+
+def to_keep(seed: int, right: Sequence[Drawn]) -> str:
+    """Return the one line that a reader keeps of a napkin; `right` are those answered right.
+
+    >>> to_keep(7, napkin(7)[:9])
+    'Napkin 7: 9 of 10 right. To read again: notebook 8.'
+    """
+    chapters = [drawn.question.chapter for drawn in napkin(seed) if drawn not in right]
+    numbers = [str(number_of(chapter)) for chapter in dict.fromkeys(chapters)]
+    line = f"Napkin {seed}: {len(right)} of {QUESTIONS_EACH} right."
+    if not numbers:
+        return line
+    word = "notebook" if len(numbers) == 1 else "notebooks"
+    return f"{line} To read again: {word} {listed(numbers)}."
+
+
+def page(seeds: Sequence[int]) -> str:
+    """Return the HTML of the napkins of these seeds, all questions first and then all answers."""
+    napkins = [(seed, napkin(seed)) for seed in seeds]
+    return PAGE.render(napkins=napkins, number_of=number_of, minutes=MINUTES)
+
+
+def main(count: str) -> int:
+    """Write the napkins of so many seeds, counted from 1; returns the exit code.
+
+    The code is 2 if `count` is no such number, and 1 if the file cannot be written.
+    """
+    count = count or "1"
+    if not count.isdecimal() or not 1 <= int(count) <= MOST_SEEDS:
+        print(f"SEEDS is how many napkins to draw, from 1 to {MOST_SEEDS}.", file=sys.stderr)
+        return 2
+    try:
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_text(page(range(1, int(count) + 1)), encoding="utf-8")
+    except OSError as error:
+        print(f"Nothing was written: {error.strerror}, {FILE}.", file=sys.stderr)
+        return 1
+    print(f"{FILE}: {count} with ten questions each, and behind them the answers. Print it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ.get("SEEDS", "")))
