@@ -7,6 +7,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 TESTS := $(VENV)/tests
 HUB := $(VENV)/hub
+CARDS := $(VENV)/cards
 
 # The first Python found here that the course supports; `make lab PYTHON=...` names another.
 SUPPORTED := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
@@ -22,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help maintain
-.PHONY: lab anew results present slides assignment key grade hub site
+.PHONY: lab anew results present slides assignment key grade hub site napkin cards
 .PHONY: test thorough explore lint fuzz samepages elsewhere versions beside without-stage gpu
 .PHONY: outputs pictures minutes seconds where ledger glossary claims
 .PHONY: bench latency students record recording recordings reported
@@ -75,6 +76,12 @@ present: $(READY)
 hub: $(HUB)
 	@$(RUN) -m course_utils.stage.hub $(ARGS)
 
+napkin: $(READY)
+	@SEEDS="$$SEEDS" $(RUN) -m course_utils.stage.recall.napkin
+
+cards: $(CARDS)
+	@$(RUN) -m course_utils.stage.recall.cards
+
 slides: $(READY)
 	CUT="$$CUT" $(RUN) -m course_utils.stage.slides $(ARGS)
 
@@ -90,7 +97,7 @@ pictures: $(TESTS)
 samepages: $(TESTS)
 	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/stage/test_pages.py -k pyodide
 
-test: $(TESTS) $(HUB)
+test: $(TESTS) $(HUB) $(CARDS)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
 
 thorough: $(TESTS) $(HUB)
@@ -181,7 +188,7 @@ space-at-home:
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) .versions slides site colab gpu .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions slides site colab gpu napkin cards .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder. An
@@ -215,6 +222,12 @@ $(TESTS): $(READY)
 $(HUB): $(READY)
 	@echo 'Adding a JupyterHub, once; this needs a network.'
 	@$(call install,.[hub])
+	@touch $@
+
+# `make cards` and its test also need what writes a deck for Anki.
+$(CARDS): $(READY)
+	@echo 'Adding what writes a deck of cards, once; this needs a network.'
+	@$(call install,.[cards])
 	@touch $@
 
 define install

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils.stage.recall.bank import QUESTIONS
 
-DRAWS = 200  # of each question; over all questions that makes more than ten thousand
+DRAWS = 180  # of each question; over all questions that makes more than ten thousand
 
 
 def disagreements(name: str, route: Callable[..., float], slack: float) -> list[str]:

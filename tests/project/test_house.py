@@ -279,6 +279,16 @@ MAY_IMPORT = {
         "stage.workspace",
     },
     "stage.poll": {"segno", "tornado", "core.say"},
+    "stage.recall": {
+        "genanki",
+        "jinja2",
+        "core.accountant",
+        "core.floats",
+        "core.predict",
+        "core.record",
+        "core.say",
+        "stage.notebook",
+    },
     "stage.present": {
         "IPython",
         "jupyterlab",
@@ -314,6 +324,7 @@ MAY_IMPORT = {
         "core.say",
         "engine.guessing",
         "stage.notebook",
+        "stage.recall",
     },
 }
 
@@ -459,9 +470,9 @@ def sources_of_all_cells() -> list[str]:
 
 
 def test_what_parts_and_notebooks_import_is_what_a_reader_installs():
-    """Only a hub has JupyterHub, and only Colab has the module `google`."""
+    """Only a hub has JupyterHub, only Colab the module `google`, and only `make cards` genanki."""
     used = set().union(*(needs for part, needs in MAY_IMPORT.items() if part != "stage.hub"))
-    outside = {name for name in used if room_of(name) not in ROOMS} - {"google"}
+    outside = {name for name in used if room_of(name) not in ROOMS} - {"google", "genanki"}
     cells = "\n".join(sources_of_all_cells())
     named = re.findall(r"^(?:import|from) (\w+)", cells, re.MULTILINE)
     outside |= set(named) - sys.stdlib_module_names - {"course_utils"}

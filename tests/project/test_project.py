@@ -28,7 +28,8 @@ EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
 FOR_TESTS = [Requirement(line) for line in EXTRAS["test"]]
 FOR_A_HUB = [Requirement(line) for line in EXTRAS["hub"]]
-ALL_DIRECT = [*DIRECT, *FOR_TESTS, *FOR_A_HUB]
+FOR_CARDS = [Requirement(line) for line in EXTRAS["cards"]]
+ALL_DIRECT = [*DIRECT, *FOR_TESTS, *FOR_A_HUB, *FOR_CARDS]
 CONSTRAINT_LINES = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 CONSTRAINTS = [Requirement(line) for line in CONSTRAINT_LINES if line]
 CHOSEN_BY_THE_USER = {
@@ -51,6 +52,7 @@ FOR_READERS_AND_TEACHERS = {
     "slides",
     "grade",
     "site",
+    "napkin",
 }
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -96,10 +98,10 @@ def test_a_reader_installs_no_browser_driver_no_test_tool_and_no_linter():
     """What a reader installs, and what that brings along, has nothing of the two extras."""
     installed = what_a_reader_installs()
     assert {"tornado", "ipykernel"} < installed, "what is brought along was not looked at"
-    assert installed & names_of([*FOR_TESTS, *FOR_A_HUB]) == set()
+    assert installed & names_of([*FOR_TESTS, *FOR_A_HUB, *FOR_CARDS]) == set()
     for command in FOR_READERS_AND_TEACHERS:
         assert f"\n{command}: $(READY)\n" in MAKEFILE
-    assert "\ntest: $(TESTS) $(HUB)\n" in MAKEFILE
+    assert "\ntest: $(TESTS) $(HUB) $(CARDS)\n" in MAKEFILE
 
 
 def test_this_environment_is_the_pinned_one_to_the_last_package():

@@ -1,5 +1,6 @@
 """The questions of notebooks 5 to 8, by routes that know nothing of their formulas."""
 
+import functools
 from collections.abc import Callable
 
 import ml_dtypes
@@ -55,6 +56,7 @@ def frozen(layers, trained):
     return products(built)
 
 
+@functools.cache
 def bytes_of_a_layer(width, heads, tokens, *, fused):
     m = Model(1, width, heads, heads, width // heads, 4 * width, 10, tokens, False, norm_vectors=2)
     with FakeTensorMode():  # shapes and dtypes, without memory

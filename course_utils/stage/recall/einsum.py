@@ -153,8 +153,8 @@ QUESTIONS = (
         {
             "batch": (2, 4, 8),
             "heads": (12, 16, 32),
-            "tokens": (512, 1024, 2000, 4096),
-            "head_width": (64, 80, 128),
+            "tokens": (512, 1000, 2048),
+            "head_width": (64, 128),
         },
     ),
     Question(

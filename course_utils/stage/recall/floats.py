@@ -4,7 +4,7 @@ import math
 
 from course_utils.core import accountant, floats
 from course_utils.core.predict import rounding_edges
-from course_utils.core.say import in_words
+from course_utils.core.say import in_words, number_text
 from course_utils.stage.recall.question import Asked, Mistake, Question
 
 ADDED_BITS = 8  # of a block's scale
@@ -46,7 +46,9 @@ def _matrices(rows: int, columns: int, count: int, dtype: str) -> Asked:
     )
 
 
-def _largest(exponent_bits: int, fraction_bits: int) -> Asked:
+def _largest(exponent_bits: int, fraction_bits: int) -> Asked | None:
+    if fraction_bits > 2 * exponent_bits - 2:
+        return None  # the largest number would look like a power of two
     bias = 2 ** (exponent_bits - 1) - 1
     significand = 2 - 2.0**-fraction_bits
     largest = significand * 2**bias
@@ -57,7 +59,7 @@ def _largest(exponent_bits: int, fraction_bits: int) -> Asked:
         answer=largest,
         derivation=f"The bias is 2^{exponent_bits - 1} - 1 = {bias}, and the largest exponent is "
         f"{bias}, too. With all fraction bits set, (2 - 2^-{fraction_bits}) × 2^{bias} = "
-        f"{in_words(largest)}.",
+        f"{number_text(largest)}.",
         mistakes=(
             Mistake(
                 2 * largest,
@@ -73,18 +75,18 @@ def _largest(exponent_bits: int, fraction_bits: int) -> Asked:
     )
 
 
-def _gap(fmt: str, x: float) -> Asked | None:
+def _gap(fmt: str, x: int) -> Asked | None:
     form = floats.FORMATS[fmt]
     if x >= form.max or floats.stored(x, fmt) != x:
         return None
     power = math.floor(math.log2(x))
     gap = floats.spacing(x, fmt)
     return Asked(
-        f"How large is the gap between {x:g} and the next larger number in {form.label}?",
+        f"How large is the gap between {x:,} and the next larger number in {form.label}?",
         answer=gap,
-        derivation=f"{form.label} has {form.fraction_bits} fraction bits, and {x:g} lies between "
+        derivation=f"{form.label} has {form.fraction_bits} fraction bits, and {x:,} lies between "
         f"2^{power} and 2^{power + 1}. So the gap is 2^({power} - {form.fraction_bits}) = "
-        f"{in_words(gap)}.",
+        f"{number_text(gap)}.",
         mistakes=(
             Mistake(form.epsilon, "That is the gap at 1. It doubles with each power of two."),
             Mistake(gap / 2, "That is half of the gap: the largest error of rounding."),
@@ -102,7 +104,7 @@ def _pattern(sign: int, exponent: int, eighths: int) -> Asked:
         f"bits {fraction:07b}. What is its value?",
         answer=value,
         derivation=f"(-1)^{sign} × (1 + {fraction}/128) × 2^({exponent} - 127) = "
-        f"(-1)^{sign} × {significand:g} × 2^{exponent - 127} = {in_words(value)}.",
+        f"(-1)^{sign} × {significand:g} × 2^{exponent - 127} = {number_text(value)}.",
         mistakes=(
             Mistake(without_one, "A normal number has a leading one, which is not stored."),
             Mistake(-value, "The sign bit is 1 for a number below 0, and 0 for one above."),

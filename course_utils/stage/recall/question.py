@@ -47,6 +47,8 @@ class Asked:
             return self.with_unit(self.answer)
         if self.unit == "seconds":  # as asked, because minutes are not understood in the field
             return f"{three_digits(self.answer)} seconds"
+        if not self.unit:  # with six digits, so that powers of two are seen to be such
+            return number_text(self.answer)
         return in_words(self.answer, self.unit)
 
     def with_unit(self, number: Number) -> str:
