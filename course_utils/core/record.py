@@ -32,8 +32,6 @@ ASKED = re.compile(
     r"^\d{4}-\d\d-\d\d (\w+) (said|shown|seen|guessed|asked anew) (\{.*\})$",
     re.ASCII | re.MULTILINE,
 )
-# Matches "2026-01-31 floats recalled {...}": a question that has come back with new sizes.
-RECALLED = re.compile(r"^(\d{4}-\d\d-\d\d) (\w+) recalled (\{.*\})$", re.ASCII | re.MULTILINE)
 
 # The name of the notebook that this kernel runs, such as "floats". The notebook's first cell sets
 # it; before, it is empty.
@@ -74,16 +72,6 @@ class Said:
     first: Number | str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Recalled:
-    """An answer to a question that has come back; `guess.asked` is the question's name."""
-
-    day: date
-    guess: Guess
-    is_right: bool
-    seed: int  # by which the question's sizes were drawn
-
-
 def workspace() -> Path | None:
     """Return the folder of the reader's copies; None if this kernel's notebook is not in it."""
     here = Path.cwd()  # Jupyter starts a kernel in the folder of its notebook
@@ -95,80 +83,41 @@ def note(folder: Path, check: str, outcome: str) -> None:
 
     `outcome` is "tried" for a wrong answer, "right", or "anew" if the reader begins it again.
     """
-    _add(folder, f"{check} {outcome}")
+    add(folder, f"{check} {outcome}")
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line with the question, the guess and the measured value.
 
-    Fields of the guess without a value are left out: `_guess_in` reads them as their defaults.
+    Fields of the guess without a value are left out: `guess_in` reads them as their defaults.
     Numbers of other types, such as NumPy's, are written as Python's.
     """
-    as_json = json.dumps(_fields_of(guess), ensure_ascii=False, default=float)
-    _add(folder, f"{notebook} guessed {as_json}")
-
-
-def note_recalled(folder: Path, notebook: str, guess: Guess, seed: int, *, is_right: bool) -> None:
-    """Add a line with the answer to a question that has come back, and the seed of its sizes."""
-    fields = _fields_of(guess) | {"seed": seed, "right": is_right}
-    _add(folder, f"{notebook} recalled {json.dumps(fields, ensure_ascii=False, default=float)}")
-
-
-def recalled(folder: Path) -> list[Recalled]:
-    """Return the answers to questions that have come back, in the order of the record."""
-    answers = []
-    for day, _, as_json in RECALLED.findall(_text(folder)):
-        with suppress(ValueError, TypeError, KeyError, RecursionError):  # somebody has edited it
-            fields = json.loads(as_json)
-            seed = fields.pop("seed")
-            is_right = fields.pop("right")
-            guess = _guess_in(json.dumps(fields))
-            expected = ((guess.asked, str), (seed, int), (is_right, bool))
-            if all(isinstance(value, kind) for value, kind in expected):
-                answers.append(Recalled(date.fromisoformat(day), guess, is_right, seed))
-    return answers
-
-
-def first_days(folder: Path) -> dict[tuple[str, str], date]:
-    """Return the day of the first line on each guess and each turn.
-
-    A guess is named by its notebook and what was asked, such as ("floats", "one matrix"); a turn by
-    its check, as in ("floats", "encode").
-    """
-    text = _text(folder)
-    found = [(day, tuple(check.split("."))) for day, check, _ in LINE.findall(text)]
-    for line in text.splitlines():
-        for notebook, guess_json in GUESSED.findall(line):
-            with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
-                found.append(
-                    (line[: len("2026-01-31")], (notebook, str(_guess_in(guess_json).asked)))
-                )
-    first: dict[tuple[str, str], date] = {}
-    for day, name in found:
-        with suppress(ValueError):  # such as 2026-02-31
-            first[name] = min(date.fromisoformat(day), first.get(name, date.max))
-    return first
+    fields = {name: value for name, value in vars(guess).items() if value is not None}
+    if not guess.unit:
+        del fields["unit"]
+    as_json = json.dumps(fields, ensure_ascii=False, default=float)
+    add(folder, f"{notebook} guessed {as_json}")
 
 
 def note_said(folder: Path, notebook: str, name: str, said: Number | str) -> None:
     """Add a line with the answer that the reader has typed to the question of that name."""
     as_json = json.dumps({"asked": name, "said": said}, ensure_ascii=False)
-    _add(folder, f"{notebook} said {as_json}")
+    add(folder, f"{notebook} said {as_json}")
 
 
 def note_shown(folder: Path, notebook: str, name: str) -> None:
     """Add a line: the reader has pressed *Show* below the question of that name."""
-    _add(folder, f"{notebook} shown {json.dumps({'asked': name}, ensure_ascii=False)}")
+    add(folder, f"{notebook} shown {json.dumps({'asked': name}, ensure_ascii=False)}")
 
 
 def note_seen(folder: Path, notebook: str, name: str) -> None:
     """Add a line: the reader has seen the answer to the question of that name without a guess."""
-    _add(folder, f"{notebook} seen {json.dumps({'asked': name}, ensure_ascii=False)}")
+    add(folder, f"{notebook} seen {json.dumps({'asked': name}, ensure_ascii=False)}")
 
 
 def note_asked_anew(folder: Path, notebook: str) -> None:
     """Add a line: all questions of that notebook begin anew, with empty fields."""
-    _add(folder, f"{notebook} asked anew {{}}")
+    add(folder, f"{notebook} asked anew {{}}")
 
 
 def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
@@ -178,7 +127,7 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
     """
     so_far: dict[str, Said] = {}
     # Such as ("floats", "said", '{"asked": "one matrix", "said": 2.4}').
-    for of_notebook, what, as_json in ASKED.findall(_text(folder)):
+    for of_notebook, what, as_json in ASKED.findall(text(folder)):
         if of_notebook != notebook:
             continue
         if what == "asked anew":
@@ -242,7 +191,7 @@ def done(folder: Path) -> dict[str, Done]:
     """
     done_by_check: dict[str, Done] = {}
     # Such as ("2026-01-31", "floats.encode", "right"); after a wrong answer, "tried".
-    for day, check, outcome in LINE.findall(_text(folder)):
+    for day, check, outcome in LINE.findall(text(folder)):
         if outcome == "anew":
             done_by_check[check] = Done()  # as if it had never been attempted
             continue
@@ -261,24 +210,16 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
     """
     first_guesses: dict[str, dict[str, Guess]] = {}  # by notebook, then by question
     # Such as ("floats", '{"asked": "one matrix", "said": 2.4, "measured": 2.416, …}').
-    for notebook, guess_json in GUESSED.findall(_text(folder)):
+    for notebook, guess_json in GUESSED.findall(text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
-            guess = _guess_in(guess_json)
+            guess = guess_in(guess_json)
             by_question = first_guesses.setdefault(notebook, {})
             # An earlier guess stays. In an edited line, `asked` may be a list, which is no key.
             by_question.setdefault(str(guess.asked), guess)
     return {notebook: list(of_one.values()) for notebook, of_one in first_guesses.items()}
 
 
-def _fields_of(guess: Guess) -> dict[str, object]:
-    """Return the fields of the guess that its line has: `_guess_in` knows the others' defaults."""
-    fields = {name: value for name, value in vars(guess).items() if value is not None}
-    if not guess.unit:
-        del fields["unit"]
-    return fields
-
-
-def _guess_in(guess_json: str) -> Guess:
+def guess_in(guess_json: str) -> Guess:
     """Return the guess that a line has as JSON. ValueError or TypeError if it cannot be shown.
 
     The reader may have edited the line, so each field may be anything that JSON can say.
@@ -314,7 +255,7 @@ def write_whole(path: Path, contents: bytes) -> None:
         temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
-def _add(folder: Path, words: str) -> None:
+def add(folder: Path, words: str) -> None:
     """Add a line with today's date; do nothing if the file cannot be written."""
     line = f"{date.today().isoformat()} {words}\n".encode()
     # A full disk or a read-only folder must not change a verdict, so an OSError is ignored. Without
@@ -328,7 +269,7 @@ def _add(folder: Path, words: str) -> None:
         file.write(line)
 
 
-def _text(folder: Path) -> str:
+def text(folder: Path) -> str:
     """Return the text of the record; empty if it cannot be read."""
     try:
         # utf-8-sig also reads a file that an editor has begun with a byte order mark.

@@ -456,7 +456,7 @@ def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
 
 @pytest.mark.parametrize("command", ["lab", "test"])
 def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, command):
-    installed = "READY=", "TESTS=", "HUB=", "RUN=echo ran"
+    installed = "READY=", "TESTS=", "HUB=", "CARDS=", "RUN=echo ran"
     run = make(bare, command, *installed, HOME=f"{bare / 'Makefile'}/no/folder")
     assert run.returncode
     assert f"make {command} HOME=/tmp/home" in run.stderr

@@ -63,9 +63,7 @@ ALONE = {
 # they belong into the chapter.
 WAITS = {
     "a formula beside the others of its kind": {
-        "core.predict.parabola.largest_lr",
         "core.predict.parabola.largest_settled_lr",
-        "core.predict.rounding.lossless_powers",
         "core.predict.training.days_by_part",
         "core.predict.operations.ridge",
         "core.predict.saving.daly_seconds",

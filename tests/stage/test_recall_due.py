@@ -9,7 +9,7 @@ import pytest
 
 from course_utils.core import record
 from course_utils.core.say import Guess
-from course_utils.stage.recall import due
+from course_utils.stage.recall import due, lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.sections import section_of
 from tests import ROOT
@@ -48,7 +48,7 @@ def answer(folder: Path, name: str, *, is_right: bool) -> None:
     """Answer the question as the page does: right, or ten times too much."""
     drawn = QUESTIONS[name].draw(1)
     said = drawn.asked.answer if is_right else 10 * drawn.asked.answer
-    record.note_recalled(
+    lines.note_recalled(
         folder, drawn.question.chapter, drawn.guess(said), drawn.seed, is_right=is_right
     )
 
@@ -208,8 +208,8 @@ def test_an_answer_is_a_line_of_the_record_which_what_read_it_before_leaves_alon
         f'"measured": {asked.answer}, "kind": "calculated", "unit": "bytes", "seed": 1, '
         '"right": false}'
     )
-    (one,) = record.recalled(tmp_path)
-    assert one == record.Recalled(
+    (one,) = lines.recalled(tmp_path)
+    assert one == lines.Recalled(
         date(2026, 1, 1),
         Guess("tensors.kept", 10 * asked.answer, asked.answer, kind="calculated", unit="bytes"),
         is_right=False,

@@ -133,7 +133,9 @@ def order(tokens, width):
 
 
 def narrow(tokens, width, rank):
-    x, a, b = empty(tokens, width), empty(width, rank), empty(rank, width)
+    x = empty(tokens, width)
+    a = empty(width, rank)
+    b = empty(rank, width)
     return min(counted_flops(lambda: (x @ a) @ b), counted_flops(lambda: x @ (a @ b)))
 
 
@@ -182,7 +184,8 @@ def ridge(peak, terabytes):
         memory = 2 * 3 * n**2 / Fraction(str(terabytes))
         return compute >= memory
 
-    first, last = 1, 10**6
+    first = 1
+    last = 10**6
     while first < last:
         middle = (first + last) // 2
         if is_compute_bound(middle):
@@ -216,7 +219,8 @@ def last_wave(tiles, cores):
 
 def attention(width, tokens):
     x = empty(tokens, width)
-    square, up = empty(width, width), empty(width, 4 * width)
+    square = empty(width, width)
+    up = empty(width, 4 * width)
 
     def in_matrices():
         for _ in range(4):

@@ -14,7 +14,7 @@ from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 
 from course_utils.core import record
-from course_utils.stage.recall import due
+from course_utils.stage.recall import due, lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import napkin
 from course_utils.stage.workspace import copies
@@ -113,7 +113,7 @@ def test_a_right_answer_a_mistake_and_no_answer_are_noted_and_replied_to(reader)
     assert "You gave no answer. It is" in page
     tomorrow = date.today() + timedelta(1)
     assert f"The next question comes on {tomorrow:%A}, {tomorrow.day} {tomorrow:%B}." in page
-    noted = [(one.guess.asked, one.is_right) for one in record.recalled(reader.mine)]
+    noted = [(one.guess.asked, one.is_right) for one in lines.recalled(reader.mine)]
     assert noted == [
         ("tensors.steps", False),
         ("checkpointing.segments", True),
@@ -125,7 +125,7 @@ def test_nonsense_gets_a_sentence_and_nothing_is_noted(reader):
     reader.write("{ago} tensors.steps_that_fit right")
     page = reader.ask("/contents/recall", typed="a few <b>", **now_asked(reader))
     assert "'a few <b>' is not a number here. Write it as 1500, 1.5" in page
-    assert record.recalled(reader.mine) == []
+    assert lines.recalled(reader.mine) == []
 
 
 def test_a_form_that_is_sent_twice_or_by_hand_notes_nothing_more(reader):
@@ -135,7 +135,7 @@ def test_a_form_that_is_sent_twice_or_by_hand_notes_nothing_more(reader):
     reader.ask("/contents/recall", typed="7", **sent)
     for question, seed in (("tensors.gone", "1"), ("tensors.steps", "x"), ("", "")):
         reader.ask("/contents/recall", typed="7", question=question, seed=seed)
-    assert len(record.recalled(reader.mine)) == 1
+    assert len(lines.recalled(reader.mine)) == 1
 
 
 @pytest.mark.parametrize("what", [b"", b"\xff\x00 damaged", b"2026-01-01 floats recalled {]\n"])

@@ -85,7 +85,8 @@ def in_parts(activations, state, parts):
 def low_rank(width, rank):
     x = empty(ROWS, width).requires_grad_()
     matrix = empty(width, width)
-    down, up = empty(width, rank).requires_grad_(), empty(rank, width).requires_grad_()
+    down = empty(width, rank).requires_grad_()
+    up = empty(rank, width).requires_grad_()
     pair = counted_flops(lambda: (x @ matrix + (x @ down) @ up).sum().backward())
     matrix.requires_grad_()
     return 100 * pair / counted_flops(lambda: (x @ matrix).sum().backward())
@@ -142,10 +143,14 @@ def diverges(curvature, flat):
             point = point - lr * np.array([curvature, flat]) * point
         return abs(point).max() > 1
 
-    low, high = 0.0, 10.0
+    low = 0.0
+    high = 10.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if grows(middle) else (middle, high)
+        if grows(middle):
+            high = middle
+        else:
+            low = middle
     return low
 
 
@@ -164,9 +169,9 @@ def adagrad(step, lr):
 
 
 def experts(layers, width, inner, experts, used):
-    gate, up, down = empty(inner, width), empty(inner, width), empty(width, inner)
+    weights_of_an_expert = 2 * empty(inner, width).numel() + empty(width, inner).numel()
     chosen = torch.rand(layers, experts).topk(used).indices  # by a router that draws
-    return chosen.numel() * (gate.numel() + up.numel() + down.numel()) / 1e9
+    return chosen.numel() * weights_of_an_expert / 1e9
 
 
 def rounded(number, fmt):
@@ -181,11 +186,14 @@ def arrive(weight, first):
 
 
 def stalls(weight, fmt):
-    low, high = 0.0, float(weight)
+    low = 0.0
+    high = float(weight)
     for _ in range(40):
         middle = (low + high) / 2
-        stays = rounded(weight + middle, fmt) == weight
-        low, high = (middle, high) if stays else (low, middle)
+        if rounded(weight + middle, fmt) == weight:
+            low = middle
+        else:
+            high = middle
     return low
 
 
@@ -202,7 +210,8 @@ def scale(power):
 
 
 def scaler(start, overflows, good, interval):
-    now, good_steps = torch.tensor(2.0**start), torch.tensor(0, dtype=torch.int32)
+    now = torch.tensor(2.0**start)
+    good_steps = torch.tensor(0, dtype=torch.int32)
     for found in [1.0] * overflows + [0.0] * good:
         torch._amp_update_scale_(now, good_steps, torch.tensor(found), 2.0, 0.5, interval)
     return now.item()

@@ -44,7 +44,7 @@ def _lost(save_s: int, minutes: int, hours: int, restart_min: int) -> Asked | No
     return Asked(
         f"A run saves every {minutes} minutes, which takes {save_s} seconds. It fails every "
         f"{hours} hours, and a restart takes {restart_min} minutes. How many percent of the time "
-        "are lost?",
+        "is lost?",
         answer=percent,
         unit="percent",
         derivation=f"Saves take {saves:.1f} % ({save_s} of {interval_s:,} seconds), lost work "
@@ -105,7 +105,7 @@ def _inputs(layers: int, width: int, tokens: int, whole: int) -> Asked | None:
     return Asked(
         f"A GPT of {layers} layers, {width:,} wide, keeps 16 numbers for each token and unit of "
         f"width in a layer. {recomputed} layers are recomputed. How many GB do all layers keep at "
-        f"the loss, of {tokens:,} tokens in bf16?",
+        f"the loss, for {tokens:,} tokens in bf16?",
         answer=gigabytes,
         unit="GB",
         derivation=f"A recomputed layer keeps its input alone, {tokens:,} × {width:,} × 2 bytes, "
@@ -126,13 +126,13 @@ def _segments(layers: int, segment: int, layer_mb: int, input_mb: int) -> Asked 
     megabytes = before * input_mb + segment * layer_mb
     gigabytes = megabytes / 1000
     return Asked(
-        f"Each of {layers} layers keeps {layer_mb} MB, of which its input is {input_mb} MB. They "
+        f"Each of {layers} layers keeps {layer_mb:,} MB, of which its input is {input_mb} MB. They "
         f"are recomputed in segments of {segment}. How many GB are kept while the last segment is "
         "completely in memory?",
         answer=gigabytes,
         unit="GB",
         derivation=f"{before} inputs of the segments before, and {segment} whole layers: {before} "
-        f"× {input_mb} + {segment} × {layer_mb} MB = {in_words(gigabytes, 'GB')}.",
+        f"× {input_mb} + {segment} × {layer_mb:,} MB = {in_words(gigabytes, 'GB')}.",
         mistakes=(
             Mistake(
                 ((layers - segment) * input_mb + segment * layer_mb) / 1000,
@@ -211,7 +211,7 @@ QUESTIONS = (
             "layers": (12, 24, 32, 48),
             "width": (768, 1024, 2048, 4096),
             "tokens": (2048, 4096, 8192, 32_768),
-            "whole": (0, 2, 4, 8),
+            "whole": (1, 2, 4, 8),
         },
     ),
     Question(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from course_utils.core import record
 from course_utils.core.say.closeness import SPOT_ON, WORDS
+from course_utils.stage.recall import lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.question import Question
 from course_utils.stage.recall.sections import Section, section_of
@@ -66,16 +67,16 @@ def next_day(folder: Path, course: Path, day: date) -> date | None:
 
 def answered_on(folder: Path, day: date) -> list[str]:
     """Return the names of the questions that were answered on that day, each once."""
-    names = [one.guess.asked for one in record.recalled(folder) if one.day == day]
+    names = [one.guess.asked for one in lines.recalled(folder) if one.day == day]
     return [name for name in dict.fromkeys(names) if name in QUESTIONS]
 
 
 def standings(folder: Path, course: Path) -> list[Standing]:
     """Return how each question stands that the reader has met, in the course's order."""
-    first_days = record.first_days(folder)
+    first_days = lines.first_days(folder)
     words = _words(folder)
-    answers: dict[str, list[record.Recalled]] = defaultdict(list)
-    for one in record.recalled(folder):
+    answers: dict[str, list[lines.Recalled]] = defaultdict(list)
+    for one in lines.recalled(folder):
         answers[one.guess.asked].append(one)
     found = []
     for question in QUESTIONS.values():
@@ -89,7 +90,7 @@ def standings(folder: Path, course: Path) -> list[Standing]:
     return found
 
 
-def _standing_by_answers(question: Question, answers: Sequence[record.Recalled]) -> Standing:
+def _standing_by_answers(question: Question, answers: Sequence[lines.Recalled]) -> Standing:
     """Return the standing of a question that has come back before."""
     rights = 0  # right answers in a row
     for one in answers:

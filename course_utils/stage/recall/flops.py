@@ -30,14 +30,16 @@ def _days(billions: int, trillions: int, gpus: int, mfu: int) -> Asked | None:
     )
 
 
-def _ridge(peak: int, terabytes: float) -> Asked:
+def _ridge(peak: int, terabytes: float) -> Asked | None:
+    if not 100 <= peak / terabytes <= 600:
+        return None  # no GPU is built so
     size = math.ceil(3 * peak / terabytes)
     return Asked(
-        f"A GPU does {peak} TFLOP/s in bf16 and fetches {terabytes:g} TB/s. From which n on is the "
-        "product of two n × n matrices in bf16 compute-bound?",
+        f"A GPU does {peak:,} TFLOP/s in bf16 and fetches {terabytes:g} TB/s. From which n on is "
+        "the product of two n × n matrices in bf16 compute-bound?",
         answer=size,
         derivation=f"2n³ FLOPs for 3n² numbers of 2 bytes are n/3 FLOPs a byte, and the ridge is "
-        f"at {peak} / {terabytes:g} of them. So n is 3 × {peak} / {terabytes:g} = {size:,}.",
+        f"at {peak:,} / {terabytes:g} of them. So n is 3 × {peak:,} / {terabytes:g} = {size:,}.",
         mistakes=(
             Mistake(
                 peak / terabytes,

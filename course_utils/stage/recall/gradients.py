@@ -53,7 +53,7 @@ def _kept(width: int, heads: int, tokens: int, layers: int) -> Asked:
     gigabytes = layers * accountant.layer_bytes(model, 1, tokens, "bf16") / 1e9
     return Asked(
         f"A GPT of {layers} layers is {width:,} wide, and its attention is fused. How many GB do "
-        f"the layers keep for the backward pass, of {tokens:,} tokens in bf16?",
+        f"the layers keep for the backward pass, for {tokens:,} tokens in bf16?",
         answer=gigabytes,
         unit="GB",
         tolerance=0.1,
@@ -71,8 +71,10 @@ def _kept(width: int, heads: int, tokens: int, layers: int) -> Asked:
     )
 
 
-def _scores(batch: int, heads: int, tokens: int) -> Asked:
+def _scores(batch: int, heads: int, tokens: int) -> Asked | None:
     gigabytes = accountant.tensor_bytes((batch, heads, tokens, tokens), "bf16") / 1e9
+    if gigabytes > 80:
+        return None  # no GPU would hold it
     return Asked(
         f"Attention without a fused kernel keeps its scores. How many GB is one tensor of them, in "
         f"bf16, for {batch} sequences of {tokens:,} tokens and {heads} heads?",

@@ -4,7 +4,7 @@ import math
 
 from course_utils.core import accountant, floats
 from course_utils.core.predict import lossless_powers
-from course_utils.core.say import in_words, listed
+from course_utils.core.say import in_words, listed, number_text
 from course_utils.stage.recall.question import Asked, Mistake, Question
 
 UPDATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -35,8 +35,9 @@ def _arrive(weight: float, first: int) -> Asked | None:
         "alone, change it?",
         answer=len(arriving),
         unit=f"of {ASKED_AT_ONCE}",
-        derivation=f"The gap above {weight:g} is {gap:g}, and an update arrives if it is more than "
-        f"half of that, {gap / 2:.3g}: {len(arriving)} of them, from {min(arriving):g} on.",
+        derivation=f"The gap above {weight:g} is {number_text(gap)}, and an update arrives if it "
+        f"is more than half of that, {number_text(gap / 2)}: {len(arriving)} of them, from "
+        f"{min(arriving):g} on.",
         mistakes=(
             Mistake(whole_gaps, "More than half a gap is enough, because it is rounded up."),
             Mistake(at_one, "That is so at a weight of 1. The gap grows with the weight."),
@@ -52,7 +53,7 @@ def _stalls(weight: float, fmt: str) -> Asked:
         "it without changing it?",
         answer=gap / 2,
         derivation=f"The gap is 2^({math.floor(math.log2(weight))} - {form.fraction_bits}) = "
-        f"{gap:.3g}. Up to half of it is rounded away: {in_words(gap / 2)}.",
+        f"{number_text(gap)}. Up to half of it is rounded away: {number_text(gap / 2)}.",
         mistakes=(
             Mistake(gap, "That is the whole gap. From half of it on, the sum is rounded up."),
             Mistake(form.epsilon / 2, "That is so between 1 and 2. The gap grows with the weight."),
@@ -72,9 +73,9 @@ def _drift(update: float, times: int) -> Asked | None:
         "weight then, in bf16?",
         answer=end,
         tolerance=0.02,
-        derivation=f"The gap between 1 and 2 is 2^-7 = 0.0078. Each sum is rounded to the nearest "
-        f"neighbour, which is {gaps} {'gap' if gaps == 1 else 'gaps'} up: "
-        f"1 + {times} × {gaps} / 128 = {in_words(end)}.",
+        derivation=f"The gap between 1 and 2 is 2^-7 = 0.0078125. Each sum is rounded to the "
+        f"nearest neighbour, which is {gaps} {'gap' if gaps == 1 else 'gaps'} up: "
+        f"1 + {times} × {gaps} / 128 = {number_text(end)}.",
         mistakes=(
             Mistake(exact, "That is the exact sum. bf16 rounds after each update."),
             Mistake(1, "An update of more than half a gap, 0.0039, does arrive."),
@@ -105,8 +106,10 @@ def _scale(power: int) -> Asked:
     )
 
 
-def _scaler(start: int, overflows: int, good: int, interval: int) -> Asked:
+def _scaler(start: int, overflows: int, good: int, interval: int) -> Asked | None:
     doublings = good // interval
+    if doublings == overflows:
+        return None  # it would be what it was
     end = 2 ** (start - overflows + doublings)
     return Asked(
         f"A loss scale begins at 2^{start}. The first {overflows} steps overflow; the next "
@@ -139,8 +142,8 @@ def _recipe(billions: int, name: str) -> Asked:
         f"{IN_WORDS[name]} How many GB is that for {billions} billion parameters?",
         answer=gigabytes,
         unit="GB",
-        derivation=f"For each parameter {summands} = {each} bytes. × {billions} billion = "
-        f"{in_words(gigabytes, 'GB')}.",
+        derivation=f"For each parameter {summands} = {each} bytes; times {billions} billion, that "
+        f"is {in_words(gigabytes, 'GB')}.",
         mistakes=(
             Mistake(
                 billions * (each - bytes_of["master"]),
@@ -166,7 +169,7 @@ def _to_e4m3(largest: float) -> Asked:
         "multiplied before it is stored in E4M3?",
         answer=scale,
         derivation="The scale brings the largest magnitude to E4M3's largest number, 448: "
-        f"448 / {largest:g} = {in_words(scale)}.",
+        f"448 / {largest:g} = {number_text(scale)}.",
         mistakes=(
             Mistake(
                 240 / largest,
@@ -185,12 +188,13 @@ def _by_chance(weight: float, share: float) -> Asked:
     update = float(f"{share * gap:.2g}")
     percent = 100 * update / gap
     return Asked(
-        f"A weight in bf16 is {weight:g}, where the gap is {gap:.4g}. An update of {update:g} is "
-        "added with stochastic rounding. In how many percent of the cases does the weight change?",
+        f"A weight in bf16 is {weight:g}, where the gap is {number_text(gap)}. An update of "
+        f"{update:g} is added with stochastic rounding. In how many percent of the cases does the "
+        "weight change?",
         answer=percent,
         unit="percent",
         derivation="The sum is rounded up with a probability equal to its share of the gap: "
-        f"{update:g} / {gap:.4g} = {in_words(percent, 'percent')}.",
+        f"{update:g} / {number_text(gap)} = {in_words(percent, 'percent')}.",
         mistakes=(
             Mistake(0, "Rounding to the nearest would lose it. By chance, it arrives at times."),
             Mistake(2 * percent, "It is a share of the whole gap, not of half of it."),

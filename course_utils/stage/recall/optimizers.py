@@ -3,12 +3,16 @@
 import math
 
 from course_utils.core import accountant, predict
-from course_utils.core.say import in_words
+from course_utils.core.say import in_words, number_text
 from course_utils.stage.recall.question import Asked, Mistake, Question
 
 OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adamw": "AdamW"}
 NUMBERS = {"sgd": "none", "momentum": "one", "adamw": "two"}  # that it keeps for each parameter
-FIRST_SHARDED = {1: "optimizer states and the master copy", 2: "also gradients", 3: "everything"}
+SHARDS = {
+    1: "the optimizer's states and the master copy",
+    2: "these two and the gradients",
+    3: "everything",
+}
 
 
 def _largest(gpus: int, memory: int, optimizer: str) -> Asked:
@@ -50,7 +54,7 @@ def _zero(billions: int, gpus: int, stage: int) -> Asked:
         f"state does a GPU hold under ZeRO stage {stage}?",
         answer=gigabytes,
         unit="GB",
-        derivation=f"Stage {stage} shards {FIRST_SHARDED[stage]}. For each parameter, {whole} "
+        derivation=f"Stage {stage} shards {SHARDS[stage]}. For each parameter, {whole} "
         f"bytes stay whole, and {16 - whole} are split over {gpus} GPUs: {billions} × ({whole} + "
         f"{16 - whole}/{gpus}) = {in_words(gigabytes, 'GB')}.",
         mistakes=(
@@ -72,7 +76,7 @@ def _momentum(hundredths: int, lr: float, gradient: float) -> Asked:
         f"lr = {lr:g}. How long do its steps become?",
         answer=step,
         derivation=f"The buffer grows to g / (1 - μ). So a step becomes {lr:g} × {gradient:g} / "
-        f"{1 - mu:.2g} = {in_words(step)}.",
+        f"{1 - mu:.2g} = {number_text(step)}.",
         mistakes=(
             Mistake(lr * gradient, "That is SGD's step, and momentum's first."),
             Mistake(
@@ -93,7 +97,7 @@ def _diverges(curvature: int, flat: float) -> Asked:
         "which learning rate does SGD diverge?",
         answer=lr,
         derivation=f"It diverges first where the loss is steepest, beyond 2 / λ = "
-        f"2 / {curvature} = {in_words(lr)}.",
+        f"2 / {curvature} = {number_text(lr)}.",
         mistakes=(
             Mistake(lr / 2, "At 1 / λ it lands in the middle of the ravine. Up to 2 / λ it falls."),
             Mistake(2 / flat, "The steepest direction diverges first, and not the flattest."),
@@ -109,7 +113,7 @@ def _adamw(lr: float, decay: float, weight: float, gradient: float) -> Asked:
         answer=fall,
         derivation="After the repair of both averages, the first step is lr, however large the "
         f"gradient is. Weight decay adds lr·λ·p: {lr:g} × (1 + {decay:g} × {weight:g}) = "
-        f"{in_words(fall)}.",
+        f"{number_text(fall)}.",
         mistakes=(
             Mistake(lr, "AdamW's weight decay comes beside the step, and is not divided."),
             Mistake(
@@ -128,7 +132,7 @@ def _adagrad(step: int, lr: float) -> Asked:
         f"{step}?",
         answer=length,
         derivation=f"v is the sum of {step} equal squares, so √v is √{step} times the gradient: "
-        f"{lr:g} / √{step} = {in_words(length)}.",
+        f"{lr:g} / √{step} = {number_text(length)}.",
         mistakes=(
             Mistake(lr / step, "The sum of the squares stands under a root."),
             Mistake(lr, "That is RMSProp, where old squares fade. AdaGrad adds them up."),
@@ -227,8 +231,8 @@ QUESTIONS = (
             "layers": (24, 32, 48, 61),
             "width": (2048, 4096, 7168),
             "inner": (1024, 2048, 14_336),
-            "experts": (8, 64, 128),
-            "used": (2, 4, 6),
+            "experts": (8, 16, 64),
+            "used": (2, 4),
         },
     ),
 )

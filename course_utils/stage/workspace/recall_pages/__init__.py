@@ -13,9 +13,8 @@ from jupyter_server.utils import url_path_join
 from markupsafe import Markup
 from tornado import web
 
-from course_utils.core import record
 from course_utils.core.say import Number
-from course_utils.stage.recall import due
+from course_utils.stage.recall import due, lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import MINUTES, napkin, number_of, to_keep
 from course_utils.stage.recall.question import Drawn
@@ -98,7 +97,7 @@ class Recall(Page):
             except ValueError as error:
                 self._show_today(typed, str(error))
                 return
-        record.note_recalled(
+        lines.note_recalled(
             self.mine,
             drawn.question.chapter,
             drawn.guess(said),
@@ -126,7 +125,7 @@ class Recall(Page):
     def _answered(self, today: date) -> list[dict[str, object]]:
         """Return what was answered today, in its order."""
         shown = []
-        for one in record.recalled(self.mine):
+        for one in lines.recalled(self.mine):
             if one.day == today and one.guess.asked in QUESTIONS:
                 drawn = QUESTIONS[one.guess.asked].draw(one.seed)
                 shown.append(self.about(drawn, one.guess.said))
