@@ -19,7 +19,7 @@ from xdist.workermanage import WorkerController
 # All tests that move a lab share one JupyterLab and one kernel, and therefore one worker, because
 # starting these takes long. The files in ANOTHER_PAGE open pages of their own.
 ANOTHER_PAGE = re.compile(
-    r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py"
+    r"tests/stage/test_(browser_(workspace|hub|keys|pages|recall|slides)|present)\.py"
 )
 BROWSER = re.compile(r"tests/(\w+/)*test_(browser|present)\w*\.py")
 LABS_PAGE = "labs' page"  # the group of tests that share it

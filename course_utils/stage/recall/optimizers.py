@@ -115,7 +115,9 @@ def _adamw(lr: float, decay: float, weight: float, gradient: float) -> Asked:
         f"gradient is. Weight decay adds lr·λ·p: {lr:g} × (1 + {decay:g} × {weight:g}) = "
         f"{number_text(fall)}.",
         mistakes=(
-            Mistake(lr, "AdamW's weight decay comes beside the step, and is not divided."),
+            Mistake(
+                lr, "Weight decay lowers the weight, too, by lr·λ·p, which AdamW does not divide."
+            ),
             Mistake(
                 lr * (gradient + decay * weight),
                 "AdamW divides the gradient by its size, so the first step is lr.",
