@@ -10,7 +10,8 @@ from course_utils.core.say import Guess, seconds_text
 from course_utils.core.say import decimal_bytes_text as short
 from course_utils.engine.labs.draw import marks
 
-PARTS = {"passing": "in passing"}  # the parts whose name for a reader differs from the field's
+# The parts whose name for a reader differs from the field's.
+PARTS = {"passing": "in passing", "logits": "logits and loss"}
 ASKS = {
     HELD: "How full is the memory? Set a mark at each eighth of the step: "
     "100 is as full as it ever gets. Then press Show.",
