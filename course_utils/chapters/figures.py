@@ -15,6 +15,7 @@ _CHAPTER_OF = {
     "waterfall": "flops",
     "layer_boxes": "flops",
     "scales_by_step": "mixed_precision",
+    "singular_values": "optimizers",
     "weights_by_step": "mixed_precision",
     "wasted_shares": "checkpointing",
     "steps_on_a_gpu": "checkpointing",

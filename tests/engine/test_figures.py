@@ -25,6 +25,7 @@ SHAPES = figures.shapes_to_scale(
 )
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
+EVENING_OUT = figures.singular_values({"before": [0.9, 0.1], "after": [1.0, 0.7]})
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
 ON_GPU = figures.steps_on_a_gpu(
@@ -114,6 +115,13 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
                 [[0, 1], [1, 1.25], [2, 1.5]],
                 [[0, 1], [1, 1], [2, 1.5]],
                 [[0, 1], [1, 1], [2, 1]],
+            ],
+        ),
+        (
+            EVENING_OUT,
+            [
+                [[1, 0.9], [2, 0.1]],
+                [[1, 1], [2, 0.7]],
             ],
         ),
         (

@@ -194,6 +194,7 @@ MAY_IMPORT = {
         "chapters.small_models",
     },
     "chapters.optimizers": {
+        "matplotlib",
         "torch",
         "core.accountant",
         "core.measure",
@@ -201,6 +202,7 @@ MAY_IMPORT = {
         "core.say",
         "subjects.models",
         "subjects.training",
+        "engine.figures",
         "engine.judging",
         "engine.labs",
     },

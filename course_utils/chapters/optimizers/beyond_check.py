@@ -253,3 +253,43 @@ def mixture_weights(width: int, inner: int, experts: int, used: int) -> Answers:
         (stored, stored),
         "A token does not go through all experts: only through `used` of them.",
     )
+
+
+@function(
+    [(768, 3072, 5), (768, 768, 5), (4096, 1024, 5), (6, 10, 2), (7, 3, 1)],
+    hints=(
+        "X is short × long: a matrix with more rows than columns is transposed first.",
+        "An m × k matrix times a k × n matrix takes 2 · m · k · n FLOPs.",
+        "X Xᵀ takes 2 · short² · long. So does the last product. A A takes 2 · short³.",
+    ),
+)
+def newton_schulz_flops(rows: int, columns: int, steps: int) -> Answers:
+    """The check of a reader's newton_schulz_flops(…): all products of Muon's iteration."""
+    short = min(rows, columns)
+    long = max(rows, columns)
+
+    def of_products(*products: tuple[int, int, int]) -> int:
+        """Return the FLOPs of those products in all steps."""
+        return steps * sum(2 * m * k * n for m, k, n in products)
+
+    gram = (short, long, short)
+    square = (short, short, short)
+    with_x = (short, short, long)
+    right = of_products(gram, square, with_x)
+    yield right, "Five matrices, product by product: wide, square and tall."
+    tall = of_products((rows, columns, rows), (rows, rows, rows), (rows, rows, columns))
+    yield tall, "A tall matrix is transposed first, so A is as small as it can be: short × short."
+    wide = of_products((columns, rows, columns), (columns,) * 3, (columns, columns, rows))
+    yield wide, "X Xᵀ has as many rows as X, and X has the shorter side as its rows."
+    yield right // 2, "A multiply-add is 2 FLOPs."
+    yield right // steps, "That is one step. There are `steps` of them."
+    yield of_products(gram, with_x), "A is multiplied by itself, too: 2 · short³."
+    yield (
+        of_products(gram, square),
+        "Two products have X in them: X Xᵀ, and the bracket times X. Count both.",
+    )
+    yield of_products(gram, square, square, with_x), "A A is computed once, and not twice."
+    yield (
+        of_products(gram, square, with_x, with_x),
+        "X is multiplied once by the sum b A + c A A, and not once by each.",
+    )

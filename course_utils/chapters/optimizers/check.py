@@ -13,6 +13,7 @@ from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exerc
     clipped,
     initial_std,
     mixture_weights,
+    newton_schulz_flops,
     rate_of_step,
     token_windows,
 )

@@ -7,7 +7,8 @@ import torch
 
 from course_utils.chapters.accountant import BYTES, SHARDED_FROM
 from course_utils.chapters.optimizers import check
-from course_utils.core.accountant import Mixture, Model, mixture_matrices
+from course_utils.core import measure
+from course_utils.core.accountant import Mixture, Model, mixture_matrices, muon_flops
 from tests.engine.tried import Check, Tried
 
 
@@ -263,6 +264,58 @@ def mixture_of_all(width, inner, experts, used):
     return stored, stored
 
 
+def flops_by_torch(rows, columns, steps):
+    x = torch.empty(rows, columns, device="meta")
+    x = x.T if rows > columns else x
+
+    def iterate(x=x):
+        for _ in range(steps):
+            gram = x @ x.T
+            x = x + (gram + gram @ gram) @ x
+
+    return measure.flops(iterate).total
+
+
+def flops_by_the_accountant(rows, columns, steps):
+    return muon_flops(rows, columns, steps=steps)
+
+
+def flops_in_a_loop(rows, columns, steps):
+    short, long = sorted((rows, columns))
+    total = 0
+    for _ in range(steps):
+        total += 2 * short * long * short
+        total += 2 * short * short * short
+        total += 2 * short * short * long
+    return total
+
+
+def flops_of_a_tall_matrix_as_it_is(rows, columns, steps):
+    return steps * (4 * rows * rows * columns + 2 * rows**3)
+
+
+def flops_of_multiply_adds(rows, columns, steps):
+    return flops_in_a_loop(rows, columns, steps) // 2
+
+
+def flops_of_one_step(rows, columns, steps):
+    return flops_in_a_loop(rows, columns, 1)
+
+
+def flops_without_the_square(rows, columns, steps):
+    return steps * 4 * min(rows, columns) * rows * columns
+
+
+def flops_without_the_last(rows, columns, steps):
+    short = min(rows, columns)
+    return steps * (2 * short * rows * columns + 2 * short**3)
+
+
+def flops_at_most(rows, columns, steps):
+    """The bound, which is right for square matrices only."""
+    return steps * 6 * min(rows, columns) * rows * columns
+
+
 TRIED: dict[Check, Tried] = {
     check.state_bytes: Tried(
         right=(state_in_a_loop,),
@@ -321,6 +374,17 @@ TRIED: dict[Check, Tried] = {
             (mixture_without_gate, "three matrices each"),
             (mixture_turned_round, "In this order"),
             (mixture_of_all, "does not go through all"),
+        ),
+    ),
+    check.newton_schulz_flops: Tried(
+        right=(flops_by_torch, flops_by_the_accountant, flops_in_a_loop),
+        wrong=(
+            (flops_of_a_tall_matrix_as_it_is, "A tall matrix is transposed first"),
+            (flops_of_multiply_adds, "A multiply-add is 2 FLOPs"),
+            (flops_of_one_step, "That is one step"),
+            (flops_without_the_square, "A is multiplied by itself"),
+            (flops_without_the_last, "Two products have X in them"),
+            (flops_at_most, "expected"),
         ),
     ),
 }
