@@ -478,10 +478,16 @@ def test_muon_adds_the_share_of_a_step_that_its_author_counts(width, tokens, sha
 # Formats with scales, and files.
 
 
-def test_the_file_of_gpt_oss_20b_has_the_published_bytes():
-    """`total_size` in model.safetensors.index.json of openai/gpt-oss-20b."""
-    experts = {f"experts' {name}": "mxfp4" for name in ("up", "gate", "down")}
-    assert accountant.model_file_bytes(known("gpt-oss-20b"), "bf16", experts) == 13_761_264_768
+@pytest.mark.parametrize(
+    ("name", "nbytes"), [("gpt-oss-20b", 13_761_264_768), ("gpt-oss-120b", 65_248_815_744)]
+)
+def test_the_files_of_gpt_oss_have_the_published_bytes(name, nbytes):
+    """`total_size` in model.safetensors.index.json of openai/gpt-oss-20b and openai/gpt-oss-120b.
+
+    Their card, arXiv 2508.10925, table 1, says 12.8 and 60.8 GiB.
+    """
+    experts = {f"experts' {matrix}": "mxfp4" for matrix in ("up", "gate", "down")}
+    assert accountant.model_file_bytes(known(name), "bf16", experts) == nbytes
 
 
 def test_a_plain_file_has_two_bytes_for_each_number():

@@ -271,3 +271,51 @@ def _in_gaps(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     ones = torch.ones(x.shape, dtype=torch.float64)
     gaps = torch.ldexp(ones, exponents - 8)
     return gaps, x.double() / gaps
+
+
+@function(
+    [
+        ((300, 500), (128, 128), 8, 32),
+        ((4, 48), (1, 32), 4, 8),
+        ((576, 7168), (128, 128), 8, 32),
+        ((2880, 2880), (1, 32), 4, 8),
+        ((5, 100), (1, 16), 4, 8),
+    ],
+    hints=(
+        "Count the bits: number_bits for each number, and scale_bits for each block. Then 8 bits "
+        "are a byte.",
+        "From top to bottom there are math.ceil(rows / block_rows) blocks.",
+        "The blocks are those from top to bottom, times those from left to right.",
+    ),
+)
+def bytes_in_blocks(
+    shape: tuple[int, int], block: tuple[int, int], number_bits: int, scale_bits: int
+) -> Answers:
+    """The check of a reader's my_bytes_in_blocks(…): the bytes of a matrix with block scales."""
+    rows, columns = shape
+    block_rows, block_columns = block
+    numbers = rows * columns
+    # Block by block, and not by the formula that a reader writes.
+    down = len(range(0, rows, block_rows))
+    across = len(range(0, columns, block_columns))
+
+    def in_bytes(scales: int) -> Number:
+        """Return the bytes of all numbers and of that many scales."""
+        return (numbers * number_bits + scales * scale_bits) / 8
+
+    right = in_bytes(down * across)
+    yield right, "Five matrices, block by block; in some, the last blocks are not full."
+    full = (rows // block_rows) * (columns // block_columns)
+    yield in_bytes(full), "A block at an edge has a scale, too, although it is not full."
+    together = math.ceil(numbers / (block_rows * block_columns))
+    yield (
+        in_bytes(together),
+        "A block ends at the edge of the matrix, so round up on each side, and then multiply.",
+    )
+    yield 8 * right, "Those are bits. 8 bits are a byte."
+    yield in_bytes(0), "Each block has a scale, too: scale_bits for each of them."
+    yield in_bytes(numbers), "One scale is for a whole block, and not for each number."
+    yield in_bytes(1), "That is one scale for the whole matrix. Each block has one."
+    yield in_bytes(down), "There are blocks from left to right, too."
+    yield in_bytes(across), "There are blocks from top to bottom, too."
+    yield in_bytes(down + across), "Multiply the blocks of the two sides; do not add them."

@@ -14,6 +14,7 @@ import torch
 
 from course_utils.chapters.mixed_precision import repair
 from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  exercises, too
+    bytes_in_blocks,
     delayed_scale,
     loss_scale,
     moves,

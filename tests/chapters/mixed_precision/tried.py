@@ -11,6 +11,7 @@ from torch.nn import functional
 from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
 from course_utils.chapters.mixed_precision import check, repair
 from course_utils.core import floats
+from course_utils.core.accountant import BLOCK_FORMATS, block_bytes
 from tests.engine.tried import Check, Tried
 
 
@@ -227,6 +228,59 @@ ONE_STEP = ("range(200)", "range(1)")
 LARGE_FIRST_SCALE = ('("cpu")', '("cpu", init_scale=2.0**20)')
 SMALL_FIRST_SCALE = ('("cpu")', '("cpu", init_scale=2.0**10)')
 
+
+def blocks_by_torch(shape, block, number_bits, scale_bits):
+    """Count the scales as those of a pooled matrix."""
+    x = torch.zeros(1, 1, *shape)
+    scales = functional.max_pool2d(x, block, ceil_mode=True).numel()
+    return (x.numel() * number_bits + scales * scale_bits) // 8
+
+
+def blocks_in_a_loop(shape, block, number_bits, scale_bits):
+    bits = 0
+    for top in range(0, shape[0], block[0]):
+        for left in range(0, shape[1], block[1]):
+            height = min(block[0], shape[0] - top)
+            width = min(block[1], shape[1] - left)
+            bits += height * width * number_bits + scale_bits
+    return bits / 8
+
+
+def blocks_by_the_accountant(shape, block, number_bits, scale_bits):
+    for name, form in BLOCK_FORMATS.items():
+        if (form.number_bits, form.block) == (number_bits, block):
+            scales = block_bytes(shape, name) - form.tensor_scale_bits // 8
+            return scales if form.scale_bits == scale_bits else None
+    return None
+
+
+def blocks_that_are_full(shape, block, number_bits, scale_bits):
+    scales = (shape[0] // block[0]) * (shape[1] // block[1])
+    return (math.prod(shape) * number_bits + scales * scale_bits) / 8
+
+
+def blocks_across_rows(shape, block, number_bits, scale_bits):
+    """As if a block went on in the next row."""
+    numbers = math.prod(shape)
+    return (numbers * number_bits + math.ceil(numbers / math.prod(block)) * scale_bits) / 8
+
+
+def blocks_in_bits(shape, block, number_bits, scale_bits):
+    return 8 * blocks_in_a_loop(shape, block, number_bits, scale_bits)
+
+
+def blocks_without_scales(shape, block, number_bits, scale_bits):
+    return math.prod(shape) * number_bits / 8
+
+
+def blocks_with_many_scales(shape, block, number_bits, scale_bits):
+    return math.prod(shape) * (number_bits + scale_bits) / 8
+
+
+def blocks_on_average(shape, block, number_bits, scale_bits):
+    return math.prod(shape) * (number_bits + scale_bits / math.prod(block)) / 8
+
+
 TRIED_LOOP = Tried(
     right=(loop(SAME_NORM), loop(IN_FP64), loop(LARGE_FIRST_SCALE)),
     wrong=(
@@ -295,6 +349,17 @@ TRIED: dict[Check, Tried] = {
             (chance_flattened, "shape"),
             (chance_with_own_draws, "and should be"),
             (lambda x, draws: x[0].item(), "tensor"),
+        ),
+    ),
+    check.bytes_in_blocks: Tried(
+        right=(blocks_by_torch, blocks_in_a_loop, blocks_by_the_accountant),
+        wrong=(
+            (blocks_that_are_full, "A block at an edge has a scale, too"),
+            (blocks_across_rows, "A block ends at the edge of the matrix"),
+            (blocks_in_bits, "Those are bits"),
+            (blocks_without_scales, "Each block has a scale, too"),
+            (blocks_with_many_scales, "and not for each number"),
+            (blocks_on_average, "expected"),
         ),
     ),
     check.recipe: Tried(wrong=((recipe_of_two_formats, "A name can have other formats"),)),
