@@ -658,16 +658,39 @@ def mixture_bytes(m, batch, sequence, dtype):
     return tokens * (numbers * BYTES[dtype] + indices * BYTES["int64"])
 
 
+def latent_bytes(m, batch, sequence, dtype):
+    """Bytes that autograd keeps of one latent attention, as `models.LatentAttention` has it.
+
+    This is for fused attention. A kernel that takes values of another width than the keys keeps as
+    much; where torch has none, as on CPUs, it takes single products, and these keep all scores.
+    """
+    latent = m.latent
+    key_width = latent.content_width + latent.position_width
+    numbers = 2 * latent.query_rank  # the queries' latent, and its normalisation
+    numbers += latent.rank + latent.position_width  # what "key and value down" makes
+    numbers += latent.rank  # the normalised latent
+    numbers += 2 * m.heads * key_width  # queries and keys, each joined of its two parts
+    # Attention needs only the values of what "key and value up" makes. But they are a view, and so
+    # the keys' content beside them stays in memory, too, a second time.
+    numbers += m.heads * (latent.content_width + latent.value_width)
+    numbers += m.heads * latent.value_width  # the result
+    tokens = batch * sequence
+    row_sums = tokens * m.heads
+    return tokens * numbers * BYTES[dtype] + row_sums * BYTES["fp32"]
+
+
 def any_kept_bytes(m, batch, sequence, dtype):
-    """`kept_bytes` of any model with usual attention: what all layers keep, none recomputed."""
-    if not attention_is_usual(m):
-        raise ValueError(
-            "What latent attention, sinks or four normalisations in a layer keep is not counted."
-        )
+    """`kept_bytes` of any model: what all layers keep, none recomputed."""
+    if not kept_is_counted(m):
+        raise ValueError("What sinks or four normalisations in a layer keep is not counted.")
     dense_layers = m.mixture.dense_layers if m.mixture else m.layers
     without_feed_forward = layer_bytes(replace(m, inner=0), batch, sequence, dtype)
-    kept = m.layers * without_feed_forward
-    kept += dense_layers * (layer_bytes(m, batch, sequence, dtype) - without_feed_forward)
+    feed_forward = layer_bytes(m, batch, sequence, dtype) - without_feed_forward
+    if m.latent:
+        hidden = tensor_bytes((batch, sequence, m.width), dtype)
+        normalisations = 2 * (hidden + hidden)  # two, each with its input and its result
+        without_feed_forward = normalisations + latent_bytes(m, batch, sequence, dtype)
+    kept = m.layers * without_feed_forward + dense_layers * feed_forward
     if m.mixture:
         kept += (m.layers - dense_layers) * mixture_bytes(m, batch, sequence, dtype)
     return kept
@@ -704,7 +727,12 @@ def terms_suffice(m):
 
 def attention_is_usual(m):
     """Whether `layer_bytes` counts what attention and normalisations keep."""
-    return not (m.latent or m.sinks) and m.norms_per_layer == 2
+    return kept_is_counted(m) and not m.latent
+
+
+def kept_is_counted(m):
+    """Whether `any_kept_bytes` counts what the model's layers keep."""
+    return not m.sinks and m.norms_per_layer == 2
 
 
 # Serving: a cache for each user, and one token at a time.
@@ -982,7 +1010,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
         together += lines["bytes that the step adds then"] + lines["bytes gathered then"]
         together += lines["bytes of the rest"]
         lines["bytes together"] = together
-    elif attention_is_usual(m):
+    elif kept_is_counted(m):
         lines |= loss_lines(m, parts, batch, sequence)
         together += lines["bytes kept for the backward pass"] + lines["bytes of the loss"]
     lines["fits"] = fits_in(m, together, memory)
@@ -1022,7 +1050,7 @@ def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
 
 
 def loss_lines(m, parts, batch, sequence):
-    """The account's lines on what a step with mixtures adds to the state at its loss.
+    """The account's lines on what a step of a model that is not dense adds at its loss.
 
     A later moment may be fuller, so with these bytes it may be known that a step does not fit, if
     the experts work one after the other, as `mixture_bytes` counts.

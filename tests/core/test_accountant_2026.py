@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -140,6 +141,15 @@ def with_a_mixture(m):
     return m.mixture is not None and m.latent is None
 
 
+def outside_the_layers(m, batch, sequence, dtype):
+    """The bytes that autograd keeps of a MixtureTransformer, besides those of its layers."""
+    last_norm = 2 * accountant.tensor_bytes((batch, sequence, m.width), dtype)
+    # The embedding keeps its tokens, and rotation a cosine and a sine for each position.
+    turned = m.latent.position_width if m.latent else m.head_width
+    of_positions = accountant.tensor_bytes((2, sequence, turned // 2), dtype)
+    return last_norm + of_positions + accountant.tensor_bytes((batch, sequence), "int64")
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     drawn_models().filter(with_a_mixture),
@@ -155,11 +165,85 @@ def test_what_a_drawn_mixture_keeps_agrees_with_what_autograd_keeps_to_the_byte(
     model = models.MixtureTransformer(m, **options, generator=torch.Generator().manual_seed(0))
     ids = torch.randint(m.vocabulary, (batch, sequence))
     kept = measure.saved_bytes(lambda: model(ids), exclude=model.parameters())
-    last_norm = 2 * accountant.tensor_bytes((batch, sequence, m.width), dtype)
-    # The embedding keeps its tokens, and rotation a cosine and a sine for each position.
-    of_positions = accountant.tensor_bytes((2, sequence, m.head_width // 2), dtype)
-    outside = last_norm + of_positions + accountant.tensor_bytes((batch, sequence), "int64")
+    outside = outside_the_layers(m, batch, sequence, dtype)
     assert accountant.any_kept_bytes(m, batch, sequence, dtype) + outside == kept
+
+
+def with_latent_attention(m):
+    return m.latent is not None
+
+
+def with_equal_widths(m):
+    """The model, with values as wide as keys: on CPUs, torch has a fused kernel for these alone."""
+    key_width = m.latent.content_width + m.latent.position_width
+    return replace(m, latent=replace(m.latent, value_width=key_width))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    drawn_models().filter(with_latent_attention).map(with_equal_widths),
+    st.integers(1, 2),
+    st.integers(1, 8),
+    st.sampled_from(["fp32", "bf16"]),
+)
+def test_what_a_drawn_latent_attention_keeps_agrees_with_what_autograd_keeps_to_the_byte(
+    m, batch, sequence, dtype
+):
+    """By torch's fused kernel for CPUs; with experts, too, or with ordinary feed-forwards."""
+    options = {"fused_norm": True, "dtype": measure.DTYPES[dtype]}
+    model = models.MixtureTransformer(m, **options, generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(m.vocabulary, (batch, sequence))
+    kept = measure.saved_bytes(lambda: model(ids), exclude=model.parameters())
+    outside = outside_the_layers(m, batch, sequence, dtype)
+    assert accountant.any_kept_bytes(m, batch, sequence, dtype) + outside == kept
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    drawn_models().filter(with_latent_attention),
+    st.integers(1, 2),
+    st.integers(1, 2),
+    st.sampled_from(["fp32", "bf16"]),
+)
+def test_values_of_another_width_than_the_keys_keep_what_the_term_says_in_a_fused_kernel(
+    m, batch, blocks, dtype
+):
+    """By torch's memory-efficient kernel for GPUs, on "meta": only its shapes are known there.
+
+    It keeps a row sum for each row of a block of 32, and 2 numbers from which dropout draws.
+    """
+    sequence = 32 * blocks
+    options = {"fused_norm": True, "dtype": measure.DTYPES[dtype]}
+    with torch.device("meta"):
+        attention = models.LatentAttention(m.width, m.heads, m.latent, **options)
+        x = torch.zeros(batch, sequence, m.width, dtype=measure.DTYPES[dtype], requires_grad=True)
+        turn = models.rotation(sequence, m.latent.position_width, x)
+
+    def efficient(q, k, v, is_causal):
+        kernel = torch.ops.aten._scaled_dot_product_efficient_attention
+        return kernel(q, k, v, None, True, is_causal=is_causal)[0]
+
+    given_anyway = [*attention.parameters(), x, turn]
+    with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", efficient):
+        kept = measure.saved_bytes(lambda: attention(x, turn), exclude=given_anyway)
+    dropout = accountant.tensor_bytes((2,), "int64")
+    assert accountant.latent_bytes(m, batch, sequence, dtype) + dropout == kept
+
+
+def test_on_a_cpu_values_of_another_width_than_the_keys_are_multiplied_without_a_fused_kernel():
+    """What autograd keeps then grows with the square of the sequence, and no term counts it."""
+    latent = Latent(query_rank=5, rank=6, content_width=4, position_width=2, value_width=3)
+    m = replace(PLAIN, latent=latent)
+    attention = models.LatentAttention(m.width, m.heads, latent, fused_norm=True)
+
+    def beyond_the_term(sequence):
+        x = torch.zeros(1, sequence, m.width, requires_grad=True)
+        turn = models.rotation(sequence, latent.position_width, x)
+        given_anyway = [*attention.parameters(), x, turn]
+        kept = measure.saved_bytes(lambda: attention(x, turn), exclude=given_anyway)
+        return kept - accountant.latent_bytes(m, 1, sequence, "fp32")
+
+    assert beyond_the_term(64) > 3 * beyond_the_term(32)
 
 
 def test_what_the_mixture_kept_on_an_h100_is_explained_to_the_byte():
@@ -179,9 +263,10 @@ def test_what_the_mixture_kept_on_an_h100_is_explained_to_the_byte():
     assert accountant.active_forward_flops(m, batch, sequence) == found["forward_flops"]
 
 
-def test_what_latent_attention_keeps_is_not_counted_and_that_is_said():
-    with pytest.raises(ValueError, match="latent attention"):
-        accountant.any_kept_bytes(replace(PLAIN, latent=Latent(0, 4, 2, 2, 2)), 1, 8, "bf16")
+@pytest.mark.parametrize("part", [{"sinks": True}, {"norms_per_layer": 4}])
+def test_what_sinks_and_four_normalisations_keep_is_not_counted_and_that_is_said(part):
+    with pytest.raises(ValueError, match="sinks or four normalisations"):
+        accountant.any_kept_bytes(replace(PLAIN, **part), 1, 8, "bf16")
 
 
 @given(drawn_models())
@@ -543,13 +628,16 @@ def printed_by(*asked):
 
 
 def test_the_program_says_of_a_mixture_what_is_stored_what_is_used_and_what_it_does_not_know():
-    report = printed_by(CONFIGS / "deepseek-v3.json", "--gpus", "2048", "--tokens", "14.8e12")
+    asked = [CONFIGS / "deepseek-v3.json", "--gpus", "2048", "--tokens", "14.8e12"]
+    report = printed_by(*asked, "--sequence", "1024")
     assert f"  {'parameters':<36}{'671 billion':>14}    stored_parameters" in report
     assert f"  {'of these, a token uses':<36}{'37.6 billion':>14}    active_parameters" in report
     assert "Whether it fits is not known, since a step adds to this: each GPU has 80 GB." in report
     assert f"  {'the cache, for each token':<36}{'70.3 kB':>14}    cache_bytes" in report
     assert "Weights and caches do not fit: each GPU has 80 GB. Decoding is memory-bound." in report
     assert "  1 layer for a second token ahead is left out" in report
+    kept = printed_by(*asked, "--sequence", "8192")  # more than a GPU holds, if all is kept
+    assert "This alone does not fit: each GPU has 80 GB." in kept
     alone = printed_by(CONFIGS / "deepseek-v3.json", "--gpus", "8")
     assert "This alone does not fit: each GPU has 80 GB." in alone
 

@@ -13,5 +13,5 @@ from course_utils.subjects.models.heads import (
 )
 from course_utils.subjects.models.layers import MLP, Linear, MLPBlock, normalisation
 from course_utils.subjects.models.master import WithMaster
-from course_utils.subjects.models.mixture import MixtureTransformer
+from course_utils.subjects.models.mixture import LatentAttention, MixtureTransformer
 from course_utils.subjects.models.transformer import Block, Transformer, recomputed

@@ -66,27 +66,36 @@ class Experts(nn.Module):
 class LatentAttention(nn.Module):
     """Attention whose keys and values are made from a short vector of each token, its latent.
 
-    A cache would keep the latent and the part of the key that carries the position. The options
-    are Linear's.
+    A cache would keep the latent and the part of the key that carries the position. With
+    `fused_norm`, the normalisation of a latent is one kernel. The other options are Linear's.
     """
 
-    def __init__(self, width: int, heads: int, latent: Latent, **options: object) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        latent: Latent,
+        *,
+        fused_norm: bool = False,
+        **options: object,
+    ) -> None:
         super().__init__()
         self.latent = latent
         query_numbers = heads * (latent.content_width + latent.position_width)
         options = {**options, "biases": False}
         dtype = options.get("dtype", torch.float32)
+        norm = partial(normalisation, rms_norm=True, biases=False, dtype=dtype, fused=fused_norm)
         if latent.query_rank:
             self.query = nn.Sequential(
                 Linear(width, latent.query_rank, **options),
-                normalisation(latent.query_rank, rms_norm=True, biases=False, dtype=dtype),
+                norm(latent.query_rank),
                 Linear(latent.query_rank, query_numbers, **options),
             )
         else:
             self.query = Linear(width, query_numbers, **options)
         # Makes the latent, and the part of the key that carries the position.
         self.down = Linear(width, latent.rank + latent.position_width, **options)
-        self.norm = normalisation(latent.rank, rms_norm=True, biases=False, dtype=dtype)
+        self.norm = norm(latent.rank)
         # Makes each head's values, and the rest of its key, from the latent.
         key_and_value_numbers = heads * (latent.content_width + latent.value_width)
         self.up = Linear(latent.rank, key_and_value_numbers, **options)
@@ -135,7 +144,9 @@ class MixtureBlock(nn.Module):
         self.norm1 = norm(m.width)
         self.norm2 = norm(m.width)
         if m.latent:
-            self.attention = LatentAttention(m.width, m.heads, m.latent, **options)
+            self.attention = LatentAttention(
+                m.width, m.heads, m.latent, fused_norm=fused_norm, **options
+            )
         else:
             head_norm = nn.Identity  # returns the queries and keys as they are
             if m.head_norms:
