@@ -13,6 +13,10 @@ from einops import einsum
 from torch import Tensor, nn
 
 from course_utils.chapters import by_torch
+from course_utils.chapters.gradients.attention_check import (  # noqa: F401  exercises, too
+    latent_cache_bytes,
+    window_pairs,
+)
 from course_utils.chapters.gradients.beyond_check import (  # noqa: F401  exercises, too
     even_length,
     part_shares,

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from course_utils.chapters.gradients import check
-from course_utils.core import measure
+from course_utils.core import accountant, measure
 from course_utils.core.accountant import BYTES
+from course_utils.subjects import models
 from tests.engine.tried import Check, Tried
 
 
@@ -33,6 +34,46 @@ def layer_by_loops(x, w, g):
                 of_w[j, k] += x[i, j] * g[i, k]
                 of_x[i, j] += w[j, k] * g[i, k]
     return of_w, of_x
+
+
+def pairs_of_a_mask(sequence, window, latest=0):
+    """`latest` is how far before the query the last key is that it meets."""
+    query = torch.arange(sequence)[:, None]
+    back = query - torch.arange(sequence)[None]  # how far the key is before the query
+    return int(((back < window) & (back >= latest)).sum())
+
+
+def pairs_by_the_accountant(sequence, window):
+    return accountant.pairs(sequence, window, causal=True)
+
+
+def pairs_by_reach(sequence, window):
+    window = min(window, sequence)
+    missing = window * (window - 1) // 2  # keys that the first queries do not have
+    return sequence * window - missing
+
+
+def pairs_without_least(sequence, window):
+    return window * (window + 1) // 2 + (sequence - window) * window
+
+
+def latents_by_product(m, tokens, dtype, shared=True, copies=1):
+    positions = m.latent.position_width * (1 if shared else m.heads)
+    return m.layers * tokens * copies * (m.latent.rank + positions) * BYTES[dtype]
+
+
+def latents_by_module(m, tokens, dtype):
+    """What the module's matrix "down" makes, in one layer."""
+    with torch.device("meta"):
+        attention = models.LatentAttention(m.width, m.heads, m.latent)
+        made = attention.down(torch.zeros(tokens, m.width))
+    return m.layers * made.numel() * BYTES[dtype]
+
+
+def heads_cached(m, tokens, dtype):
+    latent = m.latent
+    of_a_head = latent.content_width + latent.position_width + latent.value_width
+    return m.layers * tokens * m.heads * of_a_head * BYTES[dtype]
 
 
 def step_by_product(batch, widths):
@@ -414,6 +455,29 @@ TRIED: dict[Check, Tried] = {
             (lambda m: m.context, "gave 96; expected 277.333"),
             (lambda m: 16 * m.head_width, "16 holds for GPT-2's kind"),
             (lambda m: length_of_parts(m) / 2, "Half means as many scores as all other numbers."),
+        ),
+    ),
+    check.window_pairs: Tried(
+        right=(pairs_of_a_mask, pairs_by_the_accountant, pairs_by_reach),
+        wrong=(
+            (lambda sequence, window: sequence * window, "The first queries have fewer keys"),
+            (lambda sequence, window: sequence * (sequence + 1) // 2, "without a window"),
+            (partial(pairs_of_a_mask, latest=1), "A query meets its own key, too"),
+            (lambda sequence, window: 2 * sequence * window, "gave 88; expected 38"),
+            (pairs_without_least, "A window that is longer than the sequence"),
+            (lambda sequence, window: 0, "gave 0; expected 38"),
+        ),
+    ),
+    check.latent_cache_bytes: Tried(
+        right=(latents_by_product, latents_by_module, accountant.cache_bytes),
+        wrong=(
+            (partial(latents_by_product, shared=False), "All heads share one position part"),
+            (partial(latents_by_product, copies=2), "there is no second one"),
+            (
+                lambda m, tokens, dtype: tokens * m.layers * m.latent.rank,
+                "gave 1,000; expected 5,600",
+            ),
+            (heads_cached, "Keep only what they are made from"),
         ),
     ),
     check.accumulated: Tried(

@@ -1,0 +1,148 @@
+"""The exercises of notebook 05 on windows and on latent attention; `check` imports them by name.
+
+For one case, an exercise yields the right answer first, and then what tempting mistakes lead to.
+Each has a sentence: why it is right, or the advice on the mistake.
+"""
+
+from course_utils.core.accountant import Latent, Model
+from course_utils.core.predict import dtype_bytes, known
+from course_utils.engine.judging import Answers, function
+
+# Tokens of a sequence, and a window; in the third case the window is longer than the sequence.
+WINDOWS = [(11, 4), (6, 6), (5, 9), (300, 64)]
+
+
+def _window_in_words(sequence: int, window: int) -> str:
+    return f"For {sequence} tokens and a window of {window}"
+
+
+@function(
+    WINDOWS,
+    case_words=_window_in_words,
+    hints=(
+        "Write down how many keys each query meets, from the first query on: 1, 2, 3, and so on. "
+        "From which query on does the number stay the same?",
+        "The first `window` queries meet 1 + 2 + ... + window keys, which is "
+        "window * (window + 1) // 2. Each later query meets `window` of them.",
+        "If the window is longer than the sequence, it leaves out nothing: take the smaller of "
+        "the two.",
+    ),
+)
+def window_pairs(sequence: int, window: int) -> Answers:
+    """The check of a reader's window_pairs(sequence, window): pairs of a query and a key."""
+
+    def pairs(met: int) -> int:
+        """Return the pairs if each query meets that many keys, or all there are if fewer."""
+        return sum(min(query, met) for query in range(1, sequence + 1))
+
+    yield pairs(window), "Four sequences, against a loop over the queries."
+    yield (
+        sequence * window,
+        "The first queries have fewer keys before them than the window is long.",
+    )
+    yield pairs(sequence), "Those are the pairs without a window. It leaves out the keys far back."
+    yield (
+        sequence**2,
+        "Those are all pairs. No query meets a later key, nor one outside its window.",
+    )
+    yield (
+        pairs(window + 1),
+        "The query's own key is one of the `window` keys, and not one more.",
+    )
+    yield (
+        pairs(window) - sequence,
+        "A query meets its own key, too: on the diagonal is one more pair for each token.",
+    )
+    yield (
+        pairs(window + 1) - sequence,
+        "The query's own key is one of the `window` keys that it meets.",
+    )
+    both_sides = 2 * pairs(window) - sequence
+    yield both_sides, "That counts later keys, too. A query meets only its own and those before it."
+    yield (
+        sequence * window // 2,
+        "Half of the keys is the mean if the window is as long as the sequence. In a shorter one, "
+        "most queries meet all `window` keys.",
+    )
+    without_least = window * (window + 1) // 2 + (sequence - window) * window
+    yield (
+        without_least,
+        "A window that is longer than the sequence leaves out nothing: take the smaller of the two "
+        "first.",
+    )
+
+
+# In this one, no two of the listed mistakes give the same number of bytes.
+SMALL_LATENT = Model(
+    layers=5,
+    width=96,
+    heads=7,
+    kv_heads=7,
+    head_width=24,
+    inner=200,
+    vocabulary=900,
+    context=96,
+    latent=Latent(query_rank=36, rank=20, content_width=16, position_width=8, value_width=12),
+)
+
+
+def _cache_in_words(m: Model, tokens: int, dtype: str) -> str:
+    return f"For {m.layers} layers, a latent of {m.latent.rank} and {tokens} tokens in {dtype}"
+
+
+@function(
+    [
+        (SMALL_LATENT, 10, "fp32"),
+        (known("deepseek-v2-lite"), 3, "bf16"),
+        (known("deepseek-v3"), 1, "fp8"),
+    ],
+    case_words=_cache_in_words,
+    hints=(
+        "What has to be kept of a token, so that every head's keys and values can be made again?",
+        "In each layer it is one latent, m.latent.rank numbers, and one position part of a key, "
+        "m.latent.position_width numbers.",
+    ),
+)
+def latent_cache_bytes(m: Model, tokens: int, dtype: str) -> Answers:
+    """The check of a reader's latent_cache_bytes(…): what the cache of one user takes."""
+    latent = m.latent
+    nbytes = dtype_bytes(dtype)
+
+    def cache(numbers: int) -> int:
+        """Return the bytes if so many numbers are kept of a token in a layer."""
+        return m.layers * tokens * numbers * nbytes
+
+    right = 0
+    for _ in range(m.layers):
+        for part in (latent.rank, latent.position_width):
+            right += tokens * part * nbytes
+    yield right, "Three models, against a loop over layers and over the two parts."
+    yield (
+        cache(latent.rank),
+        "The part of the key that carries the position is not made from the latent: keep it, too.",
+    )
+    yield (
+        cache(latent.rank + m.heads * latent.position_width),
+        "All heads share one position part of the key, so it is kept once.",
+    )
+    yield (
+        cache(m.heads * (latent.rank + latent.position_width)),
+        "All heads read the same latent, so it is kept once.",
+    )
+    yield (
+        cache(2 * (latent.rank + latent.position_width)),
+        "Keys and values are made from one and the same latent: there is no second one.",
+    )
+    of_a_head = latent.content_width + latent.position_width + latent.value_width
+    yield (
+        cache(m.heads * of_a_head),
+        "Those are the keys and values of all heads. Keep only what they are made from.",
+    )
+    yield (
+        cache(latent.query_rank + latent.rank + latent.position_width),
+        "No later token needs this token's query, so the queries' latent is not kept.",
+    )
+    yield right // m.layers, "That is one layer's. Each layer keeps its own latents."
+    yield right // tokens, "That is the cache of one token. The user has `tokens` of them."
+    yield right // nbytes, "Those are numbers. Each takes BYTES[dtype] bytes."
+    yield 8 * right, "Those are bits. Return bytes."
