@@ -30,46 +30,51 @@ def _window_in_words(sequence: int, window: int) -> str:
 )
 def window_pairs(sequence: int, window: int) -> Answers:
     """The check of a reader's window_pairs(sequence, window): pairs of a query and a key."""
-
-    def pairs(met: int) -> int:
-        """Return the pairs if each query meets that many keys, or all there are if fewer."""
-        return sum(min(query, met) for query in range(1, sequence + 1))
-
-    yield pairs(window), "Four sequences, against a loop over the queries."
+    right = _pairs(sequence, window)
+    yield right, "Four sequences, against a loop over the queries."
     yield (
         sequence * window,
         "The first queries have fewer keys before them than the window is long.",
     )
-    yield pairs(sequence), "Those are the pairs without a window. It leaves out the keys far back."
+    yield (
+        _pairs(sequence, sequence),
+        "Those are the pairs without a window. It leaves out the keys far back.",
+    )
     yield (
         sequence**2,
         "Those are all pairs. No query meets a later key, nor one outside its window.",
     )
+    yield from _of_the_own_key(sequence, window, right)
     yield (
-        pairs(window + 1),
-        "The query's own key is one of the `window` keys, and not one more.",
+        2 * right - sequence,
+        "That counts later keys, too. A query meets only its own and those before it.",
     )
-    yield (
-        pairs(window) - sequence,
-        "A query meets its own key, too: on the diagonal is one more pair for each token.",
-    )
-    yield (
-        pairs(window + 1) - sequence,
-        "The query's own key is one of the `window` keys that it meets.",
-    )
-    both_sides = 2 * pairs(window) - sequence
-    yield both_sides, "That counts later keys, too. A query meets only its own and those before it."
     yield (
         sequence * window // 2,
         "Half of the keys is the mean if the window is as long as the sequence. In a shorter one, "
         "most queries meet all `window` keys.",
     )
-    without_least = window * (window + 1) // 2 + (sequence - window) * window
     yield (
-        without_least,
+        window * (window + 1) // 2 + (sequence - window) * window,
         "A window that is longer than the sequence leaves out nothing: take the smaller of the two "
         "first.",
     )
+
+
+def _pairs(sequence: int, met: int) -> int:
+    """Return the pairs if each query meets `met` keys, or all there are if these are fewer."""
+    return sum(min(query, met) for query in range(1, sequence + 1))
+
+
+def _of_the_own_key(sequence: int, window: int, right: int) -> Answers:
+    """Yield what comes of counting a query's own key otherwise: once more, or not at all."""
+    one_more = _pairs(sequence, window + 1)
+    yield one_more, "The query's own key is one of the `window` keys, and not one more."
+    yield (
+        right - sequence,
+        "A query meets its own key, too: on the diagonal is one more pair for each token.",
+    )
+    yield one_more - sequence, "The query's own key is one of the `window` keys that it meets."
 
 
 # In this one, no two of the listed mistakes give the same number of bytes.
@@ -105,44 +110,43 @@ def _cache_in_words(m: Model, tokens: int, dtype: str) -> str:
 )
 def latent_cache_bytes(m: Model, tokens: int, dtype: str) -> Answers:
     """The check of a reader's latent_cache_bytes(…): what the cache of one user takes."""
-    latent = m.latent
     nbytes = dtype_bytes(dtype)
-
-    def cache(numbers: int) -> int:
-        """Return the bytes if so many numbers are kept of a token in a layer."""
-        return m.layers * tokens * numbers * nbytes
-
     right = 0
     for _ in range(m.layers):
-        for part in (latent.rank, latent.position_width):
+        for part in (m.latent.rank, m.latent.position_width):
             right += tokens * part * nbytes
     yield right, "Three models, against a loop over layers and over the two parts."
-    yield (
-        cache(latent.rank),
-        "The part of the key that carries the position is not made from the latent: keep it, too.",
-    )
-    yield (
-        cache(latent.rank + m.heads * latent.position_width),
-        "All heads share one position part of the key, so it is kept once.",
-    )
-    yield (
-        cache(m.heads * (latent.rank + latent.position_width)),
-        "All heads read the same latent, so it is kept once.",
-    )
-    yield (
-        cache(2 * (latent.rank + latent.position_width)),
-        "Keys and values are made from one and the same latent: there is no second one.",
-    )
-    of_a_head = latent.content_width + latent.position_width + latent.value_width
-    yield (
-        cache(m.heads * of_a_head),
-        "Those are the keys and values of all heads. Keep only what they are made from.",
-    )
-    yield (
-        cache(latent.query_rank + latent.rank + latent.position_width),
-        "No later token needs this token's query, so the queries' latent is not kept.",
-    )
+    of_a_number = m.layers * tokens * nbytes  # the bytes of one number for each token and layer
+    for numbers, advice in _other_numbers(m):
+        yield numbers * of_a_number, advice
     yield right // m.layers, "That is one layer's. Each layer keeps its own latents."
     yield right // tokens, "That is the cache of one token. The user has `tokens` of them."
     yield right // nbytes, "Those are numbers. Each takes BYTES[dtype] bytes."
     yield 8 * right, "Those are bits. Return bytes."
+
+
+def _other_numbers(m: Model) -> Answers:
+    """Yield numbers that might be cached of a token in a layer, but are too few or too many."""
+    latent = m.latent
+    right = latent.rank + latent.position_width
+    yield (
+        latent.rank,
+        "The part of the key that carries the position is not made from the latent: keep it, too.",
+    )
+    yield (
+        latent.rank + m.heads * latent.position_width,
+        "All heads share one position part of the key, so it is kept once.",
+    )
+    yield m.heads * right, "All heads read the same latent, so it is kept once."
+    yield (
+        2 * right,
+        "Keys and values are made from one and the same latent: there is no second one.",
+    )
+    yield (
+        m.heads * (latent.content_width + latent.position_width + latent.value_width),
+        "Those are the keys and values of all heads. Keep only what they are made from.",
+    )
+    yield (
+        latent.query_rank + right,
+        "No later token needs this token's query, so the queries' latent is not kept.",
+    )
