@@ -21,7 +21,7 @@ def _window_in_words(sequence: int, window: int) -> str:
     case_words=_window_in_words,
     hints=(
         "Write down how many keys each query meets, from the first query on: 1, 2, 3, and so on. "
-        "From which query on does the number stay the same?",
+        "Find the query from which on this number stays the same.",
         "The first `window` queries meet 1 + 2 + ... + window keys, which is "
         "window * (window + 1) // 2. Each later query meets `window` of them.",
         "If the window is longer than the sequence, it leaves out nothing: take the smaller of "
