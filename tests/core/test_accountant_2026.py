@@ -366,6 +366,33 @@ def test_a_cache_has_the_published_bytes(name, tokens, nbytes):
     assert accountant.cache_bytes(known(name), tokens, "bf16") == nbytes
 
 
+def test_latent_attention_caches_as_many_numbers_as_deepseek_says():
+    """ArXiv 2405.04434, table 9: two mixtures of 15.7 and 247.4 billion parameters.
+
+    The table does not give their layers; those of DeepSeek-V2-Lite and DeepSeek-V2 fit.
+    """
+    small = known("deepseek-v2-lite")
+    usual = replace(small, latent=None, head_width=128)
+    in_thousands = {
+        "small, latent": accountant.cache_bytes(small, 1, "int8") / 1000,
+        "small, usual": accountant.cache_bytes(usual, 1, "int8") / 1000,
+        "large, latent": accountant.cache_bytes(known("deepseek-v2"), 1, "int8") / 1000,
+    }
+    assert {name: round(numbers, 1) for name, numbers in in_thousands.items()} == {
+        "small, latent": 15.6,
+        "small, usual": 110.6,
+        "large, latent": 34.6,
+    }
+
+
+def test_deepseek_v2s_cache_is_smaller_than_deepseek_67bs_by_as_much_as_its_abstract_says():
+    """With 6 bits for a number, section 3.2.3 of arXiv 2405.04434. The 67B has 95 layers."""
+    ours_bits = 6 * accountant.cache_bytes(known("deepseek-v2"), 1, "int8")
+    theirs = replace(known("llama-3-70b"), layers=95)  # its keys and values have the same heads
+    theirs_bits = 8 * accountant.cache_bytes(theirs, 1, "bf16")
+    assert round(100 * (1 - ours_bits / theirs_bits), 1) == 93.3
+
+
 def test_half_of_gpt_oss_keeps_128_tokens_in_its_cache():
     m = known("gpt-oss-120b")
     for_a_token = 2 * 8 * 64 * 2  # keys and values of 8 heads, 64 wide, in bf16

@@ -103,7 +103,7 @@ def _cache_in_words(m: Model, tokens: int, dtype: str) -> str:
     ],
     case_words=_cache_in_words,
     hints=(
-        "What has to be kept of a token, so that every head's keys and values can be made again?",
+        "Keep just so much of a token that every head's keys and values can be made again.",
         "In each layer it is one latent, m.latent.rank numbers, and one position part of a key, "
         "m.latent.position_width numbers.",
     ),
