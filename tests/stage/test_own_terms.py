@@ -34,7 +34,7 @@ class Page:
         self._judge = own_terms.Judge(workspace.mine)
 
     def said(self):
-        return own_terms.sentences(LINK, self._mine, self._judge)
+        return own_terms.sentences(LINK, own_terms.own(self._mine, self._judge))
 
     def said_at_last(self):
         """What it says once the terms are checked; first it says that they are being checked."""

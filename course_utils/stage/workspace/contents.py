@@ -1,4 +1,4 @@
-"""The contents page: each notebook's question, the reader's turns, and how far off guesses were.
+"""The contents page: where to go on, each notebook's question, and what the reader has done so far.
 
 JupyterLab's server serves the page, and makes it anew for each request. The page works without
 JavaScript, too, because its links and buttons are the browser's own.
@@ -11,37 +11,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from markupsafe import Markup
 from tornado import web
 
 from course_utils.core import record
-from course_utils.core.accountant_file import NAME
+from course_utils.core.accountant_file import NAME, TERMS
 from course_utils.core.say import Guess
-from course_utils.stage.notebook.about import About, about, unknown
-from course_utils.stage.notebook.files import read
-from course_utils.stage.notebook.outline import Turn, turns
-from course_utils.stage.workspace import copies, estimates, own_terms
+from course_utils.stage.front import bricks, cards, drawing
+from course_utils.stage.front.motion import motion
+from course_utils.stage.workspace import copies, estimates, own_terms, progress
 from course_utils.stage.workspace.place import place
+from course_utils.stage.workspace.progress import Known
 
 ADDRESS = "/contents"
 LAB = "lab/tree"
 # What `make colab` puts into the README, if the course has a public address.
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
-HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
+PAGE = drawing.environment(Path(__file__).parent).get_template("contents.html")
 SAID = "course_said"  # the server's setting with the sentence on what the last button did
 
 
 @dataclass(frozen=True)
-class Known:
-    """One of the course's notebooks: its file's name, what it is about, and its turns."""
+class GoOn:
+    """Where the first button of the page leads, and its words.
 
+    `name` is the notebook's file. If `is_start`, the reader has done nothing yet.
+    """
+
+    words: str
     name: str
-    about: About
-    turns: tuple[Turn, ...] = ()
+    link: str
+    is_start: bool = False
 
 
 class Contents(JupyterHandler):
@@ -89,40 +91,84 @@ class Contents(JupyterHandler):
         """Return the page's HTML. `said` is the sentence on what a button did, or empty."""
         done = record.done(self.mine)  # which turns were tried or are right, by the check's name
         guesses = record.guesses(self.mine)
-        notebooks = []
+        course = [progress.known(path) for path in copies.notebooks(copies.COURSE)]
         by_notebook = {}
-        for number, path in enumerate(copies.notebooks(copies.COURSE), 1):
-            known = _known(path)
+        for number, known in enumerate(course, 1):
             # The record knows a notebook by its chapter.
             by_notebook[number] = guesses.get(known.about.chapter, [])
-            notebooks.append(self._notebook(known, done, by_notebook[number]))
+        terms = own_terms.own(self.mine, self.judge)
         return PAGE.render(
+            style=Markup(drawing.style()),
+            script=Markup(drawing.SCRIPT),
+            motion=motion(),
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
-            notebooks=notebooks,
+            go_on=self._go_on(course),
+            notebooks=[
+                self._notebook(known, done, by_notebook[number])
+                for number, known in enumerate(course, 1)
+            ],
             guesses=estimates.picture(by_notebook),
-            accountant=own_terms.sentences(self._link(NAME), self.mine, self.judge),
+            bricks=bricks.wall(self._places_of_terms(course), terms.right),
+            laid=len(terms.right),
+            model=bricks.MODEL,
+            accountant=own_terms.sentences(self._link(NAME), terms),
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
             folder=self.mine.name,
             place=place(),
         )
 
+    def _go_on(self, course: Sequence[Known]) -> GoOn | None:
+        """Return where the reader goes on: at the cell that ran last, or else with notebook 1.
+
+        None if the course has no notebooks.
+        """
+        chapter, cell = record.latest(self.mine)
+        for number, known in enumerate(course, 1):
+            if known.about.chapter == chapter:
+                copy = self.mine / known.name
+                section = progress.section_of(cell, known, copy) if cell else ""
+                words = f"Continue: {number}, {section or known.about.title}"
+                link = self._link(known.name)
+                end = f"#cell-id={cell}" if cell else ""
+                return GoOn(words, known.name, f"{link}{end}" if link else "")
+        if not course:
+            return None
+        first = course[0]
+        words = f"Start: 1, {first.about.title}"
+        return GoOn(words, first.name, self._link(first.name), is_start=True)
+
+    def _places_of_terms(self, course: Sequence[Known]) -> dict[str, bricks.Place]:
+        """Return where the terms of the accountant are written: each is a turn of that name."""
+        places = {}
+        for number, known in enumerate(course, 1):
+            link = self._link(known.name)
+            for turn in known.turns:
+                if turn.exercise in TERMS:
+                    to_turn = f"{link}#cell-id={turn.cells[0]}" if link else ""
+                    places[turn.exercise] = bricks.Place(number, to_turn, known.name)
+        return places
+
     def _notebook(
         self, known: Known, done: Mapping[str, record.Done], guesses: Sequence[Guess]
     ) -> dict[str, object]:
         """Return what the template contents.html needs to show the notebook."""
+        turns_done = progress.turns_done(known.turns, done)
         return {
             "title": known.about.title,
             "name": known.name,
+            "picture": cards.picture(known.about.chapter),
             "question": known.about.question,
             "needs": known.about.minutes_and_needs,
             "guesses": estimates.summary(guesses),
+            "guesses_made": progress.guesses_made(known, guesses),
             "link": self._link(known.name),
             "place": self._place(known.about.chapter),
-            "turns": [(turn, _entry_on(turn, done)) for turn in known.turns],
-            "right": _right_of(known.turns, done),
+            "turns": [(turn, progress.entry_on(turn, done)) for turn in known.turns],
+            "turns_done": turns_done,
+            "right": progress.in_words(turns_done),
             "is_begun": any(turn.check in done for turn in known.turns),
         }
 
@@ -138,6 +184,14 @@ class Contents(JupyterHandler):
         """Return the address that opens the file in JupyterLab; "" if it is outside the root."""
         path = where_it_opens(name, self.mine)
         return url_path_join(self.base_url, LAB, path) if path else ""
+
+
+def get_ready(mine: Path, judge: own_terms.Judge) -> None:
+    """Read what every page needs of the course, so that the first reader does not wait for it."""
+    for path in copies.notebooks(copies.COURSE):
+        progress.known(path)
+    motion()
+    own_terms.own(mine, judge)
 
 
 def where_it_opens(name: str, mine: Path) -> str:
@@ -181,35 +235,3 @@ def _forget(mine: Path) -> str:
         f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, "
         "for you to delete. Your answers stay in your notebooks."
     )
-
-
-def _entry_on(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
-    """Return the record's entry on the turn; an empty entry if the record has none."""
-    return done.get(turn.check, record.Done())
-
-
-def _right_of(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
-    """Return in words how many turns are right, on the main path and, if there are any, beyond it.
-
-    >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
-    >>> beyond = Turn(2, "Ends", "floats.ends", cells=(), is_beyond=True)
-    >>> _right_of([on_the_path, beyond], {})
-    '0 of 1 right on the main path, 0 of 1 beyond'
-    """
-    counts = []
-    for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
-        here = [turn for turn in all_turns if turn.is_beyond == is_beyond]
-        right = [turn for turn in here if _entry_on(turn, done).status == "right"]
-        if here:
-            counts.append(f"{len(right)} of {len(here)} {where}")
-    return ", ".join(counts)
-
-
-def _known(path: Path) -> Known:
-    """Return what is known of the notebook: of one that cannot be read, what its name says."""
-    try:
-        notebook = read(path)
-    except (OSError, ValueError):
-        # The course's own file is broken, as `news` says. The page still shows the other notebooks.
-        return Known(path.name, unknown(path.name))
-    return Known(path.name, about(notebook, path.name), turns(notebook))

@@ -11,7 +11,7 @@ from jupyter_server.utils import url_path_join
 
 from course_utils.core.record import HIDDEN
 from course_utils.stage.workspace import copies
-from course_utils.stage.workspace.contents import ADDRESS, Contents
+from course_utils.stage.workspace.contents import ADDRESS, Contents, get_ready
 from course_utils.stage.workspace.own_terms import Judge
 from course_utils.stage.workspace.place import place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
@@ -39,7 +39,9 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         )
     for sentence in news:
         server.log.warning(sentence)
-    given = {"mine": mine, "news": news, "judge": Judge(mine)}  # to `Contents.initialize`
+    judge = Judge(mine)
+    get_ready(mine, judge)
+    given = {"mine": mine, "news": news, "judge": judge}  # to `Contents.initialize`
     pages = [(address, Contents, given)]
     for path, page in ((RECALL, Recall), (NAPKIN, Napkin)):
         pages.append((url_path_join(settings["base_url"], path), page, {"mine": mine}))

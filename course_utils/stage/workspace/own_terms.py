@@ -9,6 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from markupsafe import Markup
@@ -87,29 +90,65 @@ class Judge:
         return "the process that judges it was ended"
 
 
-def sentences(link: str, mine: Path, judge: Judge) -> Markup:
+@dataclass(frozen=True)
+class Own:
+    """The reader's terms: their names, and the verdict's words for each that is wrong.
+
+    `wrong` is None while the file is being judged. If the file cannot be used, `why_not` says why.
+    """
+
+    names: Sequence[str] = ()
+    wrong: Mapping[str, str] | None = None
+    why_not: str = ""
+
+    @property
+    def right(self) -> list[str]:
+        """The names of the terms that are known to be right."""
+        if self.wrong is None:
+            return []
+        return [name for name in self.names if name not in self.wrong]
+
+
+def own(mine: Path, judge: Judge) -> Own:
+    """Return what is known of the terms in the file of the folder `mine`."""
+    try:
+        state = (mine / NAME).stat()
+        text, names = _written(mine / NAME, state.st_mtime_ns, state.st_size)
+        wrong = judge.wrong(text) if names else {}  # of no terms, none is wrong
+    except (OSError, ValueError) as error:
+        return Own(why_not=getattr(error, "strerror", None) or str(error))
+    return Own(names, wrong)
+
+
+@lru_cache(4)
+def _written(path: Path, changed_ns: int, nbytes: int) -> tuple[str, tuple[str, ...]]:
+    """Return the file's text, and the names of the reader's terms in it.
+
+    It is cached, with the file's time and size, because to parse it takes longer than all else that
+    the page needs.
+    """
+    text = program_text(path)
+    return text, tuple(theirs(text))
+
+
+def sentences(link: str, terms: Own) -> Markup:
     """Return a link to the file, and sentences on which terms are the reader's, right or wrong.
 
     If the file cannot be used, they say why. While it is being checked, they say so.
     """
-    try:
-        text = program_text(mine / NAME)
-        names = theirs(text)
-        wrong = judge.wrong(text) if names else {}  # of no terms, none is wrong
-    except (OSError, ValueError) as error:
+    if terms.why_not:
         broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
-        return broken.format(NAME, error)
+        return broken.format(NAME, terms.why_not)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
     begin = Markup("{}, of {} terms.").format(file, len(TERMS))
-    if wrong is None:  # it is being judged; a page with data-soon in it soon asks again
+    if terms.wrong is None:  # it is being judged; a page with data-soon in it soon asks again
         checked = Markup(
             "{} You wrote: {}. <span data-soon>The file has changed, and is being checked.</span>"
         )
-        return checked.format(begin, ", ".join(names))
-    right = [name for name in names if name not in wrong]
-    names_right = ", ".join(right) if right else "none yet"
+        return checked.format(begin, ", ".join(terms.names))
+    names_right = ", ".join(terms.right) if terms.right else "none yet"
     shown = [Markup("{} Yours are: {}.").format(begin, names_right)]
-    for name, words in wrong.items():
+    for name, words in terms.wrong.items():
         not_right = Markup(
             "<br><b>{}</b> is not right as it stands there, so the notebooks use the course's. {}"
         )

@@ -1,0 +1,173 @@
+"""How far a reader is with each notebook: which turns are right, and which guesses were made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from course_utils.core import record
+from course_utils.core.say import Guess
+from course_utils.stage.notebook.about import About, about, unknown
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import Outline, Turn, outline
+
+# The radii of a ring's two circles, in its drawing's units.
+OUTER = 17
+INNER = 11
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a notebook of the course has: what it is about, its turns, and its guesses.
+
+    `asked` and `asked_beyond` have the names of the questions that are typed into a field, on the
+    main path and in Beyond, and `drawn` counts the guesses that are drawn in a picture. `sections`
+    has the section of each cell, by the cell's id.
+    """
+
+    name: str  # of its file
+    about: About
+    turns: tuple[Turn, ...] = ()
+    asked: frozenset[str] = frozenset()
+    asked_beyond: frozenset[str] = frozenset()
+    drawn: int = 0
+    drawn_beyond: int = 0
+    sections: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A circle of a ring, of which a share is done."""
+
+    kind: str  # "path" or "beyond"
+    radius: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many turns or guesses are done, and of how many: on the main path, and beyond it."""
+
+    path: tuple[int, int]
+    beyond: tuple[int, int]
+
+    @property
+    def arcs(self) -> list[Arc]:
+        """The circles of the ring; without anything beyond, there is one."""
+        arcs = []
+        for kind, radius, (done, of) in (
+            ("path", OUTER, self.path),
+            ("beyond", INNER, self.beyond),
+        ):
+            if of:
+                arcs.append(Arc(kind, radius, done / of))
+        return arcs
+
+
+def known(path: Path) -> Known:
+    """Return what is known of the notebook: of one that cannot be read, what its name says."""
+    try:
+        state = path.stat()
+        return _known(path, state.st_mtime_ns, state.st_size)
+    except (OSError, ValueError):
+        # The course's own file is broken, as the server says when it starts. The page still shows
+        # the other notebooks.
+        return Known(path.name, unknown(path.name))
+
+
+@lru_cache(64)
+def _known(path: Path, changed_ns: int, nbytes: int) -> Known:
+    """Return what is known of the notebook as it was at that time, in a file of that many bytes.
+
+    It is cached, because to read all eight takes several times as long as a page may.
+    """
+    notebook = read(path)
+    has = outline(notebook)
+    return Known(
+        name=path.name,
+        about=about(notebook, path.name),
+        turns=has.turns,
+        asked=_asked(has, is_beyond=False),
+        asked_beyond=_asked(has, is_beyond=True),
+        drawn=_drawn(has, is_beyond=False),
+        drawn_beyond=_drawn(has, is_beyond=True),
+        sections={part.id: part.section for part in has.parts},
+    )
+
+
+def _asked(has: Outline, *, is_beyond: bool) -> frozenset[str]:
+    """Return the names of the questions to which a guess is typed."""
+    names = set()
+    for part in has.guesses:
+        if part.is_beyond == is_beyond:
+            names.update(question.item for asked in part.asked for question in asked.questions)
+    return frozenset(names)
+
+
+def _drawn(has: Outline, *, is_beyond: bool) -> int:
+    """Return how many guesses are drawn in a picture."""
+    drawn = [part for part in has.parts if part.is_drawn_guess and part.is_beyond == is_beyond]
+    return len(drawn)
+
+
+def turns_done(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> Count:
+    """Return how many turns are right.
+
+    >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
+    >>> beyond = Turn(2, "Ends", "floats.ends", cells=(), is_beyond=True)
+    >>> turns_done([on_the_path, beyond], {"floats.ends": record.Done(1, "2026-01-31")})
+    Count(path=(0, 1), beyond=(1, 1))
+    """
+    counts = []
+    for is_beyond in (False, True):
+        here = [turn for turn in all_turns if turn.is_beyond == is_beyond]
+        right = [turn for turn in here if entry_on(turn, done).status == "right"]
+        counts.append((len(right), len(here)))
+    return Count(*counts)
+
+
+def guesses_made(notebook: Known, guesses: Sequence[Guess]) -> Count:
+    """Return how many of the notebook's guesses the record has.
+
+    A guess whose name no field has was drawn in a picture, or is to a question that the course no
+    longer asks. So no more of these are counted than there are pictures.
+    """
+    names = {guess.asked for guess in guesses}
+    elsewhere = len(names - notebook.asked - notebook.asked_beyond)
+    drawn = min(elsewhere, notebook.drawn)
+    drawn_beyond = min(elsewhere - drawn, notebook.drawn_beyond)
+    return Count(
+        path=(len(names & notebook.asked) + drawn, len(notebook.asked) + notebook.drawn),
+        beyond=(
+            len(names & notebook.asked_beyond) + drawn_beyond,
+            len(notebook.asked_beyond) + notebook.drawn_beyond,
+        ),
+    )
+
+
+def entry_on(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
+    """Return the record's entry on the turn; an empty entry if the record has none."""
+    return done.get(turn.check, record.Done())
+
+
+def in_words(count: Count) -> str:
+    """Return how many turns are right, on the main path and, if there are any, beyond it.
+
+    >>> in_words(Count((0, 1), (0, 1))), in_words(Count((1, 3), (0, 0)))
+    ('0 of 1 right on the main path, 0 of 1 beyond', '1 of 3 right on the main path')
+    """
+    words = []
+    for (right, of), where in ((count.path, "right on the main path"), (count.beyond, "beyond")):
+        if of:
+            words.append(f"{right} of {of} {where}")
+    return ", ".join(words)
+
+
+def section_of(cell: str, notebook: Known, copy: Path) -> str:
+    """Return the section that has the cell; empty if that is not known.
+
+    A cell that the reader has added is in their copy alone.
+    """
+    if cell in notebook.sections:
+        return notebook.sections[cell]
+    return known(copy).sections.get(cell, "")
