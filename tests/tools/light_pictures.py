@@ -52,7 +52,7 @@ CARDS = {  # by the chapter's name
     "einsum": Card("heads", "66 24 924 262", answers={"shown": True}),
     "flops": Card("box", "44 4 372 262", preset="and eight of them?"),
     "gradients": Card("chain", "34 16 960 300"),
-    "optimizers": Card("optimizer", "4 26 318 316", answers={"shown": True}),
+    "optimizers": Card("optimizer", "4 22 716 320", answers={"shown": True}),
     "mixed_precision": Card("precision", "170 12 510 150", "does 2^10 help?", {"shown": True}),
     "checkpointing": Card(
         "timeline", "50 40 690 274", preset="what is left to recompute?", digits=0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.screen import Screen
+from course_utils.stage.front import drawing
 from course_utils.stage.pages import guesses, render, runtime
 from course_utils.stage.pages.host import Precomputed
 from course_utils.stage.workspace import copies
@@ -28,8 +29,6 @@ def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> N
         found = {}
     for name, text in _texts(found).items():  # which fills `found`
         (folder / name).write_text(text, encoding="utf-8")
-    picture = copies.COURSE / "pictures" / render.PICTURE
-    (folder / render.PICTURE).write_bytes(picture.read_bytes())
     (folder / "course.zip").write_bytes(runtime.modules(found))
 
 
@@ -43,6 +42,7 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     texts["screen.js"] = Screen._esm  # the widget's script, which the pages use as it is
     texts["field.js"] = Field._esm
     texts["tables.js"] = guesses.tables()
+    texts["front.js"] = drawing.SCRIPT
     for name in SCRIPTS:
         texts[name] = (HERE / name).read_text(encoding="utf-8")
     return texts

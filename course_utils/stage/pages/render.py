@@ -17,15 +17,17 @@ from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.screen import Screen
 from course_utils.engine.labs.session import NEEDS_A_KERNEL
+from course_utils.stage.front import bricks, cards, drawing
+from course_utils.stage.front.motion import motion
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Figure, asks_ahead, is_imports
-from course_utils.stage.notebook.files import WIDGET, read
+from course_utils.stage.notebook.files import WIDGET
 from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages import guesses
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
-from course_utils.stage.workspace import contents, copies
+from course_utils.stage.workspace import copies, progress
 
 HERE = Path(__file__).parent
 Found = dict[str, Precomputed | None]  # what each lab computed with torch, by the lab's name
@@ -35,8 +37,8 @@ DESCRIPTION = (
 )
 # "owner/name", alone or as https://github.com/owner/name
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
-PICTURE = "timeline.png"
 FOLD = '<details class="fold"><summary>Go on</summary>'  # it is closed at the end of the page
+FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 NOT_YET = (
@@ -97,12 +99,20 @@ def repository_url() -> str:
     )
 
 
-def page(title: str, main: str, *, script: str = "", description: str = DESCRIPTION) -> str:
-    """Return a page of the site around that HTML."""
+def page(
+    title: str,
+    main: str,
+    *,
+    script: str = "",
+    description: str = DESCRIPTION,
+    kind: str = "",
+) -> str:
+    """Return a page of the site around that HTML, whose main element may have a class, `kind`."""
     url = repository_url()
     return PAGE.substitute(
         title=escape(title),
         main=main,
+        kind=f' class="{kind}"' if kind else "",
         script=script,
         description=escape(description),
         repository=f' Its source is <a href="{url}">here</a>.' if url else "",
@@ -273,31 +283,36 @@ def _buttons_elsewhere(the_lab: Lab) -> str:
     return f'<p class="needs">Not on this page: {names}. {how}</p>'
 
 
-def _row(number: int, path: Path) -> str:
-    """Return a notebook's entry in the contents."""
-    known = about(read(path), path.name)
-    link = f'<a href="{path.stem}.html">{number} · {escape(known.title)}</a>'
-    question = f'<p class="question">{escape(known.question)}</p>'
-    needs = f'<p class="small">{escape(known.minutes_and_needs)}</p>'
-    return f"<li><h2>{link}</h2>{question}{needs}</li>"
-
-
 def contents_page() -> str:
-    """Return the page of contents: each notebook's question, and how to get a kernel."""
-    rows = [_row(number, path) for number, path in enumerate(copies.notebooks(), 1)]
-    url = repository_url()
-    repository = "the course's repository"
-    png = (copies.COURSE / "pictures" / PICTURE).read_bytes()
-    template = Template((HERE / "contents.html").read_text(encoding="utf-8"))
-    main = template.substitute(
-        notebooks="".join(rows),
-        clone=f'<a href="{url}">{repository}</a>' if url else repository,
+    """Return the front page: what this is, each notebook's card, and how to get a kernel."""
+    notebooks = []
+    places = {}
+    for number, path in enumerate(copies.notebooks(), 1):
+        known = progress.known(path)
+        link = f"{path.stem}.html"
+        notebooks.append(
+            {
+                "title": known.about.title,
+                "link": link,
+                "question": known.about.question,
+                "needs": known.about.minutes_and_needs,
+                "picture": cards.picture(known.about.chapter),
+            }
+        )
+        for turn in known.turns:
+            heading = _anchor(f"Your turn {turn.number} · {turn.title}")
+            places[turn.exercise] = bricks.Place(number, f"{link}#{heading}", "")
+    main = drawing.environment(HERE).get_template("contents.html")
+    shown = main.render(
+        title=TITLE,
         description=DESCRIPTION,
-        # Bytes 16 to 23 of a PNG are its width and its height.
-        width=int.from_bytes(png[16:20]),
-        height=int.from_bytes(png[20:24]),
+        notebooks=notebooks,
+        motion=motion(),
+        bricks=bricks.wall(places, laid=()),
+        model=bricks.MODEL,
+        url=repository_url(),
     )
-    return page(TITLE, main)
+    return page(TITLE, shown, script=FRONT_SCRIPT, kind="front")
 
 
 def account_page(found: Found) -> str:
@@ -317,7 +332,6 @@ def glossary_page() -> str:
 
 def style() -> str:
     """Return the CSS of all pages, which are dark where the reader's system is."""
-    contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
     # Rules for JupyterLab's dark theme become rules for a dark system. Of the three sheets that
     # JupyterLab uses, too, only that of a lab's screen has such rules.
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
@@ -326,7 +340,7 @@ def style() -> str:
     light_code = _code_style("xcode")
     dark_code = f"@media (prefers-color-scheme: dark) {{\n{_code_style('github-dark')}\n}}"
     own = (HERE / "site.css").read_text(encoding="utf-8")
-    return "\n".join([contents_css, screen, Field._css, light_code, dark_code, own])
+    return "\n".join([drawing.style(), screen, Field._css, light_code, dark_code, own])
 
 
 def _code_style(name: str) -> str:
