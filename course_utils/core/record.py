@@ -32,8 +32,6 @@ ASKED = re.compile(
     r"^\d{4}-\d\d-\d\d (\w+) (said|shown|seen|guessed|asked anew) (\{.*\})$",
     re.ASCII | re.MULTILINE,
 )
-# Matches the beginning of any of these lines, up to the notebook's name.
-NOTEBOOK = re.compile(r"^\d{4}-\d\d-\d\d (\w+)(?:\.\w+)? \w", re.ASCII | re.MULTILINE)
 
 # The name of the notebook that this kernel runs, such as "floats". The notebook's first cell sets
 # it; before, it is empty.
@@ -184,24 +182,6 @@ def place(folder: Path, notebook: str) -> str:
         return ""
     # Jupyter's cell ids have this form; anything else was written by hand.
     return cell if re.fullmatch(r"[\w-]{1,64}", cell, re.ASCII) else ""
-
-
-def latest(folder: Path) -> tuple[str, str]:
-    """Return the notebook in which the reader was last, and the id of the cell that ran last there.
-
-    The id is empty if only the record's last line names the notebook: older versions of the course
-    remembered no cells. Both are empty if the reader has done nothing yet.
-    """
-    ran: dict[int, str] = {}  # by the time at which a cell ran, the notebook
-    with suppress(OSError):
-        for path in sorted((folder / PLACES).iterdir()):
-            ran[path.stat().st_mtime_ns] = path.name
-    for _, notebook in sorted(ran.items(), reverse=True):
-        cell = place(folder, notebook)
-        if cell:
-            return notebook, cell
-    notebooks = NOTEBOOK.findall(_text(folder))
-    return (notebooks[-1], "") if notebooks else ("", "")
 
 
 def done(folder: Path) -> dict[str, Done]:

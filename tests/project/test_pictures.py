@@ -1,4 +1,4 @@
-"""The pictures of the README and of the pages are those that the labs draw now."""
+"""The pictures of the README and of the cards are those that the labs draw now."""
 
 import re
 from dataclasses import replace
@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from course_utils.engine.labs.draw import still
-from tests import ROOT
-from tests.tools import pictures
+from course_utils.stage.front.cards import FOLDER
+from tests import NOTEBOOKS, ROOT
+from tests.tools import light_pictures, pictures
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OTHER_ANSWERS = {"timeline": {"moment": 90}, "float": {"number": "0.5"}}
@@ -57,3 +58,22 @@ def test_a_picture_says_its_words_and_is_wide_enough_for_a_large_screen(name):
         assert image.width >= 1400
         assert len(image.text["Description"]) > 30
     assert (pictures.FOLDER / name).stat().st_size < 80_000
+
+
+def test_each_notebook_has_a_card_with_what_one_of_its_labs_shows_now():
+    now = light_pictures.drawn()
+    assert {path.name for path in FOLDER.iterdir()} == now.keys()
+    for name, text in now.items():
+        stored = (FOLDER / name).read_text(encoding="utf-8")
+        assert stored == text, f"{name}: make pictures draws it anew"
+    chapters = {path.stem[3:] for path in NOTEBOOKS}
+    assert light_pictures.CARDS.keys() == chapters
+
+
+def test_a_card_has_no_words_and_nothing_that_could_be_moved(tmp_path):
+    light_pictures.draw(tmp_path)
+    for chapter in light_pictures.CARDS:
+        text = (tmp_path / f"{chapter}.svg").read_text(encoding="utf-8")
+        assert len(re.findall(r"<(?:rect|polyline|polygon|circle)\b", text)) > 10, chapter
+        assert not re.search(r"<text|<title|data-|role=|tabindex|aria-|url\(|\bid=", text), chapter
+        assert len(text) < 40_000, "it is in each page"

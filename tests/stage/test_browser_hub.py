@@ -208,7 +208,7 @@ def test_a_student_has_a_server_copies_and_a_record(tmp_path, chromium):
         expect(lab.locator(".course-lab .course-meaning")).to_contain_text("0.1 is")
         try_it(lab, "'tf32'", home / "my_notebooks", "right")
         come_back(page)
-        expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
+        expect(page.locator(".each > li").nth(3)).to_contain_text("right since")
         of_cleo = context.request.get(f"{address}/user/cleo/contents", max_redirects=9)
         assert of_cleo.status in REFUSED
         context.close()
@@ -363,7 +363,7 @@ def all_is_there_after_a_server_was_killed(address: str, ada: Student) -> None:
     start.click()
     page.wait_for_url(f"{address}/user/ada/contents")
     expect(page.locator(".said")).to_have_count(0)
-    expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
+    expect(page.locator(".each > li").nth(3)).to_contain_text("right since")
     assert "really = 'tf32'" in ada.saved
 
     left_open = ada.page

@@ -33,7 +33,7 @@ from tests.stage.test_browser_access import faults
 skip_without_browser()
 
 FORGET_AND_LOOK = """async () => {
-  const form = document.querySelector("main > .asked form");
+  const form = document.querySelector(".record form");
   const body = new URLSearchParams(new FormData(form));
   body.set("do", "forget");
   await fetch(location.pathname, { method: "POST", body, redirect: "manual" });
@@ -66,9 +66,19 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         hrefs = links.evaluate_all("(links) => links.map((link) => link.getAttribute('href'))")
         assert hrefs == [f"/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
         assert page.locator(".question").all_inner_texts() == questions()
-        fourth = page.locator(".notebooks > li").nth(3)
+        card = page.locator(".notebooks > li").nth(3)
+        begin = page.locator(".begin a")
+        expect(begin).to_have_text("Start: 1, Floats")
+        expect(begin).to_have_attribute("href", f"/lab/tree/my_notebooks/{NOTEBOOKS[0].name}")
+
+        # All that changes something is behind one menu.
+        expect(page.locator("button:visible")).to_have_text(["Pause"])
+        menu = page.get_by_text("Turns one by one, results, your files and your record")
+        menu.click()
+        fourth = page.locator(".each > li").nth(3)
         turns = fourth.locator("summary").first
         expect(turns).to_have_text("Your turns: 0 of 2 right on the main path")
+        expect(turns).to_be_visible()
         expect(page.get_by_role("link", name="Go on where you were")).to_have_count(0)
         colours = []
         for scheme in ("light", "dark"):
@@ -80,7 +90,9 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         # For somebody who only wants to read: results, and no kernel is needed for them.
         assert "iVBOR" not in (mine / FLOPS).read_text(encoding="utf-8")
         fourth.get_by_role("button", name="Show the results of notebook 4").click()
-        expect(page.get_by_role("status")).to_contain_text("04_flops shows the course's results")
+        status = page.get_by_role("status")
+        expect(status).to_contain_text("04_flops shows the course's results")
+        menu.click()
 
         # By keyboard into the notebook.
         start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / FLOPS, "my_notebooks/")
@@ -107,7 +119,8 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         assert record.guesses(mine) == {"flops": [Guess("6 × 7", 21, 42)]}
         come_back(page)
         expect(fourth).to_contain_text("1 guess: right power of ten")
-        expect(page.locator("svg circle")).to_have_count(1)
+        expect(page.locator(".guesses-so-far circle")).to_have_count(1)
+        expect(card.locator(".ring.guesses")).to_contain_text("1 of 1")
         try_it(lab, "'fp32'", mine, "tried")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("tried 1 time")
@@ -116,9 +129,12 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         expect(fourth.locator(".exercises")).to_contain_text("right since")
         expect(turns).to_have_text("Your turns: 1 of 2 right on the main path")
         check = id_of(mine / FLOPS, "check.name_of_f32(")
-        where = fourth.get_by_role("link", name="Go on where you were")
+        expect(card.locator(".ring.turns")).to_contain_text("1 of 2")
+        where = card.get_by_role("link", name="Go on where you were")
         address_of_check = f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check}"
         expect(where).to_have_attribute("href", address_of_check)
+        expect(begin).to_have_attribute("href", address_of_check)
+        expect(begin).to_contain_text("Continue: 4, ")
 
         # A turn begins anew, and the record is deleted.
         lab.bring_to_front()
@@ -128,11 +144,11 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         lab.close()
         page.bring_to_front()
         fourth.get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
-        status = page.get_by_role("status")
         kept = "As it was when last saved: my_notebooks/earlier/04_flops"
         expect(status).to_contain_text(f"begins anew. {kept}")
         assert "really = 'tf32'" not in own.read_text(encoding="utf-8")
         expect(fourth.locator(".exercises")).to_contain_text("not attempted")
+        menu.click()
         delete = page.get_by_role("button", name="Yes, delete the record")
         expect(delete).to_be_hidden()  # it asks first
         page.get_by_text("Delete the record", exact=True).click()

@@ -46,6 +46,7 @@ from course_utils.stage.workspace import (
     copies,
     estimates,
     extension,
+    progress,
     reopened,
     spacers,
     websocket,
@@ -584,7 +585,7 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(workspace)
     assert f"is broken: {why}. Your copy stays as it is." in said[1]
     assert ANSWER in sources(mine / FLOPS)
     assert sources(mine / "05_gradients.ipynb") == sources(course / "05_gradients.ipynb")
-    broken = contents._known(course / FLOPS)
+    broken = progress.known(course / FLOPS)
     assert broken.about.title == "Flops"
     assert broken.turns == ()
 

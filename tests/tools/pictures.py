@@ -1,4 +1,4 @@
-"""Draws the pictures of the README and of the pages from the labs: `make pictures`.
+"""Draws the pictures of the README from the labs, and those of the cards: `make pictures`.
 
 Each file holds a digest of what it was drawn from, by which a test notices that it is stale.
 """
@@ -15,6 +15,7 @@ from course_utils.chapters import labs
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
 from tests import ROOT
+from tests.tools import light_pictures
 
 FOLDER = ROOT / "notebooks" / "pictures"
 DRAWN_FROM = "Drawn from"  # the digest's name in the file
@@ -83,3 +84,4 @@ def draw(folder: Path = FOLDER) -> None:
 
 if __name__ == "__main__":
     draw()
+    light_pictures.draw()

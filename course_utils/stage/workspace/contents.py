@@ -125,12 +125,12 @@ class Contents(JupyterHandler):
 
         None if the course has no notebooks.
         """
-        chapter, cell = record.latest(self.mine)
+        chapter, cell = progress.latest(self.mine)
         for number, known in enumerate(course, 1):
             if known.about.chapter == chapter:
                 copy = self.mine / known.name
-                section = progress.section_of(cell, known, copy) if cell else ""
-                words = f"Continue: {number}, {section or known.about.title}"
+                heading = progress.heading_of(cell, known, copy) if cell else ""
+                words = f"Continue: {number}, {heading or known.about.title}"
                 link = self._link(known.name)
                 end = f"#cell-id={cell}" if cell else ""
                 return GoOn(words, known.name, f"{link}{end}" if link else "")

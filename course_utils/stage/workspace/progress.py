@@ -1,6 +1,8 @@
 """How far a reader is with each notebook: which turns are right, and which guesses were made."""
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +13,8 @@ from course_utils.stage.notebook.about import About, about, unknown
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Outline, Turn, outline
 
+# Matches the beginning of a line of the record, up to the notebook's name.
+NOTEBOOK = re.compile(r"^\d{4}-\d\d-\d\d (\w+)(?:\.\w+)? \w", re.ASCII | re.MULTILINE)
 # The radii of a ring's two circles, in its drawing's units.
 OUTER = 17
 INNER = 11
@@ -21,8 +25,8 @@ class Known:
     """What a notebook of the course has: what it is about, its turns, and its guesses.
 
     `asked` and `asked_beyond` have the names of the questions that are typed into a field, on the
-    main path and in Beyond, and `drawn` counts the guesses that are drawn in a picture. `sections`
-    has the section of each cell, by the cell's id.
+    main path and in Beyond, and `drawn` counts the guesses that are drawn in a picture. `headings`
+    has, by the cell's id, the title of the turn or the section that a cell belongs to.
     """
 
     name: str  # of its file
@@ -32,7 +36,7 @@ class Known:
     asked_beyond: frozenset[str] = frozenset()
     drawn: int = 0
     drawn_beyond: int = 0
-    sections: Mapping[str, str] = field(default_factory=dict)
+    headings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,14 @@ def _known(path: Path, changed_ns: int, nbytes: int) -> Known:
         asked_beyond=_asked(has, is_beyond=True),
         drawn=_drawn(has, is_beyond=False),
         drawn_beyond=_drawn(has, is_beyond=True),
-        sections={part.id: part.section for part in has.parts},
+        headings=_headings(has),
     )
+
+
+def _headings(has: Outline) -> dict[str, str]:
+    """Return the title of each cell's turn, or else of its section, by the cell's id."""
+    title_of_turn = {turn.number: turn.title for turn in has.turns}
+    return {part.id: title_of_turn.get(part.turn, part.section) for part in has.parts}
 
 
 def _asked(has: Outline, *, is_beyond: bool) -> frozenset[str]:
@@ -163,11 +173,32 @@ def in_words(count: Count) -> str:
     return ", ".join(words)
 
 
-def section_of(cell: str, notebook: Known, copy: Path) -> str:
-    """Return the section that has the cell; empty if that is not known.
+def latest(folder: Path) -> tuple[str, str]:
+    """Return the notebook in which the reader was last, and the id of the cell that ran last there.
+
+    The id is empty if only the record's last line names the notebook: older versions of the course
+    remembered no cells. Both are empty if the reader has done nothing yet.
+    """
+    ran: dict[int, str] = {}  # by the time at which a cell ran, the notebook
+    with suppress(OSError):
+        for path in sorted((folder / record.PLACES).iterdir()):
+            ran[path.stat().st_mtime_ns] = path.name
+    for _, notebook in sorted(ran.items(), reverse=True):
+        cell = record.place(folder, notebook)
+        if cell:
+            return notebook, cell
+    notebooks = []
+    with suppress(OSError):
+        text = (folder / record.RECORD).read_text(encoding="utf-8-sig", errors="replace")
+        notebooks = NOTEBOOK.findall(text)
+    return (notebooks[-1], "") if notebooks else ("", "")
+
+
+def heading_of(cell: str, notebook: Known, copy: Path) -> str:
+    """Return the title of the turn or the section that has the cell; empty if it is not known.
 
     A cell that the reader has added is in their copy alone.
     """
-    if cell in notebook.sections:
-        return notebook.sections[cell]
-    return known(copy).sections.get(cell, "")
+    if cell in notebook.headings:
+        return notebook.headings[cell]
+    return known(copy).headings.get(cell, "")
