@@ -289,7 +289,9 @@ def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(worksp
     assert workspace.run(GET).count("Not used. my_notebooks/accountant.py: ") == 1
     assert workspace["days"] is course.days
     judge = own_terms.Judge(workspace.mine)
-    assert "accountant.py is not used: " in own_terms.sentences("", workspace.mine, judge)
+    assert "accountant.py is not used: " in own_terms.sentences(
+        "", own_terms.own(workspace.mine, judge)
+    )
     (workspace.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
     (said,) = workspace.start()
     stays = "my_notebooks/accountant.py stays as it is, without what is new in the course: "
