@@ -324,6 +324,7 @@ MAY_IMPORT = {
         "stage.workspace",
     },
     "stage.workspace": {
+        "jinja2",
         "jupyter_core",
         "jupyter_server",
         "jupyterlab",

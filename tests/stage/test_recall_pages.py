@@ -62,7 +62,7 @@ class Reader:
 
 def main_of(answer: HTTPResponse) -> str:
     """What somebody reads on the page, on one line."""
-    html = answer.body.decode().partition("<main>")[2]
+    _, html = re.split("<main[^>]*>", answer.body.decode(), maxsplit=1)
     return " ".join(unescape(re.sub("<[^>]+>", " ", html)).split())
 
 
