@@ -2,7 +2,7 @@
 
 from course_utils.core import accountant
 from course_utils.core.say import in_words, three_digits
-from course_utils.stage.recall.question import Asked, Mistake, Question
+from course_utils.stage.recall.question import WITHIN, Asked, Mistake, Question
 
 HOUR = 3600  # seconds
 MINUTE = 60
@@ -12,8 +12,8 @@ def _interval(save_s: int, hours: float) -> Asked:
     failure_s = hours * HOUR
     minutes = accountant.interval(save_s, failure_s) / MINUTE
     return Asked(
-        f"A save takes {save_s} seconds, and a run fails every {hours:g} hours on average. How "
-        "many minutes should lie between two saves?",
+        f"A save takes {save_s} seconds, and a run fails every {hours:g} hours on average. By "
+        "Young's rule, how many minutes should lie between two saves?",
         answer=minutes,
         unit="minutes",
         derivation=f"Young's rule: √(2 × {save_s} × {failure_s:,.0f}) seconds = "
@@ -36,15 +36,17 @@ def _lost(save_s: int, minutes: int, hours: int, restart_min: int) -> Asked | No
     failure_s = hours * HOUR
     restart_s = restart_min * MINUTE
     percent = 100 * accountant.lost_share(interval_s, save_s, failure_s, restart_s)
-    if not 8 <= percent <= 50:
-        return None
     saves = 100 * save_s / interval_s
     redone = 100 * interval_s / (2 * failure_s)
     restarts = 100 * restart_s / failure_s
+    if not 8 <= percent <= 50:
+        return None
+    if min(saves, redone, restarts) <= max(2, WITHIN * percent):
+        return None  # a sum that leaves one of them out would count as right
     return Asked(
         f"A run saves every {minutes} minutes, which takes {save_s} seconds. It fails every "
-        f"{hours} hours, and a restart takes {restart_min} minutes. How many percent of the time "
-        "is lost?",
+        f"{hours} hours on average, and a restart takes {restart_min} minutes. Added up, how many "
+        "percent of the time go to saves, lost work and restarts?",
         answer=percent,
         unit="percent",
         derivation=f"Saves take {saves:.1f} % ({save_s} of {interval_s:,} seconds), lost work "
@@ -76,7 +78,7 @@ def _fails_every(thousands: int, gpus: int) -> Asked:
 
 def _again(products: int, segment: int) -> Asked | None:
     percent = 100 * (2 - 2 / (products * segment)) / 6
-    if percent < 5:
+    if percent < 5 or products * segment > 16:
         return None
     one = "one layer" if segment == 1 else f"{segment} layers"
     return Asked(
@@ -85,9 +87,8 @@ def _again(products: int, segment: int) -> Asked | None:
         "does a step take?",
         answer=percent,
         unit="percent",
-        tolerance=0.04,
-        derivation="A step has 6 FLOPs for each weight, and recomputing adds 2, without the last "
-        f"of {products * segment} products: (2 - 2/{products * segment}) / 6 = "
+        derivation="A step has 6 FLOPs for each weight and token, and recomputing adds 2, "
+        f"without the last of {products * segment} products: (2 - 2/{products * segment}) / 6 = "
         f"{in_words(percent, 'percent')}.",
         mistakes=(
             Mistake(100 / 3, "The last product of a segment is not needed, so it is left out."),
@@ -102,10 +103,12 @@ def _inputs(layers: int, width: int, tokens: int, whole: int) -> Asked | None:
     each = accountant.tensor_bytes((tokens, width), "bf16") / 1e9
     recomputed = layers - whole
     gigabytes = recomputed * each + whole * 16 * each
+    if recomputed * each <= WITHIN * gigabytes:
+        return None  # without these inputs, the answer would count as right
     return Asked(
         f"A GPT of {layers} layers, {width:,} wide, keeps 16 numbers for each token and unit of "
-        f"width in a layer. {recomputed} layers are recomputed. How many GB do all layers keep at "
-        f"the loss, for {tokens:,} tokens in bf16?",
+        f"width in a layer. {recomputed} layers are recomputed, each by itself. How many GB do all "
+        f"layers keep at the loss, for {tokens:,} tokens in bf16?",
         answer=gigabytes,
         unit="GB",
         derivation=f"A recomputed layer keeps its input alone, {tokens:,} × {width:,} × 2 bytes, "
@@ -124,6 +127,8 @@ def _segments(layers: int, segment: int, layer_mb: int, input_mb: int) -> Asked 
         return None
     before = layers // segment - 1
     megabytes = before * input_mb + segment * layer_mb
+    if (layers - segment - before) * input_mb <= WITHIN * megabytes:
+        return None  # an input of each layer would count as right
     gigabytes = megabytes / 1000
     return Asked(
         f"Each of {layers} layers keeps {layer_mb:,} MB, of which its input is {input_mb} MB. They "

@@ -2,7 +2,7 @@
 
 from course_utils.core import accountant, predict
 from course_utils.core.say import in_words
-from course_utils.stage.recall.question import Asked, Mistake, Question
+from course_utils.stage.recall.question import WITHIN, Asked, Mistake, Question
 
 SCORES = "b h i d, b h j d -> b h i j"
 
@@ -14,13 +14,12 @@ def _scores(batch: int, heads: int, tokens: int, head_width: int) -> Asked:
         f"i = j = {tokens:,} and d = {head_width}?",
         answer=flops,
         unit="FLOPs",
-        derivation="A loop for each name, and 2 FLOPs inside: "
-        f"2 × {batch} × {heads} × {tokens:,} × {tokens:,} × {head_width} = "
-        f"{in_words(flops, 'FLOPs')}.",
+        derivation=f"A loop for each name, and 2 FLOPs inside: 2 × {batch} × {heads} × {tokens:,} "
+        f"× {tokens:,} × {head_width} = {in_words(flops, 'FLOPs')}.",
         mistakes=(
             Mistake(flops / 2, "A multiply-add is 2 FLOPs."),
             Mistake(flops / head_width, "d is a loop, too: the one that is summed."),
-            Mistake(flops / tokens, "i and j are two loops, although they are as long."),
+            Mistake(flops / tokens, "i and j are two loops, although they are equally long."),
         ),
     )
 
@@ -65,8 +64,8 @@ def _narrow(tokens: int, width: int, rank: int) -> Asked:
     wide_first = predict.matmul_flops(width, rank, width)
     wide_first += predict.matmul_flops(tokens, width, width)
     return Asked(
-        f"{tokens:,} tokens of width {width:,} are multiplied by A ({width:,} × {rank}) and then "
-        f"by B ({rank} × {width:,}). In the cheaper order, how many FLOPs is that?",
+        f"x, {tokens:,} tokens of width {width:,}, is multiplied by A ({width:,} × {rank}) and "
+        f"then by B ({rank} × {width:,}). In the cheaper order, how many FLOPs is that?",
         answer=flops,
         unit="FLOPs",
         derivation=f"(x A) B is two products of 2 × {tokens:,} × {width:,} × {rank} FLOPs each: "
@@ -82,8 +81,8 @@ def _keys(tokens: int, heads: int, share: int, head_width: int) -> Asked:
     kv_heads = heads // share
     nbytes = accountant.tensor_bytes((tokens, kv_heads, head_width), "bf16")
     return Asked(
-        f"A layer has {heads} heads of queries, each {head_width} wide, and {share} of them share "
-        f"a head of keys. How many bytes are the keys of {tokens:,} tokens in bf16?",
+        f"A layer has {heads} heads of queries, each {head_width} wide, and every {share} of them "
+        f"share one head of keys. How many bytes are the keys of {tokens:,} tokens in bf16?",
         answer=nbytes,
         unit="bytes",
         derivation=f"There are {heads} / {share} = {kv_heads} heads of keys. {tokens:,} × "
@@ -116,13 +115,15 @@ def _patches(height: int, width: int, patch: int) -> Asked | None:
     )
 
 
-def _weights(width: int, share: int, inner: int) -> Asked:
+def _weights(width: int, share: int, inner: int) -> Asked | None:
     heads = width // 128
     model = accountant.Model(1, width, heads, heads // share, 128, inner, 1, 1)
     shapes = accountant.matrices(model).values()
     weights = sum(inputs * outputs for inputs, outputs in shapes)
     keys = 2 * width * width // share
     feed_forward = 3 * width * inner
+    if 2 * width**2 - keys <= WITHIN * weights:
+        return None  # keys and values of full width would count as right
     return Asked(
         f"A layer like Llama's is {width:,} wide. Its keys and values are each {width // share:,} "
         f"wide, and its gated feed-forward is {inner:,} wide. How many weights do its matrices "

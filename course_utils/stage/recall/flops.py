@@ -22,7 +22,8 @@ def _days(billions: int, trillions: int, gpus: int, mfu: int) -> Asked | None:
         unit="days",
         tolerance=0.1,
         derivation=f"6PN is {in_words(flops)} FLOPs, and the GPUs do {gpus:,} × {H100_PEAK} "
-        f"TFLOP/s × {mfu} %. Divided, and by 86,400 seconds a day: {in_words(days, 'days')}.",
+        f"TFLOP/s × {mfu} %. The first divided by the second is the seconds. Divided by "
+        f"86,400 seconds a day: {in_words(days, 'days')}.",
         mistakes=(
             Mistake(days / 3, "2PN is the forward pass alone. With the backward pass it is 6PN."),
             Mistake(days * mfu / 100, "No run reaches its peak: divide by the MFU."),
@@ -39,7 +40,8 @@ def _ridge(peak: int, terabytes: float) -> Asked | None:
         "the product of two n × n matrices in bf16 compute-bound?",
         answer=size,
         derivation=f"2n³ FLOPs for 3n² numbers of 2 bytes are n/3 FLOPs a byte, and the ridge is "
-        f"at {peak:,} / {terabytes:g} of them. So n is 3 × {peak:,} / {terabytes:g} = {size:,}.",
+        f"at {peak:,} / {terabytes:g} of them. So n is 3 × {peak:,} / {terabytes:g}, rounded "
+        f"up: {size:,}.",
         mistakes=(
             Mistake(
                 peak / terabytes,
@@ -57,6 +59,9 @@ def _ridge(peak: int, terabytes: float) -> Asked | None:
 def _one_user(billions: int, terabytes: float, dtype: str) -> Asked:
     each = accountant.BYTES[dtype]
     rate = terabytes * 1e12 / (billions * 1e9 * each)
+    half = "The 2 is for FLOPs. Each weight is read once for a token."
+    if each == 1:
+        half = "A weight in fp8 takes 1 byte, not 2."
     return Asked(
         f"A model of {billions} billion parameters in {dtype} writes an answer for one user. The "
         f"GPU fetches {terabytes:g} TB/s. How many tokens a second can it write at most?",
@@ -67,7 +72,7 @@ def _one_user(billions: int, terabytes: float, dtype: str) -> Asked:
         f"{in_words(rate, 'tokens a second')}.",
         mistakes=(
             Mistake(rate * each, f"A weight in {dtype} takes {each} bytes."),
-            Mistake(rate / 2, "The 2 is for FLOPs. Each weight is read once for a token."),
+            Mistake(rate / 2, half),
         ),
     )
 
@@ -104,7 +109,7 @@ def _cache(layers: int, kv_heads: int, head_width: int, tokens: int) -> Asked:
         derivation=f"2 (keys and values) × {layers} × {kv_heads} × {head_width} × {tokens:,} × 2 "
         f"bytes = {in_words(gigabytes, 'GB')}.",
         mistakes=(
-            Mistake(gigabytes / 2, "Both keys and values are kept, and each takes 2 bytes."),
+            Mistake(gigabytes / 2, "Both keys and values are kept, and each number takes 2 bytes."),
             Mistake(gigabytes / layers, "Each layer has keys and values of its own."),
         ),
     )
@@ -137,14 +142,19 @@ def _attention(width: int, tokens: int) -> Asked | None:
     if not 10 <= percent <= 400:
         return None
     return Asked(
-        f"A layer like GPT-2's is {width:,} wide. On {tokens:,} tokens, how many percent of its "
-        "matrices' FLOPs does attention take besides?",
+        f"A layer like GPT-2's is {width:,} wide, and gets {tokens:,} tokens. Count all pairs of "
+        "tokens, also those that a causal mask hides. How large are attention's own FLOPs, in "
+        "percent of the FLOPs of the layer's matrices?",
         answer=percent,
         unit="percent of the matrices",
         derivation=f"A token costs 24H² in the matrices and 4SH in attention, which is S / 6H: "
         f"{tokens:,} / (6 × {width:,}) = {in_words(percent, 'percent')}.",
         mistakes=(
-            Mistake(percent / 2, "Attention has two products: the scores, and the values' sums."),
+            Mistake(
+                percent / 2,
+                "Attention has two products, the scores and the values' sums, and all pairs of "
+                "tokens are counted.",
+            ),
             Mistake(2 * percent, "The matrices have 12H² weights, and each weight 2 FLOPs."),
         ),
     )

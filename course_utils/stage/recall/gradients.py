@@ -8,11 +8,11 @@ from course_utils.stage.recall.question import Asked, Mistake, Question
 def _rule_of_six(layers: int) -> Asked:
     percent = 100 * (3 * layers - 1) / (3 * layers)
     return Asked(
-        f"A network has {layers} equal layers, and its input is data, which needs no gradient. How "
-        "many percent of 6BP does a step take?",
+        f"A network has {layers} equal layers of one matrix each, and its input is data, which "
+        "needs no gradient. How many percent of 6BP FLOPs (B rows, P parameters) does a step "
+        "take?",
         answer=percent,
         unit="percent",
-        tolerance=0.02,
         derivation=f"Of {3 * layers} products, one is not needed, the gradient of the input: "
         f"{3 * layers - 1} / {3 * layers} = {in_words(percent, 'percent')}.",
         mistakes=(
@@ -31,15 +31,16 @@ def _frozen(layers: int, trained: int) -> Asked | None:
     passed_on = layers - trained
     products = layers + 1 + passed_on
     return Asked(
-        f"A network has {layers} equal layers, and its input is data. Only layer {trained} is "
-        "trained, counted from 1 at the input. How many matrix products does a step take?",
+        f"A network has {layers} equal layers of one matrix each, and its input is data. Only "
+        f"layer {trained} is trained, counted from 1 at the input. How many matrix products does "
+        "a step take?",
         answer=products,
         unit="products",
         is_exact=True,
         derivation=f"{layers} forward, 1 for the trained layer's weights, and {passed_on} to bring "
-        f"the gradient through the layers behind it: {products}.",
+        f"the gradient through the layers after it: {products}.",
         mistakes=(
-            Mistake(layers + 1, "The gradient has to come through every layer behind that one."),
+            Mistake(layers + 1, "The gradient has to come through every layer after that one."),
             Mistake(products + 1, "Nobody needs the gradient of the trained layer's input."),
             Mistake(3 * layers - 1, "That is with all layers trained."),
         ),
@@ -59,7 +60,7 @@ def _kept(width: int, heads: int, tokens: int, layers: int) -> Asked:
         tolerance=0.1,
         derivation="A layer keeps 16 numbers for each token and unit of width: 4 around its norms, "
         f"4 in attention, 8 in the feed-forward. {layers} × 16 × {tokens:,} × {width:,} × 2 bytes, "
-        f"and the rows' sums: {in_words(gigabytes, 'GB')}.",
+        f"and fused attention's 4 bytes for each token and head: {in_words(gigabytes, 'GB')}.",
         mistakes=(
             Mistake(
                 gigabytes / 2,
@@ -115,7 +116,7 @@ def _in_parts(activations: int, state: int, parts: int) -> Asked:
 
 def _low_rank(width: int, rank: int) -> Asked | None:
     percent = 100 * (2 / 3 + 2 * rank / width)
-    if percent > 97:
+    if not 69 <= percent <= 97:
         return None
     return Asked(
         f"A matrix of {width:,} × {width:,} inside a network is frozen, and a low-rank pair of "
@@ -123,7 +124,6 @@ def _low_rank(width: int, rank: int) -> Asked | None:
         "training the matrix would take?",
         answer=percent,
         unit="percent",
-        tolerance=0.02,
         derivation=f"The frozen matrix keeps two of its three products, and the pair has "
         f"2 × {rank} / {width:,} of its weights: 2/3 + {2 * rank}/{width:,} = "
         f"{in_words(percent, 'percent')}.",

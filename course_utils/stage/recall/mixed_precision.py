@@ -5,7 +5,7 @@ import math
 from course_utils.core import accountant, floats
 from course_utils.core.predict import lossless_powers
 from course_utils.core.say import in_words, listed, number_text
-from course_utils.stage.recall.question import Asked, Mistake, Question
+from course_utils.stage.recall.question import WITHIN, Asked, Mistake, Question
 
 UPDATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 ASKED_AT_ONCE = 4  # of them
@@ -53,9 +53,10 @@ def _stalls(weight: float, fmt: str) -> Asked:
         "it without changing it?",
         answer=gap / 2,
         derivation=f"The gap is 2^({math.floor(math.log2(weight))} - {form.fraction_bits}) = "
-        f"{number_text(gap)}. Up to half of it is rounded away: {number_text(gap / 2)}.",
+        f"{number_text(gap)}. Up to half of it is rounded away (at just half, the tie goes to "
+        f"the even neighbour, here the weight): {number_text(gap / 2)}.",
         mistakes=(
-            Mistake(gap, "That is the whole gap. From half of it on, the sum is rounded up."),
+            Mistake(gap, "That is the whole gap. Beyond half of it, the sum is rounded up."),
             Mistake(form.epsilon / 2, "That is so between 1 and 2. The gap grows with the weight."),
         ),
     )
@@ -65,14 +66,13 @@ def _drift(update: float, times: int) -> Asked | None:
     gap = 2.0**-7
     gaps = round(update / gap)  # that one update moves the weight by
     end = 1 + gaps * gap * times
-    if end >= 2:
-        return None  # the gap is larger from there on
     exact = 1 + update * times
+    if end >= 2 or abs(exact - end) <= WITHIN * end:
+        return None  # the gap is larger from 2 on; or the exact sum would count as right
     return Asked(
         f"A weight in bf16 is 1. An update of {update:g} is added to it {times} times. What is the "
         "weight then, in bf16?",
         answer=end,
-        tolerance=0.02,
         derivation=f"The gap between 1 and 2 is 2^-7 = 0.0078125. Each sum is rounded to the "
         f"nearest neighbour, which is {gaps} {'gap' if gaps == 1 else 'gaps'} up: "
         f"1 + {times} × {gaps} / 128 = {number_text(end)}.",
@@ -137,7 +137,8 @@ def _recipe(billions: int, name: str) -> Asked:
     }
     each = sum(bytes_of.values())
     gigabytes = billions * each
-    summands = " + ".join(str(nbytes) for nbytes in bytes_of.values() if nbytes)
+    parts = ("parameters", "gradients", "master", "optimizer")  # as the question names them
+    summands = " + ".join(str(bytes_of[part]) for part in parts if bytes_of[part])
     return Asked(
         f"{IN_WORDS[name]} How many GB is that for {billions} billion parameters?",
         answer=gigabytes,
@@ -147,10 +148,12 @@ def _recipe(billions: int, name: str) -> Asked:
         mistakes=(
             Mistake(
                 billions * (each - bytes_of["master"]),
-                "The master copy takes 4 bytes for each parameter, too.",
+                "4 bytes for each parameter are missing: a master copy takes 4, and so does each "
+                "other number in fp32.",
             ),
             Mistake(
-                billions * (each - bytes_of["gradients"]), "Each parameter has a gradient, too."
+                billions * (each - bytes_of["gradients"]),
+                "Each parameter has a gradient, too, and the optimizer keeps all of its numbers.",
             ),
             Mistake(
                 billions * (each - bytes_of["optimizer"] / 2), "AdamW keeps two averages, not one."

@@ -10,7 +10,7 @@ OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adamw": "AdamW"}
 NUMBERS = {"sgd": "none", "momentum": "one", "adamw": "two"}  # that it keeps for each parameter
 SHARDS = {
     1: "the optimizer's states and the master copy",
-    2: "these two and the gradients",
+    2: "the optimizer's states, the master copy and the gradients",
     3: "everything",
 }
 
@@ -34,7 +34,11 @@ def _largest(gpus: int, memory: int, optimizer: str) -> Asked:
                 gpus * memory / (each + 4),
                 f"The optimizer's own numbers are fewer: {NUMBERS[optimizer]} for each parameter.",
             ),
-            Mistake(gpus * memory / (each - 4), "Each weight has a gradient, too, of 4 bytes."),
+            Mistake(
+                gpus * memory / (each - 4),
+                "A number of 4 bytes is missing: there are a weight, its gradient, and "
+                f"{NUMBERS[optimizer]} of the optimizer's.",
+            ),
         ),
     )
 
@@ -99,7 +103,11 @@ def _diverges(curvature: int, flat: float) -> Asked:
         derivation=f"It diverges first where the loss is steepest, beyond 2 / λ = "
         f"2 / {curvature} = {number_text(lr)}.",
         mistakes=(
-            Mistake(lr / 2, "At 1 / λ it lands in the middle of the ravine. Up to 2 / λ it falls."),
+            Mistake(
+                lr / 2,
+                "At 1 / λ a step lands in the middle of the ravine. Up to 2 / λ the loss "
+                "still falls.",
+            ),
             Mistake(2 / flat, "The steepest direction diverges first, and not the flattest."),
         ),
     )
@@ -112,11 +120,13 @@ def _adamw(lr: float, decay: float, weight: float, gradient: float) -> Asked:
         f"first step lower it, with lr = {lr:g} and a weight decay of {decay:g}?",
         answer=fall,
         derivation="After the repair of both averages, the first step is lr, however large the "
-        f"gradient is. Weight decay adds lr·λ·p: {lr:g} × (1 + {decay:g} × {weight:g}) = "
-        f"{number_text(fall)}.",
+        f"gradient is. Weight decay adds lr × decay × weight: {lr:g} × (1 + {decay:g} × "
+        f"{weight:g}) = {number_text(fall)}.",
         mistakes=(
             Mistake(
-                lr, "Weight decay lowers the weight, too, by lr·λ·p, which AdamW does not divide."
+                lr,
+                "Weight decay lowers the weight, too, by lr × decay × weight, which AdamW "
+                "does not divide.",
             ),
             Mistake(
                 lr * (gradient + decay * weight),
@@ -137,7 +147,11 @@ def _adagrad(step: int, lr: float) -> Asked:
         f"{lr:g} / √{step} = {number_text(length)}.",
         mistakes=(
             Mistake(lr / step, "The sum of the squares stands under a root."),
-            Mistake(lr, "That is RMSProp, where old squares fade. AdaGrad adds them up."),
+            Mistake(
+                lr,
+                "RMSProp's steps come to that in the long run, because old squares fade. AdaGrad "
+                "adds them up.",
+            ),
         ),
     )
 

@@ -8,6 +8,8 @@ from course_utils.core.say import Guess, Number, OpenGuess, in_words, number_tex
 from course_utils.core.say.closeness import SPOT_ON
 
 Size = Number | str
+# A wrong answer that is off by no more than this share might count as right.
+WITHIN = 0.055
 TRIES = 1000  # to draw sizes that make a good question
 
 
@@ -76,10 +78,13 @@ class Asked:
 
     def advice(self, said: Number) -> str:
         """Return the advice for the tempting mistake that leads to this answer; "" if none does."""
-        for mistake in self.mistakes:
-            if not self.is_right(said) and replace(self, answer=mistake.said).is_right(said):
-                return mistake.advice
-        return ""
+        if self.is_right(said):
+            return ""
+        near = [one for one in self.mistakes if replace(self, answer=one.said).is_right(said)]
+        if not near:
+            return ""
+        nearest = min(near, key=lambda mistake: abs(mistake.said - said))
+        return nearest.advice
 
     def _guess(self, said: Number) -> Guess:
         return Guess(self.text, said, self.answer, kind="calculated", unit=self.unit)

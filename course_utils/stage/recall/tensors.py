@@ -35,12 +35,13 @@ def _position(a: int, b: int, c: int, i: int, j: int, k: int) -> Asked | None:
         f"from 0, is x[{i}, {j}, {k}]?",
         answer=position,
         is_exact=True,
-        derivation=f"The strides are {b * c}, {c} and 1. "
-        f"{i}·{b * c} + {j}·{c} + {k}·1 = {position}.",
+        derivation=f"The strides are {b * c}, {c} and 1. {i}·{b * c} + {j}·{c} + {k}·1 = "
+        f"{position}.",
         mistakes=(
             Mistake(
                 i + a * j + a * b * k,
-                "That is for the first dimension side by side. In torch the last one is.",
+                "That would be so if a step in the first dimension led to the next position. In "
+                "torch, a step in the last one does.",
             ),
             Mistake(position + 1, "Positions are counted from 0."),
         ),
@@ -88,7 +89,11 @@ def _offset(rows: int, columns: int, i: int, j: int) -> Asked:
                 i * (columns - j) + j,
                 "The slice is narrower, but in the storage a row is as long as it was.",
             ),
-            Mistake(j * rows + i, "Rows lie one after the other, so a step down is the longer."),
+            Mistake(
+                j * rows + i,
+                "Rows lie one after the other, so a step down passes a whole row, and a step to "
+                "the right one number.",
+            ),
         ),
     )
 
@@ -96,8 +101,8 @@ def _offset(rows: int, columns: int, i: int, j: int) -> Asked:
 def _repeated(columns: int, times: int, dtype: str) -> Asked:
     copied = accountant.tensor_bytes((times, columns), dtype)
     return Asked(
-        f"row has shape (1, {columns:,}), in {dtype}. How many bytes does torch allocate for "
-        f"row.expand({times:,}, -1).contiguous()?",
+        f"row has shape (1, {columns}), in {dtype}. How many bytes does torch allocate for "
+        f"row.expand({times}, -1).contiguous()?",
         answer=copied,
         unit="bytes",
         derivation="expand allocates nothing, because its stride is 0. contiguous writes every "
@@ -117,8 +122,9 @@ def _steps(batch: int, tokens: int, vocabulary: int, free_gb: int) -> Asked | No
     if steps < 4:
         return None
     return Asked(
-        f"Each step makes logits of shape ({batch}, {tokens:,}, {vocabulary:,}) in bf16, and a "
-        f"list keeps logits[:, -1] of each. {free_gb} GB are free. How many steps fit?",
+        f"Each step makes logits of shape ({batch}, {tokens}, {vocabulary}) in bf16, without "
+        f"gradients, and a list keeps logits[:, -1] of each. {free_gb} GB are free. How many "
+        "steps fit?",
         answer=steps,
         unit="steps",
         tolerance=0.08,
