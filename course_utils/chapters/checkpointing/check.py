@@ -18,6 +18,9 @@ from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  ex
     rows_to_read,
 )
 from course_utils.chapters.checkpointing.file_check import write_whole  # noqa: F401  exercises, too
+from course_utils.chapters.checkpointing.sending_check import (  # noqa: F401  exercises, too
+    data_parallel_bytes,
+)
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
 from course_utils.core.say import Number

@@ -305,6 +305,34 @@ def reads_of_even_parts(rows, saved_by, loaded_by, rank):
     return reads
 
 
+def sent_by_accountant(numbers, weight_bytes, gradient_bytes, gpus, stage):
+    formats = {1: "fp8", 2: "bf16", 4: "fp32"}
+    dtypes = formats[weight_bytes], formats[gradient_bytes]
+    return accountant.data_parallel_bytes(numbers, *dtypes, gpus, stage)
+
+
+def sent_by_torch(numbers, weight_bytes, gradient_bytes, gpus, stage):
+    """All pieces but one are chunks that are passed on, for each exchange of the stage."""
+    once = torch.tensor(numbers, dtype=torch.int64).div(gpus) * (gpus - 1)
+    weights = [0, 1, 1, 2][stage]
+    gradients = [2, 1, 1, 1][stage]
+    return once.double() * (weights * weight_bytes + gradients * gradient_bytes)
+
+
+def sent_one_round_too_many(numbers, weight_bytes, gradient_bytes, gpus, stage):
+    return (
+        sent_by_accountant(numbers, weight_bytes, gradient_bytes, gpus, stage) * gpus / (gpus - 1)
+    )
+
+
+def sent_both_ways(*case):
+    return 2 * sent_by_accountant(*case)
+
+
+def sent_in_bits(*case):
+    return 8 * sent_by_accountant(*case) + 1
+
+
 TRIED: dict[Check, Tried] = {
     check.step_bytes: Tried(
         wrong=((layers_alone, "Layers kept whole ✓, last normalisation and loss left out: "),),
@@ -354,6 +382,14 @@ TRIED: dict[Check, Tried] = {
             (reads_with_one_number_too_far, "expected"),
             (reads_of_the_saving_gpu, "expected"),
             (reads_of_even_parts, "1 ✓, 2 (0, 1) instead of (0, 2)"),
+        ),
+    ),
+    check.data_parallel_bytes: Tried(
+        right=(sent_by_accountant, sent_by_torch),
+        wrong=(
+            (sent_one_round_too_many, "A GPU need not send its own last piece"),
+            (sent_both_ways, "expected 126 bytes"),
+            (sent_in_bits, "expected 126 bytes"),
         ),
     ),
     check.write_whole: Tried(
