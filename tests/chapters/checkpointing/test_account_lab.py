@@ -114,14 +114,19 @@ def test_what_is_drawn_over_time_never_exceeds_what_is_said_at_most(name, recomp
 
 
 def test_of_a_model_that_is_not_dense_only_what_is_known_is_said():
-    numbers = by_key(Asked(model="DeepSeek-V3"))
-    assert {"step", "gathered", "together"}.isdisjoint(numbers)
-    assert Asked(model="DeepSeek-V3").step is None
+    for name in ("DeepSeek-V3", "Mixtral 8x7B"):
+        numbers = by_key(Asked(model=name))
+        assert {"gathered", "together"}.isdisjoint(numbers)
+        assert numbers["step"].how == "at least"
+        assert Asked(model=name).step is None
     session = Session(labs.lab_named("account"))
-    session.set({"model": "DeepSeek-V3", "recomputed": True})
+    session.set({"model": "gpt-oss 120B", "recomputed": True})
+    assert "step" not in by_key(Asked(model="gpt-oss 120B")), "what sinks keep is not counted"
     assert "Whether it fits is not known" in session.shown["meaning"]
     assert "What recomputing costs is not counted" in session.shown["meaning"]
-    assert by_key(Asked(model="Mixtral 8x7B"))["step"].how == "at least"
+    assert "What its attention keeps" in session.shown["meaning"]
+    session.set({"model": "DeepSeek-V3"})
+    assert "What its attention keeps" not in session.shown["meaning"]
 
 
 def test_a_config_is_pasted_and_one_that_is_not_known_is_refused_by_name():

@@ -236,7 +236,7 @@ def _what_is_left_out(asked: Asked) -> str:
         said.append("Its windows are in the FLOPs and the cache.")
     if asked.m.mtp_layers:
         said.append("Its layers for a second token ahead are left out.")
-    if not accountant.attention_is_usual(asked.m):
+    if not accountant.kept_is_counted(asked.m):
         said.append("What its attention keeps for the backward pass is not counted.")
     return " ".join(said)
 

@@ -141,7 +141,7 @@ def _of_the_memory(asked: Asked) -> Iterator[Counted]:
     )
     if accountant.terms_suffice(asked.m):
         yield from _of_a_dense_step(asked, state)
-    elif accountant.attention_is_usual(asked.m):
+    elif accountant.kept_is_counted(asked.m):
         yield _of_a_mixtures_step(asked)
 
 
