@@ -17,7 +17,7 @@ import torch
 
 from course_utils.chapters.mixed_precision import repair
 from course_utils.core import measure
-from course_utils.core.accountant import Model
+from course_utils.core.accountant import Latent, Mixture, Model
 from course_utils.engine.judging.agreement import same
 from course_utils.engine.judging.exercises import Check
 from course_utils.engine.judging.sentences import shown
@@ -240,7 +240,7 @@ def live(name: str, is_right: bool, number: int, end: socket.socket) -> None:
     """What the process of a tried answer does, until nobody asks it any more."""
     (judge,) = [exercise.judge for exercise in WITH_TRIED if exercise.name == name]
     answer = tried_answers(judge, is_right=is_right)[number]
-    channel = Channel(end, LONGEST_S, {"Model": Model})
+    channel = Channel(end, LONGEST_S, {"Model": Model, "Mixture": Mixture, "Latent": Latent})
     try:
         channel.send(answering._described(answer))
         while True:

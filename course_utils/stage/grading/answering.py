@@ -27,7 +27,7 @@ import psutil
 
 import course_utils.core.accountant as course_terms
 from course_utils import chapters
-from course_utils.core.accountant import Model
+from course_utils.core.accountant import Latent, Mixture, Model
 from course_utils.engine.judging.exercises import names_used
 from course_utils.engine.judging.limits import Clock, TooLongError
 from course_utils.engine.judging.sentences import said_by
@@ -256,8 +256,9 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         os.environ["HOME"] = here
         sys.dont_write_bytecode = True
         with socket.socket(fileno=ANSWERS_SOCKET) as own:
-            # A case may have a Model in it. All other values are plain.
-            channel = Channel(own, ALL_THE_TIME_S, {Model.__name__: Model})
+            # A case may have a Model in it, with parts of its own. All other values are plain.
+            kinds = {kind.__name__: kind for kind in (Model, Mixture, Latent)}
+            channel = Channel(own, ALL_THE_TIME_S, kinds)
             question = channel.receive()
             bounds.bound(here)
             _answer(channel, question)

@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import is_dataclass
 from fractions import Fraction
 from typing import NoReturn
 
@@ -179,7 +179,7 @@ class _Writer:
             return described | self._piece(data)
         name = type(x).__name__[:LONGEST_NAME]
         if is_dataclass(x) and not isinstance(x, type):
-            fields = self.tree(asdict(x), depth - 1)
+            fields = self.tree(vars(x), depth - 1)  # which may be such objects themselves
             return {"kind": "object", "name": name, "fields": fields}
         if inspect.isroutine(x):
             return {"kind": "function"}
