@@ -177,10 +177,17 @@ def _longer(case: Case, draw: random.Random) -> Case:
     return (type(tensors)(views),)
 
 
+def _in_equal_parts(case: Case, draw: random.Random) -> Case:
+    """Return a case with more parameters, which the case's number of GPUs still divides."""
+    numbers, *others = case
+    return (numbers * draw.randint(2, 50), *others)
+
+
 # How a case of these exercises is changed, by the exercise's name; for all others it is `_changed`.
 OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
     "by_formula": _other_bits,
     "can_view": _further_on,
+    "data_parallel_bytes": _in_equal_parts,
     "storage_bytes": _longer,
 }
 

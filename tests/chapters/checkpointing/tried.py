@@ -313,10 +313,10 @@ def sent_by_accountant(numbers, weight_bytes, gradient_bytes, gpus, stage):
 
 def sent_by_torch(numbers, weight_bytes, gradient_bytes, gpus, stage):
     """All pieces but one are chunks that are passed on, for each exchange of the stage."""
-    once = torch.tensor(numbers, dtype=torch.int64).div(gpus) * (gpus - 1)
+    once = torch.tensor(numbers, dtype=torch.float64).div(gpus) * (gpus - 1)
     weights = [0, 1, 1, 2][stage]
     gradients = [2, 1, 1, 1][stage]
-    return once.double() * (weights * weight_bytes + gradients * gradient_bytes)
+    return once * (weights * weight_bytes + gradients * gradient_bytes)
 
 
 def sent_one_round_too_many(numbers, weight_bytes, gradient_bytes, gpus, stage):

@@ -11,7 +11,6 @@ from torch.nn import functional
 from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
 from course_utils.chapters.mixed_precision import check, repair
 from course_utils.core import floats
-from course_utils.core.accountant import BLOCK_FORMATS, block_bytes
 from tests.engine.tried import Check, Tried
 
 
@@ -233,7 +232,7 @@ def blocks_by_torch(shape, block, number_bits, scale_bits):
     """Count the scales as those of a pooled matrix."""
     x = torch.zeros(1, 1, *shape)
     scales = functional.max_pool2d(x, block, ceil_mode=True).numel()
-    return (x.numel() * number_bits + scales * scale_bits) // 8
+    return (x.numel() * number_bits + scales * scale_bits) / 8
 
 
 def blocks_in_a_loop(shape, block, number_bits, scale_bits):
@@ -244,14 +243,6 @@ def blocks_in_a_loop(shape, block, number_bits, scale_bits):
             width = min(block[1], shape[1] - left)
             bits += height * width * number_bits + scale_bits
     return bits / 8
-
-
-def blocks_by_the_accountant(shape, block, number_bits, scale_bits):
-    for name, form in BLOCK_FORMATS.items():
-        if (form.number_bits, form.block) == (number_bits, block):
-            scales = block_bytes(shape, name) - form.tensor_scale_bits // 8
-            return scales if form.scale_bits == scale_bits else None
-    return None
 
 
 def blocks_that_are_full(shape, block, number_bits, scale_bits):
@@ -352,7 +343,7 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.bytes_in_blocks: Tried(
-        right=(blocks_by_torch, blocks_in_a_loop, blocks_by_the_accountant),
+        right=(blocks_by_torch, blocks_in_a_loop),
         wrong=(
             (blocks_that_are_full, "A block at an edge has a scale, too"),
             (blocks_across_rows, "A block ends at the edge of the matrix"),
