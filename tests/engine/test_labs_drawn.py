@@ -270,7 +270,7 @@ def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sent
     with pytest.raises(ValueError, match="has no control colour"):
         labs.figure("float", colour="red")
     for name in ("stride", "draw", "session", "Float", ""):
-        sentence = f"^There is no lab {name}. There are: box, chain, einsum, "
+        sentence = f"^There is no lab {name}. There are: account, box, chain, einsum, "
         with pytest.raises(ValueError, match=sentence):
             labs.figure(name, "shown")
     with pytest.raises(ValueError, match="squares"):

@@ -219,7 +219,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-fit-note",
-        "the share of the peak that large products get: it is only about 1/3",
+        "the share of the peak that large products get: on AMD's GPUs it is only about 1/3",
         fitted_e,
         low=0.3,
         high=0.37,
@@ -259,7 +259,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-14",
-        "at their best rates they take little more than a quarter of the step",
+        "at their best rates they would take little more than a quarter of the step",
         share_at_the_best_rates,
         low=0.25,
         high=0.3,
@@ -267,7 +267,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-16",
-        "all of them would take only a fifth of the time",
+        "all these FLOPs would take only a fifth of the time",
         share_at_the_best_rate,
         low=0.18,
         high=0.23,
@@ -283,7 +283,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-052",
-        "The hardware does more work, but the model needs no more, so MFU must not rise",
+        "The hardware does more work, but the model needs no more, so the MFU must not count it",
         lambda recording: step_mfu(recording, "recomputed") / step_mfu(recording),
         low=0,
         high=1,

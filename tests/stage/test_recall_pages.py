@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from html import unescape
 from pathlib import Path
@@ -46,7 +47,9 @@ class Reader:
 
     def ask(self, path: str, **fields: str) -> str:
         """The text of the page; with fields, after the form was sent."""
-        return asyncio.run(self._ask(path, fields))
+        # In a thread, because a browser test before may have left an event loop in this one.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self._ask(path, fields)).result()
 
     async def _ask(self, path: str, fields: dict[str, str]) -> str:
         socket, port = bind_unused_port()
