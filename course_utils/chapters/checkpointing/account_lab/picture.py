@@ -182,7 +182,7 @@ def days_of(asked: Asked) -> list[tuple[str, Number, str, str]]:
     ]
     lost = asked.lines["share that is lost, at most"]
     if lost < 1:
-        bars.append(("and with failures", at_mfu / (1 - lost), AT_MOST, "limit"))
+        bars.append(("and with failures", at_mfu / (1 - lost), "assumed", "limit"))
     return bars
 
 
@@ -202,10 +202,10 @@ def _formula(opened: Counted) -> Iterator[str]:
 def _how_sure(opened: Counted) -> str:
     """Return a sentence on how sure the number is."""
     sentences = {
-        COUNTED: "Counted exactly from the model's shape.",
+        COUNTED: "Counted exactly from the model's shape and your choices.",
         SHEET: "What the data sheet promises, and nobody reaches.",
-        ASSUMED: "As sure as what is assumed: the MFU, the watts, the price.",
-        AT_MOST: "An upper bound.",
+        ASSUMED: "As sure as what is assumed: the MFU, failures, the watts, the price.",
+        AT_MOST: "An upper bound on what is counted.",
     }
     return sentences.get(opened.how, f"It is {opened.how} this much.")
 
@@ -219,7 +219,7 @@ def _meaning(asked: Asked) -> str:
     elif lines["fits"] == "yes":
         fits = f"Fits into the {memory} of one {asked.machine}."
     else:
-        fits = "Whether it fits is not known, because all that a step adds is not predicted."
+        fits = "Whether it fits is not known, because not all that a step adds is predicted."
     days = three_digits(lines["days without saves and failures"])
     run = f"The run takes {days} days if {asked.percent} % of the peak is reached."
     return f"{fits} {run} {_what_is_left_out(asked)}".strip()

@@ -280,10 +280,10 @@ def _of_the_run(asked: Asked) -> Iterator[Counted]:
         "lost to saves and failures",
         lost,
         f"{three_digits(100 * lost)} %",
-        AT_MOST,
+        ASSUMED,
         f"min(1, {save_s} / {plain(every_s)} + {plain(every_s)} / (2 · {plain(failure_s)}) + "
         f"{accountant.RESTART_S} / {plain(failure_s)})",
-        "saves + half an interval for each failure + restarts, as shares of the time",
+        "saves + half an interval for each failure + restarts, all assumed, as shares of the time",
         8,
     )
 
@@ -368,7 +368,7 @@ def _of_costs(asked: Asked) -> Iterator[Counted]:
         f"{factor_text(energy)} kWh",
         ASSUMED,
         f"{plain(hours)} · {asked.watts} / 1,000 · {PUE}",
-        "GPU hours · kilowatts of a GPU · what the data centre takes, over its computers (assumed)",
+        "GPU hours · kilowatts of a GPU · watts of the data centre for each watt of its GPUs",
         8,
     )
     money = costs["dollars"]
