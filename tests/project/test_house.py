@@ -324,7 +324,6 @@ MAY_IMPORT = {
         "stage.workspace",
     },
     "stage.workspace": {
-        "jinja2",
         "jupyter_core",
         "jupyter_server",
         "jupyterlab",
@@ -562,7 +561,6 @@ MOST_OF_A_CHECK = 45 * TOKENS_OF_A_LINE
 MOST_OF_A_LAB = 350 * 12  # when it was set, the densest lab had twelve tokens a line
 LONGER_LABS = {
     "account": 5500,  # it shows a whole account, and a formula for each of its numbers
-    "timeline": 4300,  # what it asks depends on eleven controls, which it names
 }
 LONGER_FUNCTIONS = {
     "core/accountant.py: parser": "it has one call for each option, and their help",

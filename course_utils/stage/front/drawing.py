@@ -21,10 +21,15 @@ def environment(folder: Path) -> Environment:
     )
 
 
+def base() -> str:
+    """Return the CSS that all pages share: their colours and their type."""
+    return (HERE / "base.css").read_text(encoding="utf-8")
+
+
 def style() -> str:
     """Return the CSS of the parts, with the colours of the series, and of the cards' pictures."""
     own = (HERE / "front.css").read_text(encoding="utf-8")
     # The names of colours, which are Python's, have an underscore where CSS has a hyphen.
     variables = [f"  --{name.replace('_', '-')}: {colour};" for name, colour in COLOURS.items()]
     colours = "\n".join([":root {", *variables, "}"])
-    return "\n".join([colours, own, (FOLDER / STYLE).read_text(encoding="utf-8")])
+    return "\n".join([colours, base(), own, (FOLDER / STYLE).read_text(encoding="utf-8")])

@@ -12,7 +12,7 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, t
 SLIDER_PX = 96  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
 MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
-STAGES = {"0": 0, "1": 1, "2": 2, "3": 3}
+STAGES = {f"{stage}": stage for stage in range(4)}
 # What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
 FULLEST = "fullest"
@@ -24,39 +24,31 @@ LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
 
-# What the memory of a step depends on. With another value of these, the reader guesses anew.
-OF_THE_STEP = (
-    *("model", "recipe", "machine", "batch", "sequence", "machines", "stage"),
-    *("fused", "pieces", "accumulate", "segment"),
-)
-
 # The values of controls that several presets share.
 _PLAIN = {"fused": True, "segment": 0, "pieces": False, "accumulate": False, "machine": "H100 SXM"}
-_ONE_GPU = {"batch": 1, "sequence": 1024, "machines": 1, "stage": 0}
+_ONE_GPU = {
+    "recipe": "fp32 sgd",
+    "batch": 1,
+    "sequence": 1024,
+    "machines": 1,
+    "stage": 0,
+    **_PLAIN,
+}
 _LARGE = {
     "model": "Llama 3 8B",
     "recipe": "bf16+master adamw",
     "batch": 1,
     "sequence": 8192,
     "machines": 8,
+    "stage": 0,
     **_PLAIN,
 }
+# What marks can say, in percent; and what the step depends on, which is all that presets set.
+MARKS = {"levels": 101, "about": tuple(_LARGE)}
 PRESETS = {
-    "do 8 H100s hold 8B?": {**_LARGE, "stage": 0},
-    "what do scores take?": {
-        **_ONE_GPU,
-        "model": "GPT-2 small",
-        "recipe": "fp32 sgd",
-        **_PLAIN,
-        "fused": False,
-    },
-    "GPT-2 XL on a T4?": {
-        **_ONE_GPU,
-        **_PLAIN,
-        "model": "GPT-2 XL",
-        "recipe": "fp32 sgd",
-        "machine": "T4",
-    },
+    "do 8 H100s hold 8B?": _LARGE,
+    "what do scores take?": {**_ONE_GPU, "model": "GPT-2 small", "fused": False},
+    "GPT-2 XL on a T4?": {**_ONE_GPU, "model": "GPT-2 XL", "machine": "T4"},
     "what is left to recompute?": {**_LARGE, "stage": 3, "segment": 1},
     "and in pieces?": {**_LARGE, "stage": 3, "segment": 1, "pieces": True},
     "does 405B fit?": {**_LARGE, "model": "Llama 3.1 405B", "machines": 1024, "stage": 3},
@@ -103,19 +95,9 @@ class Asked:
     ask: str = choice("guess first", GUESSES, "", menu=True)
     # The levels of the marks, in percent: at each eighth of the step, and of one moment. A level is
     # None while its mark is not set.
-    held: tuple = drawn(
-        "what is held",
-        marks=EIGHTHS,
-        levels=101,
-        says=_share_of_the_most,
-        about=OF_THE_STEP,
-    )
+    held: tuple = drawn("what is held", marks=EIGHTHS, says=_share_of_the_most, **MARKS)
     fullest: tuple = drawn(
-        "the fullest moment",
-        marks=["the fullest moment"],
-        levels=101,
-        says=_moment,
-        about=OF_THE_STEP,
+        "the fullest moment", marks=["the fullest moment"], says=_moment, **MARKS
     )
     shown: bool = reveal(when=_asks_something)
 

@@ -7,13 +7,13 @@ import random
 from datetime import date
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from markupsafe import Markup
 from tornado import web
 
 from course_utils.core.say import Number
+from course_utils.stage.front import drawing
 from course_utils.stage.recall import due, lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import MINUTES, napkin, number_of, to_keep
@@ -25,12 +25,9 @@ from course_utils.stage.workspace.contents import ADDRESS, LAB, where_it_opens
 
 RECALL = f"{ADDRESS}/recall"
 NAPKIN = f"{ADDRESS}/napkin"
-LARGEST_SEED = (
-    10_000  # of a napkin that is drawn for a reader; by the address, any may be asked for
-)
-TEMPLATES = Environment(
-    autoescape=True, trim_blocks=True, loader=FileSystemLoader(Path(__file__).parent)
-)
+# Of a napkin that is drawn for a reader; by the address, any may be asked for.
+LARGEST_SEED = 10_000
+TEMPLATES = drawing.environment(Path(__file__).parent)
 
 
 class Page(JupyterHandler):
@@ -45,8 +42,8 @@ class Page(JupyterHandler):
         self.set_header("Cache-Control", "no-store")
         addresses = {"contents": ADDRESS, "recall": RECALL, "napkin": NAPKIN}
         links = {name: url_path_join(self.base_url, path) for name, path in addresses.items()}
-        form = Markup(self.xsrf_form_html())
-        self.finish(TEMPLATES.get_template(template).render(form=form, **links, **values))
+        given = {"style": Markup(drawing.base()), "form": Markup(self.xsrf_form_html())}
+        self.finish(TEMPLATES.get_template(template).render(**given, **links, **values))
 
     def about(self, drawn: Drawn, said: Number | str | None = None) -> dict[str, object]:
         """Return what the templates show of a question, and of the answer if there is one."""
