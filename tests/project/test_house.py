@@ -559,9 +559,6 @@ MOST_OF_A_FUNCTION = 40  # lines
 MOST_OF_A_MODULE = 400  # lines
 MOST_OF_A_CHECK = 45 * TOKENS_OF_A_LINE
 MOST_OF_A_LAB = 350 * 12  # when it was set, the densest lab had twelve tokens a line
-LONGER_LABS = {
-    "account": 5500,  # it shows a whole account, and a formula for each of its numbers
-}
 LONGER_FUNCTIONS = {
     "core/accountant.py: parser": "it has one call for each option, and their help",
     "core/predict/timeline.py: timeline": "half of it are the options of a step and what they mean",
@@ -658,5 +655,4 @@ def test_a_lab_says_one_thing_and_its_folder_is_as_short():
     for name, chapter in CHAPTER_OF.items():
         folder = COURSE / "chapters" / chapter / f"{name}_lab"
         size = tokens_together(folder.rglob("*.py"))
-        most = LONGER_LABS.get(name, MOST_OF_A_LAB)
-        assert 0 < size <= most, folder
+        assert 0 < size <= MOST_OF_A_LAB, folder

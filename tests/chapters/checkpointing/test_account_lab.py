@@ -17,7 +17,7 @@ from course_utils.chapters.checkpointing.account_lab.asked import (
     Asked,
 )
 from course_utils.chapters.checkpointing.account_lab.picture import days_of
-from course_utils.chapters.checkpointing.account_lab.words import Counted, counted
+from course_utils.chapters.checkpointing.counted import Counted, counted
 from course_utils.core import accountant
 from course_utils.core.datasheets import MACHINES
 from course_utils.engine.labs.session import Session

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from course_utils.chapters.gradients.step_over_time import Step, rate_for, step_on
-from course_utils.core import accountant, predict
-from course_utils.core.datasheets import MACHINES, Machine, machine_named
-from course_utils.core.say import Number
+from course_utils.chapters.checkpointing.run import Run
+from course_utils.core import accountant
+from course_utils.core.datasheets import MACHINES
 from course_utils.engine.labs.fields import among, choice, said_is, size, tick, typed, whole
 
 CONFIGS = Path(accountant.__file__).with_name("configs")
@@ -57,7 +56,6 @@ NUMBERS = (
     *("parameters", "used", "state", "step", "gathered", "together"),
     *("flops", "days", "lost", "cache", "decoding", "hours", "energy", "money"),
 )
-PUE = accountant.PUE
 SERVING_GPUS = 8  # for each copy of the model that is served, unless the reader says otherwise
 
 _USUAL = {"sequence": 8192, "batch": 1, "recomputed": False, "opened": "days"}
@@ -98,7 +96,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Run):
     """A model, the GPUs and the recipe that train it, and the users whom it serves."""
 
     # Of each `whole`: its label, its default, the least and the most.
@@ -147,92 +145,3 @@ class Asked:
                 "On the model's page at Hugging Face, it is among the files."
             )
         return config
-
-    @property
-    def sheet(self) -> Machine:
-        """The GPU's data sheet."""
-        return machine_named(self.machine)
-
-    @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
-        """The dtypes of each part of the state."""
-        return accountant.recipe(self.recipe)
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of the parameters in the matrix products."""
-        (dtype,) = self.parts["parameters"]
-        return dtype
-
-    @property
-    def peak(self) -> Number:
-        """The GPU's dense FLOP/s, by its data sheet, in the recipe's dtype, or the nearest one."""
-        return self.sheet.peak(rate_for(self.sheet, self.dtype))
-
-    @property
-    def serving_peak(self) -> Number:
-        """The same in the format in which the model is served."""
-        return self.sheet.peak(rate_for(self.sheet, accountant.SERVED_IN))
-
-    @property
-    def length(self) -> int:
-        """The tokens of a sequence: at most as many as the model has positions for."""
-        return min(self.sequence, self.m.context)
-
-    @property
-    def cached_length(self) -> int:
-        """The tokens in a user's cache: at most as many as the model has positions for."""
-        return min(self.cached, self.m.context)
-
-    @property
-    def recomputed_layers(self) -> int:
-        """All layers, or none. What a recomputed mixture costs is not counted."""
-        is_counted = accountant.terms_suffice(self.m)
-        return self.m.layers if self.recomputed and is_counted else 0
-
-    @cached_property
-    def lines(self) -> dict[str, object]:
-        """The account of the run, line by line, as `python accountant.py --exact` has it."""
-        return accountant.account(
-            self.m,
-            gpus=self.gpus,
-            tokens=self.tokens,
-            recipe_name=self.recipe,
-            stage=self.stage,
-            batch=self.batch,
-            sequence=self.length,
-            recomputed=self.recomputed_layers,
-            memory=self.sheet.bytes,
-            peak=self.peak,
-            share=self.percent / 100,
-        )
-
-    @cached_property
-    def serving_lines(self) -> dict[str, object]:
-        """The account of a step of decoding, line by line."""
-        return accountant.serving_lines(
-            self.m,
-            users=self.users,
-            cached=self.cached_length,
-            gpus=self.serving,
-            bandwidth=self.sheet.bytes_per_sec,
-            peak=self.serving_peak,
-        )
-
-    @cached_property
-    def step(self) -> Step | None:
-        """The memory of a step over its time; None if it is not predicted for such a model."""
-        if not accountant.terms_suffice(self.m):
-            return None
-        timeline = predict.timeline(
-            self.m,
-            self.batch,
-            self.length,
-            recipe=self.recipe,
-            machines=self.gpus,
-            stage=self.stage,
-            recompute=self.recomputed,
-            accumulate=True,
-            gathered=True,
-        )
-        return step_on(self.machine, self.dtype, timeline)

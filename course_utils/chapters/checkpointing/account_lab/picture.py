@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.checkpointing.account_lab.asked import Asked
-from course_utils.chapters.checkpointing.account_lab.words import (
+from course_utils.chapters.checkpointing.counted import (
     ASSUMED,
     AT_MOST,
     COUNTED,

@@ -7,7 +7,7 @@ number that the accountant's terms give.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from course_utils.chapters.checkpointing.account_lab.asked import PUE, Asked
+from course_utils.chapters.checkpointing.run import Run
 from course_utils.core import accountant
 from course_utils.core.accountant import AT_LOSS, AT_OUTPUT, IN_LAYER, Model
 from course_utils.core.say import Number, flops_text, number_text, three_digits
@@ -50,18 +50,18 @@ class Counted:
     notebook: int
 
 
-def counted(asked: Asked) -> list[Counted]:
+def counted(run: Run) -> list[Counted]:
     """Return all numbers of the account, in their order.
 
     ValueError, with a sentence, for an input that no run can have.
     """
     try:
         return [
-            *_of_the_model(asked),
-            *_of_the_memory(asked),
-            *_of_the_run(asked),
-            *_of_serving(asked),
-            *_of_costs(asked),
+            *_of_the_model(run),
+            *_of_the_memory(run),
+            *_of_the_run(run),
+            *_of_serving(run),
+            *_of_costs(run),
         ]
     except (OverflowError, ZeroDivisionError) as error:
         raise ValueError(
@@ -72,8 +72,8 @@ def counted(asked: Asked) -> list[Counted]:
 # The model.
 
 
-def _of_the_model(asked: Asked) -> Iterator[Counted]:
-    m = asked.m
+def _of_the_model(run: Run) -> Iterator[Counted]:
+    m = run.m
     stored = accountant.stored_parameters(m)
     yield Counted(
         "parameters",
@@ -126,46 +126,46 @@ def _layers_in_words(m: Model) -> str:
 # The bytes on each GPU.
 
 
-def _of_the_memory(asked: Asked) -> Iterator[Counted]:
-    lines = asked.lines
-    state = sum(lines[f"bytes of {part}"] for part in asked.parts)
+def _of_the_memory(run: Run) -> Iterator[Counted]:
+    lines = run.lines
+    state = sum(lines[f"bytes of {part}"] for part in run.parts)
     yield Counted(
         "state",
         "state on each GPU",
         state,
         short(state),
         COUNTED,
-        _state_formula(asked),
+        _state_formula(run),
         "parameters, or a GPU's share of them (rounded up) · bytes for each, part by part",
         6,
     )
-    if accountant.terms_suffice(asked.m):
-        yield from _of_a_dense_step(asked, state)
-    elif accountant.kept_is_counted(asked.m):
-        yield _of_a_mixtures_step(asked)
+    if accountant.terms_suffice(run.m):
+        yield from _of_a_dense_step(run, state)
+    elif accountant.kept_is_counted(run.m):
+        yield _of_a_mixtures_step(run)
 
 
-def _state_formula(asked: Asked) -> str:
+def _state_formula(run: Run) -> str:
     """Return a product for each part of the state: what a GPU has of it, times its bytes."""
-    numbers = accountant.stored_parameters(asked.m)
+    numbers = accountant.stored_parameters(run.m)
     products = []
-    for part, dtypes in asked.parts.items():
+    for part, dtypes in run.parts.items():
         bytes_each = sum(accountant.BYTES[dtype] for dtype in dtypes)
         if not bytes_each:
             continue
         held = f"{numbers:,}"
-        if asked.stage >= accountant.SHARDED_FROM[part]:
-            held = f"⌈{numbers:,} / {asked.gpus:,}⌉"
+        if run.stage >= accountant.SHARDED_FROM[part]:
+            held = f"⌈{numbers:,} / {run.gpus:,}⌉"
         products.append(f"{held} · {bytes_each}")
     return " + ".join(products)
 
 
-def _of_a_dense_step(asked: Asked, state: Number) -> Iterator[Counted]:
+def _of_a_dense_step(run: Run, state: Number) -> Iterator[Counted]:
     """Yield what a step adds to the state at its fullest moment, and all bytes together."""
-    lines = asked.lines
+    lines = run.lines
     moment = lines["fullest moment of a step"]
     added = lines["bytes that the step adds then"]
-    formula, words = _step_formula(asked, moment, added)
+    formula, words = _step_formula(run, moment, added)
     yield Counted(
         "step",
         f"a step adds, at {moment}",
@@ -177,7 +177,7 @@ def _of_a_dense_step(asked: Asked, state: Number) -> Iterator[Counted]:
         8 if moment == AT_LOSS else 5,
     )
     gathered = lines["bytes gathered then"]
-    width = accountant.BYTES[asked.dtype]
+    width = accountant.BYTES[run.dtype]
     yield Counted(
         "gathered",
         "gathered from the others",
@@ -202,16 +202,16 @@ def _of_a_dense_step(asked: Asked, state: Number) -> Iterator[Counted]:
     )
 
 
-def _step_formula(asked: Asked, moment: str, added: Number) -> tuple[str, str]:
+def _step_formula(run: Run, moment: str, added: Number) -> tuple[str, str]:
     """Return the formula of what a step adds at that moment, and its words."""
-    m = asked.m
-    recomputed = asked.recomputed_layers
+    m = run.m
+    recomputed = run.recomputed_layers
     if moment == IN_LAYER:
         recomputed = min(recomputed, m.layers - 1)  # the last layer is in memory again by then
     elif moment not in (AT_LOSS, AT_OUTPUT):
         return f"{added:,}", "a gradient of a whole matrix; no layer keeps anything by then"
-    kept_by_a_layer = accountant.layer_bytes(m, asked.batch, asked.length, asked.dtype)
-    input_bytes = accountant.tensor_bytes((asked.batch, asked.length, m.width), asked.dtype)
+    kept_by_a_layer = accountant.layer_bytes(m, run.batch, run.length, run.dtype)
+    input_bytes = accountant.tensor_bytes((run.batch, run.length, m.width), run.dtype)
     whole = m.layers - recomputed
     others = added - whole * kept_by_a_layer - recomputed * input_bytes
     pieces = []
@@ -227,10 +227,10 @@ def _step_formula(asked: Asked, moment: str, added: Number) -> tuple[str, str]:
     return " + ".join(pieces), " + ".join(words)
 
 
-def _of_a_mixtures_step(asked: Asked) -> Counted:
+def _of_a_mixtures_step(run: Run) -> Counted:
     """Return what a step with a mixture adds at its loss; a later moment may be fuller."""
-    kept = asked.lines["bytes kept for the backward pass"]
-    loss = asked.lines["bytes of the loss"]
+    kept = run.lines["bytes kept for the backward pass"]
+    loss = run.lines["bytes of the loss"]
     return Counted(
         "step",
         "a step adds, at the loss",
@@ -246,17 +246,17 @@ def _of_a_mixtures_step(asked: Asked) -> Counted:
 # The run.
 
 
-def _of_the_run(asked: Asked) -> Iterator[Counted]:
-    lines = asked.lines
-    of_a_sequence = accountant.sequence_flops(asked.m, asked.length, asked.recomputed_layers)
+def _of_the_run(run: Run) -> Iterator[Counted]:
+    lines = run.lines
+    of_a_sequence = accountant.sequence_flops(run.m, run.length, run.recomputed_layers)
     yield Counted(
         "flops",
         "FLOPs for a token",
-        of_a_sequence / asked.length,
-        flops_text(of_a_sequence / asked.length),
+        of_a_sequence / run.length,
+        flops_text(of_a_sequence / run.length),
         COUNTED,
-        _flops_formula(asked, of_a_sequence),
-        _flops_in_words(asked),
+        _flops_formula(run, of_a_sequence),
+        _flops_in_words(run),
         4,
     )
     run_days = lines["days without saves and failures"]
@@ -266,15 +266,15 @@ def _of_the_run(asked: Asked) -> Iterator[Counted]:
         run_days,
         three_digits(run_days),
         ASSUMED,
-        f"{plain(of_a_sequence / asked.length)} · {asked.tokens:,.0f} / "
-        f"({asked.gpus:,} · {asked.peak:,.0f} · {asked.percent} / 100) / 86,400",
+        f"{plain(of_a_sequence / run.length)} · {run.tokens:,.0f} / "
+        f"({run.gpus:,} · {run.peak:,.0f} · {run.percent} / 100) / 86,400",
         "FLOPs for a token · tokens / (GPUs · FLOP/s of one, dense · MFU) / seconds of a day",
         4,
     )
     lost = lines["share that is lost, at most"]
     save_s = accountant.SAVE_S
     every_s = lines["seconds between two saves"]
-    failure_s = accountant.GPU_DAYS_PER_FAILURE * accountant.SECONDS_PER_DAY / asked.gpus
+    failure_s = accountant.GPU_DAYS_PER_FAILURE * accountant.SECONDS_PER_DAY / run.gpus
     yield Counted(
         "lost",
         "lost to saves and failures",
@@ -288,10 +288,10 @@ def _of_the_run(asked: Asked) -> Iterator[Counted]:
     )
 
 
-def _flops_formula(asked: Asked, of_a_sequence: Number) -> str:
+def _flops_formula(run: Run, of_a_sequence: Number) -> str:
     """Return the FLOPs of a sequence, part by part, over its tokens."""
-    m = asked.m
-    length = asked.length
+    m = run.m
+    length = run.length
     whole_layers = m.layers - m.window_layers
     pairs = whole_layers * accountant.pairs(length)
     pairs += m.window_layers * accountant.pairs(length, m.window)
@@ -304,9 +304,9 @@ def _flops_formula(asked: Asked, of_a_sequence: Number) -> str:
     return f"{forward} / {length:,}"
 
 
-def _flops_in_words(asked: Asked) -> str:
+def _flops_in_words(run: Run) -> str:
     words = "forward, and backward twice as much: 2 · tokens · weights + pairs of attention · each"
-    if asked.recomputed_layers:
+    if run.recomputed_layers:
         words += "; what is recomputed"
     return f"{words}; all over the tokens of a sequence"
 
@@ -314,8 +314,8 @@ def _flops_in_words(asked: Asked) -> str:
 # Serving, energy and money.
 
 
-def _of_serving(asked: Asked) -> Iterator[Counted]:
-    m = asked.m
+def _of_serving(run: Run) -> Iterator[Counted]:
+    m = run.m
     served_in = accountant.SERVED_IN
     for_a_token = accountant.cache_bytes(m, 1, served_in)
     numbers = for_a_token // m.layers // accountant.BYTES[served_in]
@@ -329,26 +329,26 @@ def _of_serving(asked: Asked) -> Iterator[Counted]:
         "layers · what attention keeps of a token (keys and values, or the latent) · bytes of bf16",
         4,
     )
-    read = accountant.decode_bytes(m, asked.users, asked.cached_length, served_in)
-    flops = accountant.decode_flops(m, asked.users, asked.cached_length)
-    a_second = asked.serving_lines["tokens a second for each user"]
-    bandwidth = asked.sheet.bytes_per_sec
+    read = accountant.decode_bytes(m, run.users, run.cached_length, served_in)
+    flops = accountant.decode_flops(m, run.users, run.cached_length)
+    a_second = run.serving_lines["tokens a second for each user"]
+    bandwidth = run.sheet.bytes_per_sec
     yield Counted(
         "decoding",
         "tokens a second, each user",
         a_second,
         three_digits(a_second),
-        "about" if m.mixture and asked.users > 1 else AT_MOST,
-        f"1 / max({plain(read)} / ({asked.serving:,} · {bandwidth:,.0f}), "
-        f"{flops:,} / ({asked.serving:,} · {asked.serving_peak:,.0f}))",
+        "about" if m.mixture and run.users > 1 else AT_MOST,
+        f"1 / max({plain(read)} / ({run.serving:,} · {bandwidth:,.0f}), "
+        f"{flops:,} / ({run.serving:,} · {run.serving_peak:,.0f}))",
         "the slower one of: bytes read / bandwidth, FLOPs / peak, of all GPUs that serve it",
         4,
     )
 
 
-def _of_costs(asked: Asked) -> Iterator[Counted]:
-    run_days = asked.lines["days without saves and failures"]
-    costs = accountant.cost_lines(run_days, asked.gpus, asked.watts, PUE, asked.price)
+def _of_costs(run: Run) -> Iterator[Counted]:
+    run_days = run.lines["days without saves and failures"]
+    costs = accountant.cost_lines(run_days, run.gpus, run.watts, accountant.PUE, run.price)
     hours = costs["GPU hours"]
     yield Counted(
         "hours",
@@ -356,7 +356,7 @@ def _of_costs(asked: Asked) -> Iterator[Counted]:
         hours,
         factor_text(hours),
         ASSUMED,
-        f"{plain(run_days)} · 24 · {asked.gpus:,}",
+        f"{plain(run_days)} · 24 · {run.gpus:,}",
         "days · hours of a day · GPUs, without saves and failures",
         4,
     )
@@ -367,7 +367,7 @@ def _of_costs(asked: Asked) -> Iterator[Counted]:
         energy,
         f"{factor_text(energy)} kWh",
         ASSUMED,
-        f"{plain(hours)} · {asked.watts} / 1,000 · {PUE}",
+        f"{plain(hours)} · {run.watts} / 1,000 · {accountant.PUE}",
         "GPU hours · kilowatts of a GPU · watts of the data centre for each watt of its GPUs",
         8,
     )
@@ -378,7 +378,7 @@ def _of_costs(asked: Asked) -> Iterator[Counted]:
         money,
         f"${factor_text(money)}",
         ASSUMED,
-        f"{plain(hours)} · {asked.price:g}",
+        f"{plain(hours)} · {run.price:g}",
         "GPU hours · dollars for one (assumed)",
         8,
     )
