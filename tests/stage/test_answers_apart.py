@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import random
 import socket
+from dataclasses import dataclass
 from fractions import Fraction
 from unittest import mock
 
@@ -17,7 +18,7 @@ import torch
 
 from course_utils.chapters.mixed_precision import repair
 from course_utils.core import measure
-from course_utils.core.accountant import Latent, Mixture, Model
+from course_utils.core.accountant import Latent, Mixture, Model, model_from
 from course_utils.engine.judging.agreement import same
 from course_utils.engine.judging.exercises import Check
 from course_utils.engine.judging.sentences import shown
@@ -25,6 +26,7 @@ from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage.grading import answering, asking, flags, observing, seccomp, wire
 from course_utils.stage.grading.channel import Channel, ChannelError, TooSlowError
 from course_utils.stage.grading.slicing import statements
+from tests import ROOT
 from tests.engine.test_checks import TRIED
 from tests.helpers.notebooks import Exercise, exercises
 from tests.helpers.thorough import few
@@ -74,6 +76,21 @@ def test_a_plain_value_arrives_as_it_is_and_of_exactly_its_type(value):
     came = through(value)
     assert type(came) is type(value)
     assert same(came, value)
+
+
+KINDS = {kind.__name__: kind for kind in (Model, Mixture, Latent)}
+
+
+@dataclass(slots=True)
+class Slotted:
+    number: int
+
+
+def test_a_model_arrives_with_its_experts_and_its_latent():
+    config = ROOT / "course_utils" / "core" / "configs" / "deepseek-v3.json"
+    model = model_from(json.loads(config.read_text(encoding="utf-8")))
+    assert wire.decoded(wire.encoded(model), kinds=KINDS) == model
+    assert isinstance(through(Slotted(3)), wire.Other), "and one of another class as a stand-in"
 
 
 def test_views_of_one_storage_are_views_of_one_storage():
@@ -240,7 +257,7 @@ def live(name: str, is_right: bool, number: int, end: socket.socket) -> None:
     """What the process of a tried answer does, until nobody asks it any more."""
     (judge,) = [exercise.judge for exercise in WITH_TRIED if exercise.name == name]
     answer = tried_answers(judge, is_right=is_right)[number]
-    channel = Channel(end, LONGEST_S, {"Model": Model, "Mixture": Mixture, "Latent": Latent})
+    channel = Channel(end, LONGEST_S, KINDS)
     try:
         channel.send(answering._described(answer))
         while True:

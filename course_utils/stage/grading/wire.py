@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from typing import NoReturn
 
@@ -179,8 +179,9 @@ class _Writer:
             return described | self._piece(data)
         name = type(x).__name__[:LONGEST_NAME]
         if is_dataclass(x) and not isinstance(x, type):
-            fields = self.tree(vars(x), depth - 1)  # which may be such objects themselves
-            return {"kind": "object", "name": name, "fields": fields}
+            # Not `asdict`, which would make dictionaries of such objects in its fields.
+            values = {field.name: getattr(x, field.name) for field in fields(x)}
+            return {"kind": "object", "name": name, "fields": self.tree(values, depth - 1)}
         if inspect.isroutine(x):
             return {"kind": "function"}
         return {"kind": "iterator" if isinstance(x, Iterator) else "other", "name": name}
@@ -359,8 +360,7 @@ class _Reader:
         name = identifier(tree["name"])
         if name not in self.kinds:
             return stand_in(name)
-        fields = self.value(tree["fields"], depth - 1)
-        return self.kinds[name](**fields)
+        return self.kinds[name](**self.value(tree["fields"], depth - 1))
 
 
 def _a_function(*_: object) -> NoReturn:
