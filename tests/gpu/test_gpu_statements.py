@@ -243,7 +243,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-gpu-15",
-        "On the H100, the two agree to within 2 %",
+        "On the H100, the two rates agree to within 2 %",
         best_beside_searched,
         low=0.98,
         high=1.02,
@@ -259,7 +259,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-14",
-        "at their best rates they would take little more than a quarter of the step",
+        "they would take little more than a quarter of the step's time",
         share_at_the_best_rates,
         low=0.25,
         high=0.3,
@@ -283,7 +283,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-052",
-        "The hardware does more work, but the model needs no more, so the MFU must not count it",
+        "so the MFU must not count the second forward pass",
         lambda recording: step_mfu(recording, "recomputed") / step_mfu(recording),
         low=0,
         high=1,
