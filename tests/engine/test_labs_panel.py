@@ -14,6 +14,7 @@ from course_utils.engine.labs.draw import still, svg
 from course_utils.engine.labs.fields import whole
 from course_utils.engine.labs.lab import Change, Progress, View
 from course_utils.engine.labs.panel import Panel
+from course_utils.engine.labs.powers import power_of_two
 from tests.helpers.hostile import button
 from tests.helpers.small_lab import draw, made, small_lab
 from tests.helpers.waiting import wait_until
@@ -66,6 +67,28 @@ def test_several_controls_move_with_one_drawing_or_with_a_sentence():
     lab.preset("nine?")  # what is nonsense beside it goes
     assert lab.screen.mistake == ""
     assert drawn == [(0, 0), (1, 2), (3, 4), (9, 12), (9, 12), (9, 0)]
+
+
+@dataclass(frozen=True)
+class Power:
+    n: int = power_of_two("ones", 4, 40, play=True)
+
+
+def test_a_slider_of_powers_shows_the_number_and_its_answer_is_the_exponent():
+    lab = Panel(made(Power, lambda asked, found: draw(asked.n)))
+    slider, play = lab.controls["n"].children
+    assert slider.value == "2^4 = 16"
+    slider.index = 12  # to where a reader drags it, or the button beside it moves it
+    assert (slider.value, lab.screen.meaning) == ("2^12 = 4,096", "n is 12")
+    slider.index = 40
+    assert (slider.value, lab.screen.meaning) == ("2^40 ≈ 1.1 trillion", "n is 40")
+    lab.set(n=9)
+    assert (slider.index, play.max) == (9, 40)
+    for nonsense in ("512", 1.5, None):
+        lab.set(n=nonsense)
+        assert lab.screen.mistake.startswith("ones cannot be")
+    lab.session.move("n", 0, "2^99")  # as a page could send it
+    assert lab.session.shown["mistake"].startswith("ones cannot be")
 
 
 def test_a_name_that_does_not_exist_gets_a_sentence_with_those_that_do():

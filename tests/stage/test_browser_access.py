@@ -142,7 +142,7 @@ SAID_AND_SHOWN = """(lab) => [...lab.querySelectorAll(".noUi-handle")].flatMap((
 })"""
 
 
-@pytest.mark.parametrize("name", ["optimizer", "float"])
+@pytest.mark.parametrize("name", ["optimizer", "float", "sum"])
 def test_of_a_slider_a_screen_reader_says_what_stands_beside_it(page, name):
     lab = browser.lab_of(page, name)
     for key in ("", "ArrowRight", "ArrowLeft"):
@@ -152,6 +152,23 @@ def test_of_a_slider_a_screen_reader_says_what_stands_beside_it(page, name):
         said_and_shown = lab.evaluate(SAID_AND_SHOWN)
         assert said_and_shown
         assert all(said == shown for said, shown in said_and_shown), said_and_shown
+
+
+def test_a_slider_of_powers_plays_to_its_end_says_each_number_and_keeps_its_length(page):
+    lab = browser.lab_of(page, "sum")
+    browser.press(lab, "can bf16 count to 4,096?")
+    handle = lab.locator(".noUi-handle:visible").first
+    readout = lab.locator(".widget-slider .widget-readout:visible").first
+    expect(readout).to_have_text("2^12 = 4,096")
+    handle.press("Home")
+    expect(readout).to_have_text("2^0 = 1")
+    expect(lab.locator(".course-meaning")).to_contain_text("1 is added once")
+    length = lab.locator(".noUi-base:visible").first.bounding_box()["width"]
+    lab.get_by_role("button", name="Play", exact=True).click()
+    expect(readout).to_have_text("2^26 = 67,108,864")
+    expect(handle).to_have_attribute("aria-valuetext", "2^26 = 67,108,864")
+    expect(lab.locator(".course-meaning")).to_contain_text("67,108,864 times")
+    assert lab.locator(".noUi-base:visible").first.bounding_box()["width"] == length
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):

@@ -11,6 +11,7 @@ from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 # that it is under way for PLAY_IN_ALL_MS: each step of a short play is a picture to look at.
 PLAY_MS = 150
 PLAY_IN_ALL_MS = 4500
+LONG_OPTION = 8  # the most letters of an option for which the usual space beside a slider is enough
 BESIDE = ("typed", "play")  # kinds of parts that stand beside the slider before them
 
 
@@ -109,6 +110,9 @@ def _slider(part: ControlPart) -> widgets.Widget:
     slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
     # An option cannot be typed. By this class, screen.js finds the slider and locks its readout.
     slider.add_class("course-chosen")
+    longest_option = max(len(option) for option in part.options)
+    if longest_option > LONG_OPTION:
+        slider.add_class("course-long")
     return slider
 
 
@@ -173,8 +177,10 @@ def box_of(
             groups.append([widget])
         if part.kind == "play":
             slider = groups[-1][0]
-            # The page itself, without Python, keeps the two at one value.
-            widgets.jslink((widget, "value"), (slider, "value"))
+            # The page itself, without Python, keeps the two at one value. A slider of options has
+            # their places.
+            value = "index" if isinstance(slider, widgets.SelectionSlider) else "value"
+            widgets.jslink((widget, "value"), (slider, value))
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]
     if len(boxes) == 1:
         return boxes[0]

@@ -328,19 +328,19 @@ def said_is(name: str, answer: object) -> Callable[[Said], bool]:
     return when
 
 
-def _asks(question: Field) -> Any:
+def asks(question: Field) -> Any:
     """Return a dataclass's field with the question's default, and the question in its metadata."""
     return dataclasses.field(default_factory=lambda: question.default, metadata={"field": question})
 
 
 def size(label: str, default: int, **options: object) -> Any:
     """Ask for a size, with a slider unless `slider=False`."""
-    return _asks(Size(label=label, default=default, **options))
+    return asks(Size(label=label, default=default, **options))
 
 
 def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequence[str]]) -> Any:
     """Ask for a size for each of the names."""
-    return _asks(Sizes(label=label, default=dict(default), names=names))
+    return asks(Sizes(label=label, default=dict(default), names=names))
 
 
 def choice(
@@ -349,7 +349,7 @@ def choice(
     """Ask for one option. If `options` has no names, an option's name is the str() of its value."""
     if not isinstance(options, Mapping):
         options = {str(option): option for option in options}
-    return _asks(OneOf(label=label, options=options, default=default, **more))
+    return asks(OneOf(label=label, options=options, default=default, **more))
 
 
 def among(
@@ -369,32 +369,32 @@ def several(label: str, options: Sequence[str], default: Sequence[str], **more: 
         default=tuple(default),
         **more,
     )
-    return _asks(question)
+    return asks(question)
 
 
 def whole(
     label: str, default: int, least: int, most: int | Callable[[Said], int], **more: object
 ) -> Any:
     """Ask for a whole number from `least` to `most`, which may depend on other answers."""
-    return _asks(Whole(label=label, default=default, least=least, most=most, **more))
+    return asks(Whole(label=label, default=default, least=least, most=most, **more))
 
 
 def tick(label: str, default: bool, **more: object) -> Any:
     """Ask for True or False, with a tick box."""
-    return _asks(Tick(label=label, default=default, **more))
+    return asks(Tick(label=label, default=default, **more))
 
 
 def reveal(**more: object) -> Any:
     """Make the button *Show*, for a field `shown`: while it is False, nothing measured is shown."""
-    return _asks(Tick(label="Show", default=False, kind="toggle", **more))
+    return asks(Tick(label="Show", default=False, kind="toggle", **more))
 
 
 def drawn(label: str, *, marks: Sequence[str], **more: object) -> Any:
     """Ask for a guess that is drawn in the picture. At first no mark is set."""
     not_set = (None,) * len(marks)
-    return _asks(Drawn(label=label, default=not_set, marks=tuple(marks), **more))
+    return asks(Drawn(label=label, default=not_set, marks=tuple(marks), **more))
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:
     """Ask for a text. `examples` are legal ones."""
-    return _asks(Typed(label=label, default=default, examples=tuple(examples), **more))
+    return asks(Typed(label=label, default=default, examples=tuple(examples), **more))

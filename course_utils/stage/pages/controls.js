@@ -137,7 +137,9 @@ const KINDS = {
   slider({ label, least, step, options, width_px }, onMove) {
     const hasOptions = options.length > 0;
     const width = hasOptions ? width_px : width_px / 2;
-    const output = make("output");
+    // As wide as its longest option, so that nothing behind it moves while the slider does.
+    const longest = Math.max(0, ...options.map((option) => option.length));
+    const output = make("output", { style: `min-width: ${longest}ch` });
     const valueOf = ({ value }) => (hasOptions ? options[value] : Number(value));
     const showValue = () => {
       output.textContent = valueOf(slider);

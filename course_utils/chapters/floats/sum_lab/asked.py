@@ -6,7 +6,8 @@ from functools import cache
 
 from course_utils.core import floats
 from course_utils.core.say import Guess
-from course_utils.engine.labs.fields import choice, drawn, reveal, whole
+from course_utils.engine.labs.fields import choice, drawn, reveal
+from course_utils.engine.labs.powers import power_of_two
 
 FORMATS = ("bf16", "fp16", "fp32")
 MOST = 26  # at most 2^26 ones are added
@@ -31,8 +32,7 @@ class Ones:
     """
 
     fmt: str = choice("format", FORMATS, "bf16")
-    # Of `whole`: its label, its default, the least and the most.
-    power: int = whole("ones added: 2^", MOST, 0, MOST, play=True, width_px=330)
+    power: int = power_of_two("ones added", MOST, MOST, play=True, width_px=400)
     guess: Sequence[int | None] = drawn(
         "your marks",
         marks=MARKS,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from course_utils.core import floats
 from course_utils.core.say import Number
-from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whole
+from course_utils.engine.labs.fields import choice, drawn, reveal, said_is
+from course_utils.engine.labs.powers import power_of_two
 
 FORMATS = ("fp32", "bf16", "fp16", "e5m2", "e4m3")
 AFTER = (0, 50, 100, 200)
@@ -42,8 +43,9 @@ class Scaling:
         says=lambda mark, level: f"2^{level}",
         about=("fmt", "after", "mean_over"),
     )
-    # Of `whole`: its label, its default, the least and the most.
-    power: int = whole("loss scale 2^", 0, 0, MOST, play=True, when=said_is("shown", True))
+    power: int = power_of_two(
+        "loss scale", 0, MOST, play=True, width_px=395, when=said_is("shown", True)
+    )
     shown: bool = reveal()
     fmt: str = choice("format", {floats.FORMATS[name].label: name for name in FORMATS}, "fp16")
     after: int = choice("gradients after steps", {f"{n}": n for n in AFTER}, 0)
