@@ -11,10 +11,10 @@ from course_utils.engine.labs.fields import Said, Whole, asks
 IN_FULL = 31  # below 2^31, a number has all its digits: at most ten
 
 
-def power_words(exponent: int) -> str:
+def _power_words(exponent: int) -> str:
     """Return a power of two with its number, in full or, if that is long, with three digits.
 
-    >>> power_words(16), power_words(40)
+    >>> _power_words(16), _power_words(40)
     ('2^16 = 65,536', '2^40 ≈ 1.1 trillion')
     """
     number = 2**exponent
@@ -44,7 +44,7 @@ class PowerOfTwo(Whole):
         return words.index(to) if to in words else None
 
     def _words(self) -> Sequence[str]:
-        return tuple(power_words(exponent) for exponent in range(self.most + 1))
+        return tuple(_power_words(exponent) for exponent in range(self.most + 1))
 
 
 def power_of_two(label: str, default: int, most: int, **more: object) -> Any:
