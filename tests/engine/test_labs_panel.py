@@ -91,6 +91,36 @@ def test_a_slider_of_powers_shows_the_number_and_its_answer_is_the_exponent():
     assert lab.session.shown["mistake"].startswith("ones cannot be")
 
 
+def test_controls_that_are_seldom_used_are_folded_until_a_button_or_a_preset_brings_them():
+    def show(asked, found):
+        return draw(asked.a + asked.b)
+
+    presets = {"as at first?": {"a": 1, "b": 0}, "two?": {"b": 2}}
+    lab = Panel(made(Two, show, rows=(("a",),), more=(("b",),), presets=presets))
+    first, folded, *_ = lab.children
+    assert lab.controls["a"] in first.children
+    assert lab.controls["b"] in folded.children
+
+    def is_open():
+        return "course-folded" not in folded._dom_classes
+
+    assert not is_open()
+    button(lab, "More controls").click()
+    assert is_open()
+    button(lab, "Fewer controls").click()
+    assert not is_open()
+    button(lab, "as at first?").click()
+    assert not is_open(), "none of them has changed"
+    button(lab, "two?").click()
+    assert is_open(), "one has changed, and is seen"
+    button(lab, "Fewer controls").click()
+    lab.controls["a"].value = 3
+    assert not is_open(), "the reader has folded them"
+    assert lab.screen.meaning == "n is 5"
+    alone = Panel(made(Two, show, rows=(("a",),), more=(("b",),)), "b")
+    assert alone.controls["b"] in alone.children[0].children, "a figure has what it names"
+
+
 def test_a_name_that_does_not_exist_gets_a_sentence_with_those_that_do():
     lab = small_lab()
     lab.set(m=1)

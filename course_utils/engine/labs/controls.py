@@ -188,3 +188,17 @@ def box_of(
         layout = widgets.Layout(flex_flow="row wrap", grid_gap="0 12px")
         return widgets.HBox([widgets.Label(heading), *boxes], layout=layout)
     return widgets.HBox(boxes, layout=widgets.Layout(flex_flow="row wrap"))
+
+
+def button_of(label: str, action: Callable[[], None]) -> widgets.Button:
+    """Return a button with that name, whose click calls `action`."""
+    button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))
+    button.on_click(lambda _: action())
+    return button
+
+
+def row_of(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
+    """Return the widgets in a row that wraps. `kind` is the row's class for CSS."""
+    box = widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
+    box.add_class(kind)
+    return box

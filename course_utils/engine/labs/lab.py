@@ -55,7 +55,8 @@ class Lab:
 
     `found` is what is known beyond the answers, such as measurements; here it is what is known at
     first. `presets` has values of controls by the labels of their buttons. `rows` has the names of
-    the controls, row by row. `jobs` and `actions` are methods by the labels of their buttons. Both
+    the controls, row by row; `more` has rows of those that are seldom used, and are folded at
+    first. `jobs` and `actions` are methods by the labels of their buttons. Both
     take `asked` and `found`; a job yields Progress, and an action returns a Change. A method that
     needs torch imports it itself, because a page without a kernel has no torch. Such a page also
     leaves out the buttons named in `needs_kernel`.
@@ -65,6 +66,7 @@ class Lab:
     asks: type
     presets: Mapping[str, Mapping[str, object]] = {}
     rows: Sequence[Sequence[str]] = ()
+    more: Sequence[Sequence[str]] = ()
     found: object = {}
     jobs: Mapping[str, Callable] = {}
     actions: Mapping[str, Callable] = {}
@@ -105,6 +107,15 @@ class Lab:
         # The functions of the module `fields` have put each question into this metadata.
         entries = dataclasses.fields(self.asks)
         return {entry.name: entry.metadata["field"] for entry in entries}
+
+    def rows_of(self, only: Sequence[str]) -> Sequence[Sequence[str]]:
+        """Return the names of the controls in each row, without those that are seldom used.
+
+        If some controls, presets or buttons are named in `only`, these controls are in one row.
+        """
+        if only:
+            return [[name for name in only if name in self.fields]]
+        return self.rows or [list(self.fields)]
 
     def read(self, said: Mapping[str, object]) -> object:
         """Return the reader's answers as an object of `asks`; ValueError if one is illegal.

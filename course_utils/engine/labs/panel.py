@@ -17,6 +17,7 @@ from course_utils.core.say import Number
 from course_utils.engine.labs import controls
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.fields import Drawn
+from course_utils.engine.labs.fold import Fold
 from course_utils.engine.labs.lab import Lab, Progress
 from course_utils.engine.labs.screen import Screen
 from course_utils.engine.labs.session import Session
@@ -66,6 +67,7 @@ class Panel(widgets.VBox):
         self.screen = Screen(name=lab.name)
         self._lock = threading.RLock()  # callbacks, the job's thread and cells may move the lab
         self._thread: threading.Thread | None = None
+        self._fold: Fold | None = None
         self._showing = False  # whether the widgets are being set, and not moved by the reader
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._answered: set[object] = set()
@@ -122,34 +124,40 @@ class Panel(widgets.VBox):
     def _rows(self) -> list[widgets.Widget]:
         """Make all buttons; return the rows of controls, and then one of presets and buttons."""
         lab = self.session.lab
-        if self._only:
-            rows = [[name for name in self._only if name in lab.fields]]
-        else:
-            rows = lab.rows or [lab.fields]  # without rows of its own, one row with all fields
-        lines = []
-        for names in rows:
-            shown = [self.controls[name] for name in names]
-            lines.append(_row("course-controls", shown))
+        lines = [self._line(names) for names in lab.rows_of(self._only)]
+        if lab.more and not self._only:
+            more = [self._line(names) for names in lab.more]
+            first_values = {name: lab.fields[name].default for names in lab.more for name in names}
+            self._fold = Fold(more, first_values)
+            lines[-1].children += (self._fold.button,)
+            lines += more
 
         presets = self._buttons(lab.presets, self.preset)
         actions = self._buttons(lab.actions, self.act)
         self._jobs = self._buttons(lab.jobs, self.start)
         stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
-        self._stop = _button(stop, self.stop)
+        self._stop = controls.button_of(stop, self.stop)
         work = actions
         if self._jobs:
             work = [*self._jobs, self._stop, *actions]
         if presets or work:
-            below = [_row("course-presets", presets), _row("course-work", work)]
-            lines.append(_row("course-below", below))
+            below = [
+                controls.row_of("course-presets", presets),
+                controls.row_of("course-work", work),
+            ]
+            lines.append(controls.row_of("course-below", below))
         return lines
+
+    def _line(self, names: Sequence[str]) -> widgets.Box:
+        """Return a row of the controls with these names."""
+        return controls.row_of("course-controls", [self.controls[name] for name in names])
 
     def _buttons(
         self, labels: Mapping[str, object], press: Callable[[str], None]
     ) -> list[widgets.Button]:
         """Return a button for each label that the panel has; a click passes it to `press`."""
         shown = [label for label in labels if label in self._only or not self._only]
-        return [_button(label, partial(press, label)) for label in shown]
+        return [controls.button_of(label, partial(press, label)) for label in shown]
 
     # Cells and tests do with these methods what a reader does with the mouse.
 
@@ -289,6 +297,8 @@ class Panel(widgets.VBox):
                     controls.show(widget, part)
                 is_hidden = all(part.hidden for part in parts)
                 self.controls[name].layout.display = "none" if is_hidden else ""
+            if self._fold is not None:
+                self._fold.follow(self.session.values)
         finally:
             self._showing = False
 
@@ -376,19 +386,6 @@ def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
         if name not in known:
             words = f"{lab.name} has no control {name!s:.40}. It has: {', '.join(known)}."
             raise ValueError(words)
-
-
-def _button(label: str, action: Callable[[], None]) -> widgets.Button:
-    button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))
-    button.on_click(lambda _: action())
-    return button
-
-
-def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
-    """Return the widgets in a row that wraps. `kind` is the row's class for CSS."""
-    box = widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
-    box.add_class(kind)
-    return box
 
 
 def _without_its_tensors(error: Exception) -> Exception:

@@ -106,7 +106,9 @@ function begin(element) {
   const lab = JSON.parse(element.dataset.controls);
   const queue = new Queue(element.dataset.place);
   const model = drawOnScreen(element, queue);
-  const shows = makeControls(lab, rows, queue); // by field
+  const shows = {}; // by field, the function that shows the field's state
+  makeControls(lab.rows, lab, rows, queue, shows);
+  const fold = lab.more.length ? makeFold(lab, rows, queue, shows) : null;
   let isStopping = false;
   const stop = makeButton("Stop", () => { isStopping = true; });
   stop.disabled = true;
@@ -121,6 +123,7 @@ function begin(element) {
     for (const field in shows) {
       if (!ahead.has(field)) shows[field](parts[field]);
     }
+    fold?.follow(held);
     for (const start of starts) start.disabled = running;
     stop.disabled = !running;
     // While a job runs, each answer is followed by the message that has it take its next step.
@@ -186,10 +189,10 @@ function drawOnScreen(element, queue) {
   return model;
 }
 
-// Make the rows of controls; returns for each field the function that shows its state.
-function makeControls(lab, rows, queue) {
-  const shows = {};
-  for (const row of lab.rows) {
+// Make these rows of controls, whose fields they name; returns the rows. For each field, the function
+// that shows its state comes into `shows`.
+function makeControls(fields, lab, rows, queue, shows) {
+  return fields.map((row) => {
     const line = rows.appendChild(make("div", { class: "course-controls" }));
     for (const field of row) {
       const move = (part, to) => queue.add({ move: [field, part, to] });
@@ -197,8 +200,32 @@ function makeControls(lab, rows, queue) {
       line.append(node);
       shows[field] = show;
     }
+    return line;
+  });
+}
+
+// Make the rows of controls that are seldom used, folded, and the button that unfolds them. Returns
+// `follow`, which takes what all controls hold, and unfolds the rows if one of theirs has changed
+// while nobody saw it. The same is in engine/labs/fold.py.
+function makeFold(lab, rows, queue, shows) {
+  const button = makeButton("", () => turn(more[0].hidden));
+  rows.lastElementChild.append(button);
+  const more = makeControls(lab.more, lab, rows, queue, shows);
+  let known = null; // what they held last, as text
+
+  function turn(isOpen) {
+    for (const row of more) row.hidden = !isOpen;
+    button.textContent = isOpen ? "Fewer controls" : "More controls";
   }
-  return shows;
+
+  function follow(held) {
+    const values = JSON.stringify(lab.more.flat().map((field) => held[field]));
+    if (known !== null && values !== known && more[0].hidden) turn(true);
+    known = values;
+  }
+
+  turn(false);
+  return { follow };
 }
 
 // Make the row of buttons; returns those that start work.

@@ -251,14 +251,9 @@ def _controls(the_lab: Lab, parts: object, only: Sequence[str]) -> dict[str, obj
 
     "preset", "start" and "act" are the session's methods that the buttons call.
     """
-    if only:
-        rows = [[name for name in only if name in the_lab.fields]]
-    elif the_lab.rows:
-        rows = the_lab.rows
-    else:
-        rows = [list(the_lab.fields)]
     return {
-        "rows": rows,
+        "rows": the_lab.rows_of(only),
+        "more": [] if only else the_lab.more,
         "parts": parts,
         "headings": {name: field.heading for name, field in the_lab.fields.items()},
         "preset": _buttons(the_lab, the_lab.presets, only),

@@ -41,6 +41,32 @@ def test_a_scale_that_has_changed_is_marked_for_a_while(labs_page):
     expect(scale).not_to_have_class(CHANGED)
 
 
+def test_by_keyboard_seldom_used_controls_unfold_and_a_preset_that_moves_one_unfolds_them(
+    labs_page,
+):
+    lab = browser.lab_of(labs_page, "timeline")
+    fused = lab.get_by_role("checkbox", name="fused attention")
+    moment = lab.get_by_role("slider", name="moment, %")
+    browser.press(lab, "do 8 H100s hold 8B?")
+    fewer = lab.get_by_role("button", name="Fewer controls", exact=True)
+    if fewer.count():  # another test has unfolded them
+        browser.press(lab, "Fewer controls")
+    expect(fused).to_be_hidden()
+    expect(moment).to_be_hidden()
+    more = lab.get_by_role("button", name="More controls", exact=True)
+    more.press("Enter")
+    expect(fused).to_be_visible()
+    expect(moment).to_be_visible()
+    expect(fewer).to_be_focused()
+    labs_page.keyboard.press("Tab")
+    expect(fused).to_be_focused()
+    fewer.press("Enter")
+    expect(fused).to_be_hidden()
+    browser.press(lab, "what do scores take?")
+    expect(fused).to_be_visible()
+    expect(fused).not_to_be_checked()
+
+
 @pytest.mark.parametrize(
     ("name", "preset", "focused"),
     [

@@ -27,9 +27,9 @@ class TimelineLab(Lab):
     rows = (
         ("model", "recipe", "machine", "stage"),
         ("batch", "sequence", "machines"),
-        ("segment", "fused", "pieces", "accumulate"),
-        ("moment", "ask", "shown"),
+        ("segment", "accumulate"),
     )
+    more = (("fused", "pieces", "ask", "shown"), ("moment",))
     view = staticmethod(view)
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
