@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from course_utils.stage.notebook.code import figure_in, is_guess
-from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
-from course_utils.stage.notebook.outline import outline
+from course_utils.stage.notebook.files import read, write
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.folds import with_folds
 from tests import NOTEBOOKS
@@ -23,76 +21,12 @@ from tests.helpers.browser import (
     skip_without_browser,
     start_kernel,
 )
+from tests.helpers.key_walk import FORGET, HERE, LAPTOP, LOOK, REPLAY, WATCH, walk
 from tests.helpers.thorough import SOME_NOTEBOOKS, few
 from tests.helpers.waiting import wait_until
 
 skip_without_browser()
 
-LAPTOP = {"width": 1366, "height": 768}
-HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"  # the notebook in front
-# Notes each cell as soon as it is painted in the window. A moment is enough to read an answer.
-WATCH = """() => {
-  const notebook = window.jupyterapp.shell.currentWidget.content;
-  const cells = notebook.widgets;
-  const root = notebook.node.querySelector(".jp-WindowedPanel-outer");
-  const numbers = new Map(cells.map(({ node }, at) => [node, at]));
-  window.courseSeen = new Set();
-  const note = (entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) window.courseSeen.add(numbers.get(target));
-    }
-  };
-  const watching = new IntersectionObserver(note, { root, rootMargin: "-2px" });
-  for (const { node } of cells) watching.observe(node);
-  notebook.activeCellIndex = 0;
-  notebook.activate();
-}"""
-# Forgets what was seen so far. What was painted before may be noted a frame later.
-FORGET = """async () => {
-  const frame = () => new Promise(requestAnimationFrame);
-  for (let frames = 0; frames < 3; frames += 1) await frame();
-  window.courseSeen.clear();
-}"""
-# When the kernel and the page have done what they had to do for that cell: what lies where.
-LOOK = """async ([at, makesLab]) => {
-  const frame = () => new Promise(requestAnimationFrame);
-  const boxOf = (part) => part.getBoundingClientRect();
-  const { content: notebook, sessionContext } = window.jupyterapp.shell.currentWidget;
-  const { node } = notebook.widgets[at];
-  await sessionContext.session.kernel.requestKernelInfo();
-
-  // Until the lab is drawn, and nothing moves any more.
-  const drawn = ".course-lab[aria-label] .course-picture svg, .course-ask-card";
-  const end = performance.now() + 60_000;
-  while (makesLab && !node.querySelector(drawn) && performance.now() < end) await frame();
-  const place = () => {
-    const parts = [node, ...node.querySelectorAll(".course-lab, .course-picture")];
-    return JSON.stringify(parts.map(boxOf));
-  };
-  let last = "";
-  let same = 0;
-  while (same < (makesLab ? 6 : 2)) {
-    same = place() === last ? same + 1 : 0;
-    await frame();
-    last = place();
-  }
-
-  const seen = boxOf(notebook.node.querySelector(".jp-WindowedPanel-outer"));
-  const outside = (part) => Math.max(seen.top - boxOf(part).top, boxOf(part).bottom - seen.bottom);
-  const kinds = "button, input, .noUi-handle, .course-meaning, .course-picture";
-  const inLab = [...node.querySelectorAll(`:is(.course-lab, .course-ask) :is(${kinds})`)];
-  const parts = inLab.filter((part) => part.checkVisibility());
-  const lab = node.querySelector(".course-lab");
-  const onScreen = [...node.querySelectorAll(".course-screen > *")];
-  const bottom = Math.max(...onScreen.map((part) => boxOf(part).bottom));
-  return {
-    active: notebook.activeCellIndex,
-    seen: [...window.courseSeen].sort((a, b) => a - b),
-    outside: Math.max(0, ...parts.map(outside)),
-    parts: parts.length,
-    height: lab ? bottom - boxOf(lab).top : 0,
-  };
-}"""
 OPEN = """async (name) => {
   const options = { path: name, kernel: { name: "python3" } };
   window.jupyterapp.commands.execute("docmanager:open", options);
@@ -106,12 +40,6 @@ CLOSE = """async () => {
   const { currentWidget } = window.jupyterapp.shell;
   await currentWidget.sessionContext.shutdown();
   currentWidget.dispose();
-}"""
-REPLAY = """async (path) => {
-  const code = `from tests.helpers import replay; replay.begin(${JSON.stringify(path)})`;
-  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-  const { content } = await kernel.requestExecute({ code, silent: true }).done;
-  if (content.status !== "ok") throw new Error(content.evalue);
 }"""
 
 
@@ -138,72 +66,6 @@ def students(copies: Path, chromium: Browser) -> Iterator[Page]:
         page.close()
 
 
-def makes_lab(cell: Cell) -> bool:
-    """Whether the cell shows a lab here. One that records a GPU and finds none shows words."""
-    if cell["cell_type"] != "code" or "new_recording." in source(cell):
-        return False
-    return figure_in(source(cell)) is not None
-
-
-def shows_something(cell: Cell) -> bool:
-    """Whether the cell shows a lab or the field of a guess."""
-    return makes_lab(cell) or is_guess(source(cell))
-
-
-def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
-    """Press the key for that cell, and look.
-
-    Returns how much of its lab is outside, and which cells below it were seen since the key.
-    """
-    page.evaluate(FORGET)
-    page.keyboard.press("Shift+Enter")
-    found = page.evaluate(LOOK, [at, shows_something(cell)])
-    return found | {"below": [number for number in found["seen"] if number > at]}
-
-
-def walk(page: Page, notebook: Notebook) -> list[str]:
-    """Press the key for each cell, and Show in each picture that has it; returns what was wrong."""
-    wrong = []
-    page.evaluate(WATCH)
-    parts = outline(notebook).parts
-    for at, cell in enumerate(notebook["cells"]):
-        asks = parts[at].waits_for_a_guess
-        if not (asks or makes_lab(cell)):
-            page.keyboard.press("Shift+Enter")
-            continue
-        page.evaluate(LOOK, [max(0, at - 1), False])  # until all before it has run
-        found = press(page, at, cell)
-        words = f"{at}: {source(cell)[:50]}"
-        if not found["parts"] or found["outside"] > 1:
-            wrong.append(f"{words}: {found['outside']:.0f} px of {found['height']:.0f} are outside")
-        if asks and found["below"]:
-            wrong.append(f"{words}: in the window were cells {found['below']}")
-        if asks:
-            wrong += [f"{words}: {fault}" for fault in show(page, at, cell)]
-    return wrong
-
-
-def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
-    """The answer is not seen when the next cell runs, but after Show; then the key goes on.
-
-    Yields what was wrong with that.
-    """
-    found = press(page, at, cell)
-    if found["below"]:
-        yield f"after one more key, in the window were cells {found['below']}"
-    if found["outside"] > 1:
-        yield f"after one more key, {found['outside']:.0f} px are outside"
-    waiting = page.locator(f"{HERE} .course-waits")
-    waiting.get_by_role("button", name="Show", exact=True).click()
-    waiting.wait_for(state="detached")
-    shown = page.evaluate(LOOK, [at, makes_lab(cell)])
-    if shown["outside"] > 1:
-        yield f"when it is shown, {shown['outside']:.0f} px of {shown['height']:.0f} are outside"
-    found = press(page, at, cell)
-    if found["active"] != at + 1 or waiting.count():
-        yield f"after Show, cell {found['active']} is chosen, and {waiting.count()} wait"
-
-
 # The walk through a notebook takes half a minute of a browser. So one that asks in every way stands
 # for all.
 @pytest.mark.parametrize("path", few(NOTEBOOKS, SOME_NOTEBOOKS[:1]), ids=lambda path: path.stem)
@@ -213,7 +75,7 @@ def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(
     students.evaluate(OPEN, path.name)
     students.wait_for_function(IS_OPEN, arg=path.name)
     students.evaluate(REPLAY, str(path))
-    assert walk(students, as_handed_out(read(path))) == []
+    assert walk(students, path) == []
     students.evaluate(CLOSE)
 
 
@@ -257,7 +119,7 @@ def short(students: Page, copies: Path, request: pytest.FixtureRequest) -> Page:
     students.wait_for_function(IS_OPEN, arg=name)
     students.evaluate(WATCH)
     students.keyboard.press("Shift+Enter")
-    students.evaluate(LOOK, [0, False])  # until the words are run, and what follows is in view
+    students.evaluate(LOOK, [0, ""])  # until the words are run, and what follows is in view
     return students
 
 
@@ -270,7 +132,7 @@ def after(page: Page, at: int, key: str = "Shift+Enter") -> dict[str, object]:
     """Press that key for that cell, and look."""
     page.evaluate(FORGET)
     page.keyboard.press(key)
-    found = page.evaluate(LOOK, [at, False])
+    found = page.evaluate(LOOK, [at, ""])
     return found | {"below": [number for number in found["seen"] if number > at]}
 
 
@@ -339,7 +201,7 @@ def test_after_the_key_a_picture_is_whole_in_the_window(short: Page):
     short.keyboard.press("Shift+Enter")
     picture = short.locator(f"{HERE} .jp-RenderedImage img")
     expect(picture).to_be_in_viewport(ratio=1)
-    short.evaluate(LOOK, [2, False])
+    short.evaluate(LOOK, [2, ""])
     expect(picture).to_be_in_viewport(ratio=1)
 
 
@@ -349,7 +211,7 @@ def test_after_the_key_a_table_is_whole_in_the_window(short: Page):
     short.keyboard.press("Shift+Enter")
     rows = short.locator(f"{HERE} .jp-OutputArea-output table")
     expect(rows).to_be_in_viewport(ratio=1)
-    short.evaluate(LOOK, [2, False])
+    short.evaluate(LOOK, [2, ""])
     expect(rows).to_be_in_viewport(ratio=1)
 
 

@@ -15,16 +15,17 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
 from course_utils.stage.pages import __main__
-from tests import ROOT
+from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
-from tests.helpers.browser import skip_without_browser
+from tests.helpers.browser import launched, skip_without_browser
 from tests.helpers.pages import ALIVE, bring_or_skip, precomputed_for, served
+from tests.helpers.phone_walk import PHONE, WIDER, walk
+from tests.helpers.thorough import SOME_NOTEBOOKS, few
 from tests.stage.test_browser_access import assert_the_tab_key_comes_everywhere, faults
 
 skip_without_browser()
 
 LAPTOP = {"width": 1366, "height": 768}
-PHONE = {"width": 390, "height": 844}
 BITS = ".course-picture [data-key]"
 TYPED = json.loads((ROOT / "tests" / "stage" / "typed_on_phones.json").read_text(encoding="utf-8"))
 # The number that numbers.js reads, or its sentence.
@@ -216,6 +217,42 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         page.goto(f"{site}/glossary.html#AdamW")
         expect(page.locator("h2", has_text="AdamW").first).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("path", few(NOTEBOOKS, SOME_NOTEBOOKS[:1]), ids=lambda path: path.stem)
+def test_with_a_finger_on_a_phone_each_guess_and_lab_of_a_page_is_used_and_gives_nothing_away(
+    chromium, site, path: Path
+):
+    touching = launched(chromium.browser_type)  # which a finger does not crash
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    with unread(touching, site, path.stem, **phone) as page:
+        expect_alive(page)
+        assert walk(page) == []
+        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        assert page.evaluate(WIDER) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    touching.close()
+
+
+def test_on_a_page_seldom_used_controls_unfold_by_a_button_or_by_a_preset_that_moves_one(
+    chromium, site
+):
+    with opened(chromium, site, "06_optimizers", viewport=PHONE) as page:
+        lab = lab_of(page, "Timeline")
+        expect(lab).to_have_attribute("data-alive", "true")
+        fused = lab.get_by_role("checkbox", name="fused attention")
+        expect(fused).to_be_hidden()
+        lab.get_by_role("button", name="More controls").press("Enter")
+        expect(fused).to_be_visible()
+        fewer = lab.get_by_role("button", name="Fewer controls")
+        fewer.press("Enter")
+        expect(fused).to_be_hidden()
+        lab.get_by_role("button", name="do 8 H100s hold 8B?").click()
+        expect(lab.get_by_label("machines", exact=True)).to_have_value("3")  # 2^3
+        expect(fused).to_be_hidden()
+        lab.get_by_role("button", name="what do scores take?").click()
+        expect(fused).to_be_visible()
+        expect(fused).not_to_be_checked()
 
 
 # Guesses.
