@@ -29,6 +29,7 @@ from tests.helpers.browser import (
     served,
     skip_without_browser,
 )
+from tests.helpers.key_walk import LAPTOP, REPLAY, walk
 from tests.helpers.thorough import thorough
 from tests.helpers.waiting import wait_until
 
@@ -280,6 +281,25 @@ def test_a_field_has_its_question_above_it_large_type_and_nothing_of_what_follow
         for _ in ASKED[4:8]:
             page.keyboard.press("PageDown")
         expect(page.locator(".jp-RenderedImage img")).to_be_in_viewport(ratio=0.99)
+        page.close()
+
+
+# In JupyterLab, tests/stage/test_browser_keys.py walks so. Here a walk takes a minute.
+@thorough
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_after_the_key_a_lab_or_figure_is_in_the_window_and_no_answer_before_its_guess(
+    tmp_path, chromium, path
+):
+    (tmp_path / "notebooks").mkdir()
+    chosen = Path(shutil.copy(path, tmp_path / "notebooks"))
+    with presented(chosen) as (address, token):
+        page = chromium.new_page(viewport=LAPTOP)
+        page.set_default_timeout(120_000)
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)
+        page.evaluate(REPLAY, str(path))
+        assert walk(page, path) == []
         page.close()
 
 

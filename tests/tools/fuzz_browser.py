@@ -279,7 +279,7 @@ class WatchedPage:
             # may have ended by itself.
             stop.evaluate("(button) => button.click()")
             expect(stop).to_be_disabled()
-        presets = lab.locator(".course-controls + .widget-hbox .widget-button")
+        presets = lab.locator(".course-presets .widget-button")
         first, second = presets.all()[:2]
 
         def state_after(preset: Locator) -> object:
