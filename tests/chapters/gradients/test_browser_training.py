@@ -59,7 +59,7 @@ def test_by_keyboard_seldom_used_controls_unfold_and_a_preset_that_moves_one_unf
     expect(moment).to_be_visible()
     expect(fewer).to_be_focused()
     labs_page.keyboard.press("Tab")
-    expect(fused).to_be_focused()
+    expect(moment).to_be_focused()
     fewer.press("Enter")
     expect(fused).to_be_hidden()
     browser.press(lab, "what do scores take?")
