@@ -29,7 +29,7 @@ class TimelineLab(Lab):
         ("batch", "sequence", "machines"),
         ("segment", "accumulate"),
     )
-    more = (("moment", "fused", "pieces"), ("ask", "shown"))
+    more = (("moment", "fused", "pieces", "ask", "shown"),)
     view = staticmethod(view)
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
