@@ -25,7 +25,7 @@ class LayerOperations:
         self.dtype_bytes = config.dtype_bytes
         self.sequence = config.sequence
         self.tokens = config.batch * config.sequence
-        self.matrices = accountant.matrices(config.model)
+        self.matrices = accountant.all_matrices(config.model)
         self.tape = Tape(
             dtype_bytes=config.dtype_bytes,
             gradient_bytes=config.gradient_bytes,
@@ -39,16 +39,24 @@ class LayerOperations:
     # Products, and what comes between them.
 
     def product(
-        self, x: Tensor, inputs: int, outputs: int, weight: Parameter | None = None
+        self,
+        x: Tensor,
+        inputs: int,
+        outputs: int,
+        weight: Parameter | None = None,
+        *,
+        flat: bool = False,
     ) -> Tensor:
         """Return x W, with a new W unless a weight is given. W has `inputs` × `outputs` numbers.
 
-        In the backward pass, the gradient of W is made first, then the gradient of x.
+        In the backward pass, the gradient of W is made first, then the gradient of x. That of W is
+        also added to an earlier batch's first, unless x is `flat`: a matrix with a row for each
+        token, whose gradient does not have to be brought into another shape before it is added.
         """
         if weight is None:
             weight = self.weight(inputs * outputs)
         rows = x.nbytes // (self.dtype_bytes * inputs)  # of x, each of `inputs` numbers
-        return self.tape.op(
+        made = self.tape.op(
             "mm",
             (weight, x),
             self.dtype_bytes * rows * outputs,
@@ -56,22 +64,33 @@ class LayerOperations:
             saves=(weight, x),
             flops=2 * rows * inputs * outputs,
         )
+        if flat and made.node:
+            made.node.flat = True
+        return made
 
-    def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
+    def linear(
+        self,
+        x: Tensor,
+        name: str,
+        *,
+        splits: bool = False,
+        folds: bool = False,
+        flat: bool = False,
+    ) -> Tensor:
         """Return x times the matrix `name`, plus the matrix's bias if the model has one.
 
         The result's gradient may arrive in a memory order that the product cannot read, and is then
         copied. With `splits`, the copy is made where heads are split, which is after the bias is
         added. With `folds`, it is made before the bias is added, where the rows of all sequences
-        become the rows of one matrix.
+        become the rows of one matrix. `flat` says that x is a matrix already, as in `product`.
         """
         self.tape.where = name
-        inputs, outputs = self.matrices[name]
-        made = self.product(x, inputs, outputs)
+        matrix = self.matrices[name]
+        made = self.product(x, matrix.inputs, matrix.outputs, flat=flat)
         if folds:
             made = self.copied_back(made)
-        if name in self.shape.biases:
-            edges = (self.weight(outputs), made)
+        if matrix.bias:
+            edges = (self.weight(matrix.outputs), made)
             # The bias is added to each row, so its gradient is the sum of the rows' gradients.
             made = self.tape.op("add", edges, made.nbytes, back=("sum", PASS))
         if splits:

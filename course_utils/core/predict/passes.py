@@ -7,7 +7,7 @@ tests/core/test_timeline.py compares the two, operation by operation.
 from collections.abc import Iterator
 from functools import partial
 
-from course_utils.core.predict.layer_operations import LayerOperations
+from course_utils.core.predict.feed_forwards import FeedForwards
 from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import ACTIVATIONS, LOGITS, PASS, Operation, Tensor
 from course_utils.core.predict.tape import Frame
@@ -26,7 +26,7 @@ def operations(config: StepConfig, layers: int) -> list[Operation]:
     return step.tape.written()
 
 
-class ForwardPass(LayerOperations):
+class ForwardPass(FeedForwards):
     """One forward pass and its loss, for the model of `config` with `layers` layers.
 
     Nothing is computed, because a `Tensor` is only a number of bytes here. Each method writes the
@@ -41,23 +41,6 @@ class ForwardPass(LayerOperations):
         self.output = self.embedding if self.shape.tied else self.weight(numbers)
 
     # A layer.
-
-    def feed_forward(self, x: Tensor) -> Tensor:
-        """Return the result of a layer's feed-forward part, which is gated, or has GELU."""
-        if self.shape.gated:
-            inner = self._gated(x)
-        else:
-            inner = self.linear(x, "up")
-            inner = self.pointwise("gelu", inner)
-        return self.linear(inner, "down")
-
-    def _gated(self, x: Tensor) -> Tensor:
-        """Return silu(x Wg) × (x W1), where Wg is the matrix "gate", and W1 is "up"."""
-        gate = self.linear(x, "gate")
-        gate = self.pointwise("silu", gate)
-        up = self.linear(x, "up")
-        self.tape.where = "gate × up"
-        return self.times(gate, up)
 
     def block(self, x: Tensor, rotation: Tensor | None, number: int) -> Tensor:
         """Return the result of layer `number`.

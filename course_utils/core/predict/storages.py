@@ -1,5 +1,6 @@
 """What a tape holds, which is storages, tensors and parameters, and the operations on it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -109,6 +110,42 @@ class Back(NamedTuple):
     reads: int  # bytes
     flops: int = 0
     part: int = PASSING  # in which its gradients are counted
+    onto_zeros: bool = False  # whether it adds to zeros, as many as it makes, which come first
+    sums_to: int | None = None  # bytes of the edge, if its gradient is a sum over what is made
 
 
 PASS = None  # in place of a `Back`: the edge gets the result's gradient itself
+
+
+def backs_of(
+    names: str | Sequence[str | Back | None],
+    edges: Sequence[Tensor | Parameter],
+    saves: Sequence[Tensor | Parameter],
+    over: bool,
+    *,
+    reads: int,
+    flops: int,
+    part: int,
+) -> list[Back | None]:
+    """Return the operations of the backward pass: one for all edges, or for each edge one or PASS.
+
+    One that is a Back already stays as it is.
+    `reads`, `flops` and `part` are those of each operation. An operation for one edge does not read
+    that edge: the gradient of a factor, for example, is made of the other factor.
+    """
+    if isinstance(names, str):
+        sizes = tuple(edge.nbytes for edge in edges)
+        if over:
+            # The gradients are written over what was saved, so no storage is made. What is moved
+            # is counted as what is read and what is made, so here it is all among the reads.
+            read_and_written = reads + sum(sizes)
+            return [Back(names, (), read_and_written, flops, part)]
+        return [Back(names, sizes, reads, flops, part)]
+    backs = []
+    for name, edge in zip(names, edges, strict=True):
+        if name is PASS or isinstance(name, Back):
+            backs.append(name)
+            continue
+        without_edge = reads - edge.nbytes if edge in saves else reads
+        backs.append(Back(name, (edge.nbytes,), without_edge, flops, part))
+    return backs

@@ -61,10 +61,15 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     """Return all operations of the forward pass, the loss and the backward pass, in their order.
 
     Only three units of layers are run. The second one stands for all between the first and the
-    last, so its operations are repeated, in the forward pass and again in the backward pass.
+    last, so its operations are repeated, in the forward pass and again in the backward pass. Dense
+    layers before the layers with mixtures are run, too. If a routing is given, all layers are run.
     """
     layers = config.model.layers
-    skipped = max(layers // config.unit - 3, 0)  # units that are not run: all but three
+    before = config.units_before
+    # Units that are not run: all but three, and those before the mixtures.
+    skipped = max(layers // config.unit - before - 3, 0)
+    if config.routing is not None:
+        skipped = 0
     rows = operations(config, layers - skipped * config.unit)
     if skipped == 0:
         return (once(rows, start=Held(), layer_start=0),)  # one stretch: each layer was run
@@ -76,7 +81,7 @@ def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     layer_start = 0
     # There are five stretches: all before the second unit, the second unit, all from the third unit
     # on until it has gone backward, the second unit's backward pass, and the rest.
-    for number, (first, end) in enumerate(pairwise(_borders(rows, config.unit))):
+    for number, (first, end) in enumerate(pairwise(_borders(rows, config.unit, before))):
         if number not in (REPEATED_FORWARD, REPEATED_BACKWARD):
             in_order.append(once(rows[first:end], start, layer_start))
             continue
@@ -98,12 +103,14 @@ def once(rows: list[Operation], start: Held, layer_start: int) -> Stretch:
     return Stretch(rows, 1, start, grows=Held(), layer_start=layer_start, layer_step=0)
 
 
-def _borders(rows: list[Operation], layers_in_unit: int) -> list[int]:
+def _borders(rows: list[Operation], layers_in_unit: int, before: int) -> list[int]:
     """Return the places in `rows` at which a stretch begins, and at last the end of `rows`.
 
-    A stretch begins wherever the second unit of layers begins or ends.
+    A stretch begins wherever the second unit of layers begins or ends; `before` units that differ
+    are not counted.
     """
-    second = range(layers_in_unit, 2 * layers_in_unit)  # the layers of the second unit
+    begin = (before + 1) * layers_in_unit
+    second = range(begin, begin + layers_in_unit)  # the layers of the second unit
     inside = [row.layer in second for row in rows]  # a row outside the layers has None
     borders = [0]
     for number in range(1, len(rows)):

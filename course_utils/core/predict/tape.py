@@ -20,8 +20,12 @@ from course_utils.core.predict.storages import (
     Parameter,
     Storage,
     Tensor,
+    backs_of,
 )
 
+# The one operation of the backward pass whose gradient is a function written in Python: that of
+# `models.layers.OneKernelRMSNorm`.
+IN_PYTHON = "rms_norm_backward"
 NO_RESULT = slice(0)  # for `keeps`, which slices an operation's results
 
 
@@ -33,7 +37,7 @@ class Node:
     which of that node's results the gradient is for (0 for a parameter).
     """
 
-    __slots__ = ("back", "edges", "frame", "gradients", "layer", "number", "saved", "where")
+    __slots__ = ("back", "edges", "flat", "frame", "gradients", "layer", "number", "saved", "where")
 
     def __init__(
         self,
@@ -49,8 +53,15 @@ class Node:
         self.layer = tape.layer
         self.where = tape.where
         self.saved: tuple[Storage, ...] = ()
+        self.flat = False  # whether the last edge gets its gradient first
         self.frame: Frame | None = None  # recomputes what this node does not save, if it is set
         self.number: int | None = None  # of this node, among the nodes of the frame
+
+    @property
+    def in_python(self) -> bool:
+        """Whether torch computes the gradients by a function that is written in Python."""
+        first = self.back[0]
+        return first is not PASS and first.name == IN_PYTHON
 
 
 class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
@@ -181,7 +192,7 @@ class Tape:
         name: str,
         edges: Sequence[Tensor | Parameter],
         *makes: int,
-        back: str | Sequence[str | None],
+        back: str | Sequence[str | Back | None],
         saves: Sequence[Tensor | Parameter] = (),
         keeps: slice = NO_RESULT,
         over: bool = False,
@@ -193,9 +204,9 @@ class Tape:
         `edges` are the inputs that get gradients. The node saves the inputs `saves` and the results
         `keeps`. If `back` is one name, that operation makes the gradients of all edges, each as
         large as its edge, or writes them `over` what was saved. Otherwise `back` has for each edge
-        PASS, or the name of an operation that does not read that edge. An operation of the backward
-        pass reads the result's gradient and all that was saved; it has as many FLOPs as the forward
-        one, unless `flops_back` is given.
+        PASS, or the name of an operation that does not read that edge, or a whole Back. An
+        operation of which only the name is given reads the result's gradient and all that was
+        saved; it has as many FLOPs as the forward one, unless `flops_back` is given.
         """
         options.setdefault("reads", sum(edge.nbytes for edge in edges))  # unless it is given
         if flops_back is None:
@@ -207,7 +218,7 @@ class Tape:
             "flops": flops_back,
             "part": options.get("part", PASSING),
         }
-        backs = _backs(back, edges, saves, over, **way_back)
+        backs = backs_of(back, edges, saves, over, **way_back)
         saved = tuple(tensor.storage for tensor in saves if tensor.storage)  # a parameter has none
         if kept_sizes:
             made = self._made(name, makes, options)
@@ -290,8 +301,11 @@ class Tape:
             self.where = node.where
             gradients = self._gradients(node)
             edges = node.edges
+            if node.flat:
+                edges = edges[::-1]
+            else:
+                gradients.reverse()  # `_hand_on` takes the last one
             del node
-            gradients.reverse()  # `_hand_on` takes the last one
             for to, place in edges:
                 self._hand_on(gradients, to, place)
 
@@ -301,21 +315,13 @@ class Tape:
         A parameter's gradient is cast to the gradients' dtype.
         """
         given = node.gradients  # of the node's results
-        node.gradients = None  # from here on, only names in this method hold them
-        gradients = [given[0]] * len(node.edges)  # what PASS hands on
-        recomputed = node.frame.saved_by(node.number) if node.frame else ()  # only to be held
+        node.gradients = None  # from here on, only names hold them
+        gradients = self._computed(node, given[0])
+        if node.in_python:
+            del given  # torch lets go of what such a function was given
         for place, back in enumerate(node.back):
-            if back is PASS:  # the edge has its gradient already
-                continue
-            name, makes, reads, flops, part = back
-            results = self.run(name, *makes, reads=reads, flops=flops, part=part)
-            if not makes:  # the gradients were written over what was saved, in the edges' order
-                results = node.saved[: len(node.edges)]
-            # An operation for all edges is the only one of its node, at place 0.
-            for number, storage in enumerate(results, place):
-                gradients[number] = storage
-            del results, storage  # so that no name here holds them while the next one runs
-        del recomputed  # what was recomputed is freed before a cast, what was saved after it
+            if back is not PASS and back.sums_to is not None:
+                gradients[place] = self._summed(gradients[place], back)
         for place, (to, _) in enumerate(node.edges):
             # The output's gradient is transposed first, so it is cast by `_hand_on`.
             if isinstance(to, Parameter) and node.where != "output":
@@ -323,6 +329,37 @@ class Tape:
         node.saved = ()
         node.frame = None
         return gradients
+
+    def _computed(self, node: Node, given: Storage) -> list[Storage]:
+        """Return a gradient for each edge of the node, as its operations make it.
+
+        What was recomputed is freed when this returns, which is before a cast. What was saved is
+        freed after it.
+        """
+        gradients = [given] * len(node.edges)  # what PASS hands on
+        recomputed = node.frame.saved_by(node.number) if node.frame else ()  # noqa: F841  held
+        for place, back in enumerate(node.back):
+            if back is PASS:  # the edge has its gradient already
+                continue
+            results = self._run_back(back)
+            if not back.makes:  # they were written over what was saved, in the edges' order
+                results = node.saved[: len(node.edges)]
+            # An operation for all edges is the only one of its node, at place 0.
+            for number, storage in enumerate(results, place):
+                gradients[number] = storage
+            del results, storage  # so that no name here holds them while the next one runs
+        return gradients
+
+    def _summed(self, made: Storage, back: Back) -> Storage:
+        """Return the sum over `made` that is the gradient of an edge with fewer numbers."""
+        return self.one("sum", back.sums_to, reads=made.nbytes, part=back.part)
+
+    def _run_back(self, back: Back) -> list[Storage]:
+        """Run an operation of the backward pass, after the zeros that it may need."""
+        zeros = None
+        if back.onto_zeros:  # these are freed when this method returns
+            zeros = self.one("new_zeros", *back.makes)  # noqa: F841  a name is what holds them
+        return self.run(back.name, *back.makes, reads=back.reads, flops=back.flops, part=back.part)
 
     def _hand_on(self, gradients: list[Storage], to: Node | Parameter, place: int) -> None:
         """Give the last of the gradients to the node or parameter `to`, for its result `place`.
@@ -365,36 +402,3 @@ class Tape:
         # `run` adds what an operation leaves when the next one begins; the last one has no next.
         afters = [*self.afters, Held._make(self.held)]
         return [Operation(*row, after) for row, after in zip(self.rows, afters, strict=True)]
-
-
-def _backs(
-    names: str | Sequence[str | None],
-    edges: Sequence[Tensor | Parameter],
-    saves: Sequence[Tensor | Parameter],
-    over: bool,
-    *,
-    reads: int,
-    flops: int,
-    part: int,
-) -> list[Back | None]:
-    """Return the operations of the backward pass: one for all edges, or for each edge one or PASS.
-
-    `reads`, `flops` and `part` are those of each operation. An operation for one edge does not read
-    that edge: the gradient of a factor, for example, is made of the other factor.
-    """
-    if isinstance(names, str):
-        sizes = tuple(edge.nbytes for edge in edges)
-        if over:
-            # The gradients are written over what was saved, so no storage is made. What is moved
-            # is counted as what is read and what is made, so here it is all among the reads.
-            read_and_written = reads + sum(sizes)
-            return [Back(names, (), read_and_written, flops, part)]
-        return [Back(names, sizes, reads, flops, part)]
-    backs = []
-    for name, edge in zip(names, edges, strict=True):
-        if name is PASS:
-            backs.append(PASS)
-            continue
-        without_edge = reads - edge.nbytes if edge in saves else reads
-        backs.append(Back(name, (edge.nbytes,), without_edge, flops, part))
-    return backs

@@ -10,7 +10,7 @@ from operator import add
 
 from course_utils.core.accountant import Model
 from course_utils.core.predict.operations import dtype_bytes
-from course_utils.core.predict.step_config import FusedLoss, Recompute, StepConfig
+from course_utils.core.predict.step_config import FusedLoss, Recompute, Routing, StepConfig
 from course_utils.core.predict.storages import GRADIENTS, Held, Operation
 from course_utils.core.predict.stretches import Stretch, once, stretches
 from course_utils.core.predict.training import optimizer_of, recipe_named, split_in, training_bytes
@@ -205,7 +205,7 @@ def _gathered_numbers(model: Shape, back: bool, outside: str | None) -> int:
     the layers, such as "last norm", and None for an operation inside a layer.
     """
     of_a_layer = model.parameters_of_a_layer
-    numbers = model.parameters - model.layers * of_a_layer  # weights outside the layers
+    numbers = model.parameters_outside_layers
     if outside is None:
         numbers += min(2, model.layers) * of_a_layer  # weights of this layer and of the next
     if outside is None and back:
@@ -236,6 +236,7 @@ def timeline(
     machines: int = 1,
     stage: int = 0,
     gathered: bool = False,
+    routing: Routing | None = None,
 ) -> Timeline:
     """Return every operation of forward, cross-entropy, backward and the optimizer's step.
 
@@ -252,6 +253,8 @@ def timeline(
     - machines, stage: batch and sequence are those of one machine; what ZeRO's stage splits is held
       in equal parts, rounded up. `gathered` adds the weights and gradients that machines put
       together for a while, as `fully_shard` does.
+    - routing: for each layer with a mixture of experts, how many tokens go to each expert. Without
+      it, all experts of a layer get as many tokens, or one more. Experts work one after the other.
 
     The timeline is exact to the byte for `models.Transformer` with `fused_norm` on one CPU,
     operation by operation, with heads of four numbers or more. What several machines hold is
@@ -278,5 +281,6 @@ def timeline(
         segment=segment,
         fused_loss=fused_loss,
         pieces=pieces,
+        routing=routing,
     )
     return Timeline(config, recipe, machines, stage, gathered)

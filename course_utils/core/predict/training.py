@@ -98,6 +98,7 @@ def days_by_part(
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
     shape = shape_of(model)
+    shape.refuse_mixture("The days of each part")
     # `sequences` is how many one machine reads, one after the other. A part that takes one second
     # of each sequence takes `days_a_second` days of the run.
     sequences = tokens / shape.context / count

@@ -48,12 +48,28 @@ class Shape(Model):
                 "RMSNorm has one vector, a weight; LayerNorm has that one, or a bias as well, two. "
                 f"Got norm_vectors {self.norm_vectors!r}."
             )
+        self._check_mixture()
         names = accountant.matrices(self)
         # `<=` asks whether the first set is part of the second.
         if not isinstance(self.biases, tuple) or not {*self.biases} <= {*names}:
             raise ValueError(
                 f"biases names the matrices that have one, some of {', '.join(names)}; "
                 f"got {self.biases!r}."
+            )
+
+    def _check_mixture(self) -> None:
+        """Raise a ValueError, with the reason, if there is no such mixture in these layers."""
+        mixture = self.mixture
+        if mixture is None:
+            return
+        if not 1 <= mixture.used <= mixture.experts:
+            raise ValueError(
+                f"A token goes to 1 or more of a layer's {mixture.experts} experts; "
+                f"got {mixture.used}."
+            )
+        if mixture.dense_layers > self.layers:
+            raise ValueError(
+                f"Of {self.layers} layers, {mixture.dense_layers} cannot be without experts."
             )
 
     @property
@@ -70,25 +86,26 @@ class Shape(Model):
 
     @property
     def parameters(self) -> int:
-        """How many parameters the model has."""
-        return accountant.parameters(self)
+        """How many parameters the model has, with all experts of a mixture."""
+        return accountant.stored_parameters(self)
 
     @property
     def block_weights(self) -> int:
         """How many weights the matrices of one layer have; 12H² in a GPT-2."""
+        self.refuse_mixture("The weights of one layer")
         return sum(inputs * outputs for inputs, outputs in accountant.matrices(self).values())
 
     @property
     def parameters_by_part(self) -> Ledger:
         """The parameters of embeddings, matrices, biases, normalisations and the output.
 
-        A tied output adds none.
+        A tied output adds none. The matrices are those of all experts and routers, too.
         """
-        matrices = accountant.matrices(self)
+        weights = 0
         biases = 0
-        for name in self.biases:
-            _, outputs = matrices[name]
-            biases += outputs
+        for group in self._layer_matrices:
+            weights += group.stored * group.size
+            biases += group.stored * (group.parameters - group.size)
         norm = self.norm_vectors * self.width
         norms_of_a_layer = 2 * norm
         if self.head_norms:
@@ -97,8 +114,8 @@ class Shape(Model):
         parts = {
             "token embedding": embedding,
             "positions": self.context * self.width if self.learned_positions else 0,
-            "matrices": self.layers * self.block_weights,
-            "biases": self.layers * biases,
+            "matrices": weights,
+            "biases": biases,
             "normalisations": self.layers * norms_of_a_layer + norm,
             "output": 0 if self.tied else embedding,
         }
@@ -110,17 +127,29 @@ class Shape(Model):
         return self.norm_vectors * self.width + self.parameters_by_part["output"]
 
     @property
+    def _layer_matrices(self) -> list[accountant.Matrices]:
+        """The matrices of all layers: all but the output."""
+        table = accountant.all_matrices(self)
+        return [group for name, group in table.items() if name != "output"]
+
+    @property
     def parameters_of_a_layer(self) -> int:
-        """The parameters that one more layer adds."""
-        with_one = accountant.parameters(replace(self, layers=1))
-        with_none = accountant.parameters(replace(self, layers=0))
-        return with_one - with_none
+        """The parameters that one more layer adds, which is a mixture if the model has one."""
+        mixture = replace(self.mixture, dense_layers=0) if self.mixture else None
+        with_one = accountant.stored_parameters(replace(self, layers=1, mixture=mixture))
+        return with_one - self.parameters_outside_layers
+
+    @property
+    def parameters_outside_layers(self) -> int:
+        """The parameters of the embeddings, the last normalisation and the output."""
+        mixture = replace(self.mixture, dense_layers=0) if self.mixture else None
+        return accountant.stored_parameters(replace(self, layers=0, mixture=mixture))
 
     @property
     def tensors(self) -> int:
         """How many tensors hold the parameters; most optimizers count steps for each tensor."""
-        of_a_layer = len(accountant.matrices(self)) + len(self.biases)
-        of_a_layer += 2 * self.norm_vectors  # a layer has two norms, each of 1 or 2 vectors
+        of_matrices = sum(group.stored * (1 + group.bias) for group in self._layer_matrices)
+        of_a_layer = 2 * self.norm_vectors  # a layer has two norms, each of 1 or 2 vectors
         if self.head_norms:
             of_a_layer += 2  # one for the queries, one for the keys
         around = 1 + self.norm_vectors  # the embedding, and the last normalisation
@@ -128,7 +157,12 @@ class Shape(Model):
             around += 1
         if not self.tied:
             around += 1  # the output's own matrix
-        return self.layers * of_a_layer + around
+        return of_matrices + self.layers * of_a_layer + around
+
+    def refuse_mixture(self, what: str) -> None:
+        """Raise a ValueError, which says what is not predicted, if the model has experts."""
+        if self.mixture:
+            raise ValueError(f"{what} is predicted here of models without experts alone.")
 
     # FLOPs.
 
@@ -136,16 +170,17 @@ class Shape(Model):
         """Return FLOPs by part: two for each weight and token, and two products in each attention.
 
         The accountant gives the total only. What its total has beyond the weights' FLOPs is
-        attention.
+        attention. Of a mixture, only the experts that a token uses work on it.
         """
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
-        of_a_layer = 0  # FLOPs
-        for inputs, outputs in accountant.matrices(self).values():
-            of_a_layer += matmul_flops(tokens, inputs, outputs)
-        matrices = self.layers * of_a_layer
+        matrices = 0  # FLOPs
+        for group in self._layer_matrices:
+            matrices += group.used * matmul_flops(tokens, group.inputs, group.outputs)
         output = matmul_flops(tokens, self.width, self.vocabulary)
-        attention = accountant.forward_flops(self, batch, sequence) - matrices - output
+        all_pairs = replace(self, window=0, window_layers=0)
+        whole = accountant.active_forward_flops(all_pairs, batch, sequence)
+        attention = whole - matrices - output
         by_part = {"matrices": matrices, "attention": attention, "output": output}
         return Ledger(by_part, unit="FLOPs")
 
@@ -194,6 +229,7 @@ class Shape(Model):
         131072
         """
         check_sizes(batch=batch, sequence=sequence)
+        self.refuse_mixture("What autograd keeps")
         if dtype not in ACTIVATION_DTYPES:
             raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
         number_bytes = dtype_bytes(dtype)
@@ -266,17 +302,17 @@ def shape_of(m: Model) -> Shape:
 
     The shape has RMSNorm if a normalisation has one vector, and rotary positions if no positions
     are learned. Windows are not predicted here, so if a layer has one, the context ends with it. A
-    mixture of experts, or another model that is not dense, gets a ValueError.
+    model with latent attention, sinks, or four normalisations in a layer gets a ValueError.
 
     >>> shape_of(Model(1, 8, 2, 1, 4, 16, vocabulary=11, context=8)).kv_width
     4
     """
     if isinstance(m, Shape):
         return m
-    if not accountant.terms_suffice(m):
+    if not accountant.attention_is_usual(m):
         raise ValueError(
-            "Operation by operation, dense models are predicted: without experts, latent "
-            "attention, sinks, or more than two normalisations in a layer."
+            "Operation by operation, models are predicted without latent attention, sinks, or more "
+            "than two normalisations in a layer."
         )
     model = {field.name: getattr(m, field.name) for field in fields(Model)}
     if m.window:

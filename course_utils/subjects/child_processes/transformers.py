@@ -7,14 +7,16 @@ stopped, and it would slow this process down.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
+from itertools import cycle
 
 import torch
 
 from course_utils.core import measure
-from course_utils.core.accountant import Model
-from course_utils.core.measure import MeasurementProgress, Moment, Watch
+from course_utils.core.accountant import Mixture, Model
+from course_utils.core.measure import MeasurementProgress, Moment, Watch, internals
 from course_utils.core.measure.internals import FakeTensorMode
 from course_utils.core.measure.results import OnProgress
+from course_utils.core.predict.step_config import even_tokens
 from course_utils.core.predict.training import optimizer_of, recipe_named
 from course_utils.subjects import models
 
@@ -40,12 +42,15 @@ def step_moments(
     real: bool = False,
     pieces: int = 1,
     accumulate: bool = False,
+    even: bool = True,
     **ways: bool | int,
 ) -> list[Moment]:
     """Run a training step, and return a moment for each operation, with all bytes held then.
 
     `predict.timeline` predicts these moments for one machine. The loss is computed in that many
     `pieces`. With `accumulate`, gradients of an earlier micro-batch are there from the start.
+    Of a mixture, all experts get as many tokens, or one more, whatever the routers pick; without
+    `even`, which needs real tensors, each gets those that are picked.
     `ways` are the options fused, recompute and segment of a Transformer. Each normalisation is one
     kernel, and the optimizer's step counts as one operation. The step runs on fake tensors, unless
     `real` is set.
@@ -67,15 +72,39 @@ def step_moments(
         if not accumulate:
             optimizer.zero_grad()  # takes away the gradients that `_with_state` has left
         _report_layers(model, on_progress)
-        ids = torch.zeros((batch, sequence), dtype=torch.int64)
+        # Different tokens, so that routers do not send all of them to the same experts.
+        ids = torch.arange(batch * sequence).view(batch, sequence) % shape.vocabulary
         targets = torch.zeros(batch * sequence, dtype=torch.int64)
-        with Watch(_state_of(model, optimizer)) as watch:
+        spread = nullcontext()
+        if shape.mixture and even:
+            spread = SpreadEvenly(shape.mixture, batch * sequence)
+        with spread, Watch(_state_of(model, optimizer)) as watch:
             model.loss(ids, targets, pieces).backward()
             with watch.as_one(optimizer_of(recipe)):  # one operation, named "adamw" for example
                 optimizer.step()
             with watch.as_one("zero_grad"):
                 optimizer.zero_grad()
         return watch.moments
+
+
+class SpreadEvenly(internals.Mode):
+    """Gives each expert as many tokens as another, or one more, whatever the router picks.
+
+    `models.mixture.Experts` asks with one `nonzero` for each expert, in their order, which tokens
+    it gets. Fake tensors cannot answer that, because they have no numbers.
+    """
+
+    def __init__(self, mixture: Mixture, tokens: int) -> None:
+        super().__init__()
+        self.tokens_of_experts = cycle(even_tokens(mixture, tokens))
+
+    def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
+        """Run an operation; but of `nonzero`, give the rows of the first tokens, in column 0."""
+        if func is not torch.ops.aten.nonzero.default:
+            return func(*args, **kwargs)
+        (picked,) = args
+        rows = torch.arange(next(self.tokens_of_experts), device=picked.device)
+        return torch.stack([rows, torch.zeros_like(rows)], 1)
 
 
 def _state_of(

@@ -63,6 +63,22 @@ class Experts(nn.Module):
         return mixed.view_as(x)
 
 
+def feed_forward(m: Model, *, dense: bool, **options: object) -> nn.Module:
+    """Return a layer's feed-forward: the model's mixture, or with `dense` an ordinary one.
+
+    The options are Linear's.
+    """
+    kind = {"gated": m.gated, "biases": m.biases}  # of each feed-forward, expert or not
+    if dense:
+        return FeedForward(m.width, m.inner, **kind, **options)
+    return Experts(m.width, m.mixture, **kind, **options)
+
+
+def is_dense(m: Model, number: int) -> bool:
+    """Whether layer `number` has an ordinary feed-forward: in a mixture, the first ones do."""
+    return m.mixture is None or number < m.mixture.dense_layers
+
+
 class LatentAttention(nn.Module):
     """Attention whose keys and values are made from a short vector of each token, its latent.
 
@@ -161,11 +177,7 @@ class MixtureBlock(nn.Module):
                 head_norm=head_norm,
                 **options,
             )
-        kind = {"gated": m.gated, "biases": m.biases}  # of each feed-forward, expert or not
-        if m.mixture and not dense:
-            self.feed_forward = Experts(m.width, m.mixture, **kind, **options)
-        else:
-            self.feed_forward = FeedForward(m.width, m.inner, **kind, **options)
+        self.feed_forward = feed_forward(m, dense=dense, **options)
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"]
@@ -222,9 +234,8 @@ class MixtureTransformer(nn.Module):
         self.tokens = table()
         self.blocks = nn.ModuleList()
         for number in range(m.layers):
-            # In a mixture, too, the first `dense_layers` layers have an ordinary feed-forward.
-            is_dense = m.mixture is None or number < m.mixture.dense_layers
-            block = MixtureBlock(m, dense=is_dense, fused_norm=fused_norm, **options)
+            dense = is_dense(m, number)
+            block = MixtureBlock(m, dense=dense, fused_norm=fused_norm, **options)
             self.blocks.append(block)
         self.norm = normalisation(
             m.width, rms_norm=True, biases=False, dtype=dtype, fused=fused_norm

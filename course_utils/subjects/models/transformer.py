@@ -12,12 +12,14 @@ from torch.utils.checkpoint import checkpoint
 from course_utils.core.accountant import Model
 from course_utils.core.predict import shape_of
 from course_utils.subjects.models.heads import Attention, rotation
-from course_utils.subjects.models.layers import FeedForward, Generator, normal_matrix, normalisation
+from course_utils.subjects.models.layers import Generator, normal_matrix, normalisation
+from course_utils.subjects.models.mixture import feed_forward, is_dense
 
 
 class Block(nn.Module):
     """A transformer's layer: x + attention(norm(x)), then x + feed_forward(norm(x)).
 
+    It is layer `number` of the model, counted from 0: in a mixture, the first ones may be dense.
     With `fused`, attention is one kernel, and with `fused_norm` each RMSNorm.
     """
 
@@ -25,6 +27,7 @@ class Block(nn.Module):
         self,
         m: Model,
         *,
+        number: int = 0,
         fused: bool = False,
         fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
@@ -54,9 +57,7 @@ class Block(nn.Module):
             head_norm=head_norm,
             **options,
         )
-        self.feed_forward = FeedForward(
-            shape.width, shape.inner, gated=shape.gated, biases=shape.biases, **options
-        )
+        self.feed_forward = feed_forward(shape, dense=is_dense(shape, number), **options)
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
@@ -122,9 +123,10 @@ def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
 class Transformer(nn.Module):
     """A transformer, from tokens to a logit for each possible next token.
 
-    The `Model` may describe a GPT-2, a Llama, or another transformer. `recompute` is the number of
-    first layers that are recomputed, or True for all of them; they are recomputed in segments of
-    `segment` layers. With `fused`, attention is one kernel, and with `fused_norm` each RMSNorm.
+    The `Model` may describe a GPT-2, a Llama, a mixture of experts, or another transformer.
+    `recompute` is the number of first layers that are recomputed, or True for all of them; they are
+    recomputed in segments of `segment` layers. With `fused`, attention is one kernel, and with
+    `fused_norm` each RMSNorm.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
     >>> sizes = {"layers": 1, "width": 8, "heads": 2, "kv_heads": 1, "head_width": 4}
@@ -162,8 +164,9 @@ class Transformer(nn.Module):
         self.tokens = rows(shape.vocabulary)
         self.positions = rows(shape.context) if shape.learned_positions else None
         self.blocks = nn.ModuleList()
-        for _ in range(shape.layers):
-            self.blocks.append(Block(shape, fused=fused, fused_norm=fused_norm, **options))
+        kernels = {"fused": fused, "fused_norm": fused_norm}
+        for number in range(shape.layers):
+            self.blocks.append(Block(shape, number=number, **kernels, **options))
         has_norm_bias = shape.norm_vectors == 2  # a weight and a bias
         self.norm = normalisation(width, shape.rms_norm, has_norm_bias, dtype, fused=fused_norm)
         self.output = None if shape.tied else rows(shape.vocabulary)
