@@ -404,14 +404,19 @@ def cast_bytes(shape, dtype, gradient_dtype):
 
 def refuse_narrow(m):
     """Raise a ValueError if the fullest moment may be one that `moments` leaves out."""
-    # With a narrower feed-forward, a step can be fullest while attention makes its gradients.
-    queries = m.heads * m.head_width
-    if m.inner < m.width or 3 * m.inner < 4 * queries:
+    if is_narrow(m):
+        queries = m.heads * m.head_width
         raise ValueError(
             f"The feed-forward is {m.inner:,} wide. It has to be as wide as the model, "
             f"{m.width:,}, and 4/3 as wide as all its queries, {queries:,}: of other models it is "
             "not known here when a step is fullest."
         )
+
+
+def is_narrow(m):
+    """Whether a step can be fullest while attention makes its gradients."""
+    queries = m.heads * m.head_width
+    return m.inner < m.width or 3 * m.inner < 4 * queries
 
 
 def gathered_bytes(m, dtype, gpus, stage, moment):
@@ -428,6 +433,15 @@ def gathered_bytes(m, dtype, gpus, stage, moment):
     # The parameters of one layer: those that a second layer adds to a model of one.
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
     around_the_layers = parameters(m) - m.layers * layer
+    whole = whole_numbers(m, moment, layer, around_the_layers)
+    return tensor_bytes((whole,), dtype)
+
+
+def whole_numbers(m, moment, layer, around_the_layers):
+    """How many weights and gradients are whole at this moment, as `gathered_bytes` says it.
+
+    A layer has `layer` parameters, and there are so many around the layers.
+    """
     whole = around_the_layers
     if moment not in (AT_LOSS, AT_OUTPUT):
         # The gradients of the last normalisation and of the output matrix are complete by now.
@@ -439,7 +453,7 @@ def gathered_bytes(m, dtype, gpus, stage, moment):
         weights = min(2, m.layers) * layer
         gradients = layer
         whole += weights + gradients
-    return tensor_bytes((whole,), dtype)
+    return whole
 
 
 def rest_bytes(m, batch, sequence, dtype):
@@ -679,31 +693,177 @@ def latent_bytes(m, batch, sequence, dtype):
     return tokens * numbers * BYTES[dtype] + row_sums * BYTES["fp32"]
 
 
-def any_kept_bytes(m, batch, sequence, dtype):
-    """`kept_bytes` of any model: what all layers keep, none recomputed."""
+def any_kept_bytes(m, batch, sequence, dtype, recomputed=0):
+    """`kept_bytes` of any model: the first `recomputed` layers keep their inputs alone."""
     if not kept_is_counted(m):
         raise ValueError("What sinks or four normalisations in a layer keep is not counted.")
-    dense_layers = m.mixture.dense_layers if m.mixture else m.layers
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
     without_feed_forward = layer_bytes(replace(m, inner=0), batch, sequence, dtype)
     feed_forward = layer_bytes(m, batch, sequence, dtype) - without_feed_forward
     if m.latent:
-        hidden = tensor_bytes((batch, sequence, m.width), dtype)
         normalisations = 2 * (hidden + hidden)  # two, each with its input and its result
         without_feed_forward = normalisations + latent_bytes(m, batch, sequence, dtype)
-    kept = m.layers * without_feed_forward + dense_layers * feed_forward
+    whole_layers = m.layers - recomputed
+    whole_dense = max(0, dense_layers(m) - recomputed)
+    kept = recomputed * hidden + whole_layers * without_feed_forward + whole_dense * feed_forward
     if m.mixture:
-        kept += (m.layers - dense_layers) * mixture_bytes(m, batch, sequence, dtype)
+        kept += (whole_layers - whole_dense) * mixture_bytes(m, batch, sequence, dtype)
     return kept
+
+
+def dense_layers(m):
+    """How many layers have an ordinary feed-forward; these come first."""
+    return m.mixture.dense_layers if m.mixture else m.layers
+
+
+def any_moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
+    """`moments` of a dense model or of a mixture; then at most, whatever tokens the experts get.
+
+    Experts work one after the other, as `mixture_bytes` counts them.
+    """
+    if m.mixture is None or dense_layers(m) == m.layers:
+        dense = replace(m, mixture=None)
+        return moments(dense, batch, sequence, dtype, gradient_dtype, recomputed)
+    refuse_narrow(all_used_in_one(m))
+    # A moment outside the layers differs from that of a dense model by what the layers keep.
+    dense = all_used_in_one(m)
+    added = moments(dense, batch, sequence, dtype, gradient_dtype, recomputed)
+    keeps_more = any_kept_bytes(m, batch, sequence, dtype, recomputed)
+    keeps_more -= kept_bytes(dense, batch, sequence, dtype, recomputed)
+    for moment in (AT_LOSS, AT_OUTPUT):
+        added[moment] += keeps_more
+
+    in_layer = mixture_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    if dense_layers(m):
+        first = replace(m, layers=dense_layers(m), mixture=None)
+        refuse_narrow(first)
+        again = min(recomputed, first.layers)
+        last_dense = layer_gradients_bytes(first, batch, sequence, dtype, gradient_dtype, again)
+        in_layer = max(in_layer, last_dense)
+    if m.tied:  # the output's gradient waits, as in `moments`
+        in_layer += tensor_bytes((m.vocabulary, m.width), gradient_dtype)
+    added[IN_LAYER] = in_layer
+    return added
+
+
+def all_used_in_one(m):
+    """The dense model whose feed-forward is as wide as all experts that a token uses, together."""
+    inner = m.mixture.used * m.mixture.inner + m.mixture.shared_inner
+    return replace(m, inner=inner, mixture=None)
+
+
+def mixture_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
+    """The most bytes that a step adds while the mixture of the last layer makes its gradients.
+
+    The experts go backward one after the other. It is fullest if those that come first got no
+    tokens, and the next one got all, since nothing that this one keeps is freed by then.
+    """
+    mixture = m.mixture
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    shares = tensor_bytes((batch, sequence, mixture.used), dtype)
+    recomputed_before = min(recomputed, m.layers - 1)
+    again = recomputed == m.layers
+    # `hidden` is the gradient of the layer's result.
+    kept = any_kept_bytes(m, batch, sequence, dtype, recomputed_before) + hidden
+    # While the layer goes forward, it also holds two sums of results and the shares; with a shared
+    # expert, that one's result as well. Then the gradient in `kept` is not there yet.
+    most = hidden + shares
+
+    # Gradients that wait already: of all rows, and of all shares.
+    earlier = 0
+    if mixture.shared_inner or mixture.experts > mixture.used:
+        earlier = hidden + shares
+    if mixture.shared_inner:  # it goes backward before the others
+        most += hidden
+        inside = tensor_bytes((batch, sequence, mixture.shared_inner), dtype)
+        down = (mixture.shared_inner, m.width)
+        at_down = down_gradient_bytes(down, inside, dtype, gradient_dtype, again)
+        at_factors = 2 * inside if m.gated else 0
+        most = max(most, at_down, at_factors)
+        earlier -= (4 if m.gated else 2) * inside  # what it kept is freed
+
+    inside = tensor_bytes((batch, sequence, mixture.inner), dtype)
+    down = (mixture.inner, m.width)
+    # The result is freed before `down`, and so is its product with the share, whose gradient is
+    # there instead.
+    at_down = down_gradient_bytes(down, inside, dtype, gradient_dtype, again) - hidden
+    # The gradients of the share and of the result, or the gradients of two experts' shares.
+    at_share = max(2 * hidden + tensor_bytes((batch, sequence), dtype), 2 * shares)
+    at_factors = 2 * inside - 2 * hidden if m.gated else 0
+    return kept + max(most, earlier + max(at_down, at_share, at_factors))
+
+
+def down_gradient_bytes(shape, inside, dtype, gradient_dtype, again):
+    """Bytes of gradients while the matrix `down` of that shape makes its own and its input's.
+
+    The input, with `inside` bytes, is freed before the cast if it was computed `again`.
+    """
+    weight_gradient = tensor_bytes(shape, dtype)
+    cast = cast_bytes(shape, dtype, gradient_dtype)
+    if again:
+        return weight_gradient + max(inside, cast)
+    return weight_gradient + inside + cast
+
+
+def any_gathered_bytes(m, dtype, gpus, stage, moment):
+    """`gathered_bytes` of a dense model or of a mixture, of which all experts are gathered."""
+    if m.mixture is None or gpus == 1 or stage < SHARDED_FROM["parameters"]:
+        return gathered_bytes(m, dtype, gpus, stage, moment)
+    with_experts = replace(m.mixture, dense_layers=0)  # these layers are the largest
+    none = replace(m, layers=0, mixture=with_experts)
+    around_the_layers = stored_parameters(none)
+    layer = stored_parameters(replace(none, layers=1)) - around_the_layers
+    return tensor_bytes((whole_numbers(m, moment, layer, around_the_layers),), dtype)
+
+
+def any_rest_bytes(m, batch, sequence, dtype):
+    """`rest_bytes` of a dense model or of a mixture, which has a step counter for each matrix."""
+    rest = rest_bytes(m, batch, sequence, dtype)
+    if m.mixture:
+        tensors = sum(group.stored * (1 + group.bias) for group in all_matrices(m).values())
+        rest += tensors * BYTES["fp32"]
+    return rest
+
+
+def any_step_flops(m, batch, sequence, recomputed):
+    """`step_flops` of a dense model or of a mixture; the first layers are recomputed."""
+    if m.mixture is None:
+        return step_flops(m, batch, sequence, recomputed)
+    again = replace(m, layers=recomputed)
+    again = replace(
+        again, mixture=replace(m.mixture, dense_layers=min(dense_layers(m), recomputed))
+    )
+    tokens = batch * sequence
+    logits = 2 * tokens * m.width * m.vocabulary
+    forward_again = active_forward_flops(again, batch, sequence) - logits
+    # The last product of a layer is left out. In a mixture that is the shared expert's; without one
+    # it is the share's gradient that needs the product of each expert.
+    dense_again = dense_layers(again)
+    last_products = dense_again * m.inner + (recomputed - dense_again) * m.mixture.shared_inner
+    left_out = 2 * tokens * m.width * last_products
+    return 3 * active_forward_flops(m, batch, sequence) + forward_again - left_out
+
+
+def step_is_counted(m):
+    """Whether it is known when a step of the model is fullest, and how many bytes it holds then."""
+    if terms_suffice(m):
+        return True
+    if not attention_is_usual(m):
+        return False
+    return not is_narrow(all_used_in_one(m)) and not (dense_layers(m) and is_narrow(m))
 
 
 def sequence_flops(m, sequence, recomputed):
     """FLOPs of a step on one sequence: `step_flops`, less what windows spare; or of any model."""
     if not terms_suffice(m):
-        if recomputed:
+        if recomputed and not recomputing_is_counted(m):
             raise ValueError(
-                "What a recomputed layer costs is not counted of this model, which has experts, "
-                "latent attention, sinks, or four normalisations in a layer: say --recomputed 0."
+                "What a recomputed layer costs is not counted of this model, which has latent "
+                "attention, sinks, four normalisations in a layer, or windows beside experts: say "
+                "--recomputed 0."
             )
+        if recomputed:
+            return any_step_flops(m, 1, sequence, recomputed)
         return 3 * active_forward_flops(m, 1, sequence)
 
     all_pairs = step_flops(m, 1, sequence, recomputed)
@@ -718,6 +878,11 @@ def sequence_flops(m, sequence, recomputed):
     # Forward once, backward twice as much, and once more for the share that is recomputed.
     passes = 3 + recomputed / m.layers
     return all_pairs - passes * spared
+
+
+def recomputing_is_counted(m):
+    """Whether it is counted what a recomputed layer costs, for any number of them."""
+    return terms_suffice(m) or (attention_is_usual(m) and not m.window_layers)
 
 
 def terms_suffice(m):
@@ -1005,13 +1170,13 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     state = state_bytes(lines["parameters"], parts, gpus, stage)
     lines |= {f"bytes of {part}": nbytes for part, nbytes in state.items()}
     together = sum(state.values())
-    if terms_suffice(m):
+    if step_is_counted(m):
         lines |= step_lines(m, gpus, parts, stage, batch, sequence, recomputed)
         together += lines["bytes that the step adds then"] + lines["bytes gathered then"]
         together += lines["bytes of the rest"]
         lines["bytes together"] = together
     elif kept_is_counted(m):
-        lines |= loss_lines(m, parts, batch, sequence)
+        lines |= loss_lines(m, parts, batch, sequence, recomputed)
         together += lines["bytes kept for the backward pass"] + lines["bytes of the loss"]
     lines["fits"] = fits_in(m, together, memory)
     lines |= time_lines(m, gpus, tokens, sequence, recomputed, peak, share)
@@ -1024,11 +1189,11 @@ NOT_KNOWN = "not known"
 def fits_in(m, together, memory):
     """Whether `together` bytes fit: "yes", "no", or not known.
 
-    Of a model that is not dense, a step adds more than `together` has.
+    Of a model whose step is not counted, a step adds more than `together` has.
     """
     if together > memory:
         return "no"
-    return "yes" if terms_suffice(m) else NOT_KNOWN
+    return "yes" if step_is_counted(m) else NOT_KNOWN
 
 
 def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
@@ -1038,25 +1203,25 @@ def step_lines(m, gpus, parts, stage, batch, sequence, recomputed):
     """
     (dtype,) = parts["parameters"]  # a recipe keeps one number for each of these two
     (gradient_dtype,) = parts["gradients"]
-    added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
-    gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
+    added = any_moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    gathered = {moment: any_gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
     fullest = max(added, key=lambda moment: added[moment] + gathered[moment])
     return {
         "fullest moment of a step": fullest,
         "bytes that the step adds then": added[fullest],
         "bytes gathered then": gathered[fullest],
-        "bytes of the rest": rest_bytes(m, batch, sequence, dtype),
+        "bytes of the rest": any_rest_bytes(m, batch, sequence, dtype),
     }
 
 
-def loss_lines(m, parts, batch, sequence):
-    """The account's lines on what a step of a model that is not dense adds at its loss.
+def loss_lines(m, parts, batch, sequence, recomputed):
+    """The account's lines on what a step adds at its loss, if other moments are not counted.
 
     A later moment may be fuller, so with these bytes it may be known that a step does not fit, if
     the experts work one after the other, as `mixture_bytes` counts.
     """
     (dtype,) = parts["parameters"]  # a recipe keeps one number for each parameter
-    kept = any_kept_bytes(m, batch, sequence, dtype)
+    kept = any_kept_bytes(m, batch, sequence, dtype, recomputed)
     last_norm = 2 * tensor_bytes((batch, sequence, m.width), dtype)  # its input and its result
     return {
         "bytes kept for the backward pass": kept + last_norm,
@@ -1959,7 +2124,7 @@ def memory_report(m, lines, asked):
     state = []
     for part in ("parameters", "gradients", "optimizer", "master"):
         state.append(row(f"  {part}", bytes_text(lines[f"bytes of {part}"]), "state_bytes"))
-    if not terms_suffice(m):
+    if not step_is_counted(m):
         said = {  # it is never "yes", because not all is known of what a step adds
             "no": "This alone does not fit",
             NOT_KNOWN: "Whether it fits is not known, since a step adds to this",
@@ -1976,13 +2141,20 @@ def memory_report(m, lines, asked):
     fullest = lines["fullest moment of a step"]
     rows = [f"On each GPU, at the fullest moment of a step, {fullest}", *state]
     added_by = "step_bytes" if fullest == AT_LOSS else "moments"
+    gathered_by = "gathered_bytes"
+    rest_by = "rest_bytes"
+    if m.mixture:
+        added_by = "any_moments"
+        gathered_by = "any_gathered_bytes"
+        rest_by = "any_rest_bytes"
     added = bytes_text(lines["bytes that the step adds then"])
     gathered = bytes_text(lines["bytes gathered then"])
+    rest = bytes_text(lines["bytes of the rest"])
     together = bytes_text(lines["bytes together"])
     rows += [
         row("  what the step adds", added, added_by),
-        row("  gathered from the other GPUs", gathered, "gathered_bytes"),
-        row("  the rest, at most", bytes_text(lines["bytes of the rest"]), "rest_bytes"),
+        row("  gathered from the other GPUs", gathered, gathered_by),
+        row("  the rest, at most", rest, rest_by),
         row("  together", together, ""),
     ]
     fits = "It fits" if lines["fits"] == "yes" else "It does not fit"

@@ -1,11 +1,12 @@
 """A mixture's training step, to the byte at each operation, for whatever the router picks."""
 
+import random
 from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from course_utils.core import accountant, measure, predict
@@ -202,3 +203,156 @@ def test_an_impossible_routing_gets_a_sentence(routing, said):
     shape = replace(shape, mixture=Mixture(experts=2, used=1, inner=4))
     with pytest.raises(ValueError, match=said):
         predict.timeline(shape, 1, 4, routing=routing)
+
+
+# The accountant, which says what fits, beside the timeline.
+
+RECIPES = ["fp32 sgd", "bf16 adamw", "bf16+master adamw, fp32 gradients"]
+
+
+@st.composite
+def counted_mixtures(draw: st.DrawFn) -> accountant.Model:
+    """Mixtures of which the accountant says when a step is fullest."""
+    kv_heads = draw(st.sampled_from([1, 2]))
+    heads = kv_heads * draw(st.sampled_from([1, 2]))
+    layers = draw(st.sampled_from([1, 2, 3, 5]))
+    experts = draw(st.sampled_from([1, 2, 3, 6, 10]))
+    mixture = Mixture(
+        experts=experts,
+        used=draw(st.integers(1, experts)),
+        inner=draw(st.sampled_from([4, 8, 30])),
+        shared_inner=draw(st.sampled_from([0, 0, 4, 20])),
+        dense_layers=min(layers, draw(st.sampled_from([0, 0, 0, 2]))),
+        router_bias=draw(YES_NO),
+    )
+    m = accountant.Model(
+        layers=layers,
+        width=draw(st.sampled_from([4, 8])),
+        heads=heads,
+        kv_heads=kv_heads,
+        head_width=draw(st.sampled_from([2, 4])),
+        inner=draw(st.sampled_from([16, 40])),
+        vocabulary=draw(st.sampled_from([1, 10, 300])),
+        context=64,
+        gated=draw(YES_NO),
+        biases=draw(st.sampled_from([(), ("up",), accountant.ATTENTION])),
+        norm_vectors=draw(st.sampled_from([1, 1, 2])),
+        learned_positions=draw(YES_NO),
+        tied=draw(YES_NO),
+        mixture=mixture,
+    )
+    assume(accountant.step_is_counted(m))
+    return m
+
+
+def drawn_routing(m: accountant.Model, tokens: int, kind: str, seed: int) -> object:
+    """Evenly, or all tokens to the same experts, or drawn for each token in each layer."""
+    if kind == "even":
+        return None
+    draws = random.Random(seed)
+    mixture = m.mixture
+
+    def of_a_layer() -> tuple[int, ...]:
+        first = range(mixture.used)
+        counts = [0] * mixture.experts
+        for _ in range(tokens):
+            drawn = draws.sample(range(mixture.experts), mixture.used)
+            for number in first if kind == "same" else drawn:
+                counts[number] += 1
+        return tuple(counts)
+
+    return tuple(of_a_layer() for _ in range(m.layers - mixture.dense_layers))
+
+
+@settings(max_examples=3 * MANY)
+@given(
+    counted_mixtures(),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from([1, 2, 7, 16, 64]),
+    st.sampled_from(RECIPES),
+    YES_NO,
+    st.sampled_from([1, 8]),
+    st.integers(0, 3),
+    st.sampled_from(["even", "same", "drawn"]),
+    st.integers(0, 99),
+)
+def test_the_accountant_never_says_that_a_mixture_fits_where_the_timeline_says_it_does_not(
+    m, batch, sequence, recipe, recompute, gpus, stage, kind, seed
+):
+    """Whatever its routers pick; and where they pick the fullest, it says no more than it must."""
+    routing = drawn_routing(m, batch * sequence, kind, seed)
+    options = {"recipe": recipe, "recompute": recompute, "machines": gpus, "stage": stage}
+    step_of = partial(predict.timeline, m, batch, sequence, routing=routing, **options)
+    peak = step_of(accumulate=True, gathered=True).peak
+    lines = accountant.account(
+        m,
+        gpus=gpus,
+        tokens=1e9,
+        recipe_name=recipe,
+        stage=stage,
+        batch=batch,
+        sequence=sequence,
+        recomputed=m.layers if recompute else 0,
+        memory=peak - 1,
+        peak=1e12,
+        share=0.4,
+    )
+    assert lines["fits"] == "no"
+    assert peak <= lines["bytes together"]
+    assert step_of(accumulate=False, gathered=True).peak <= peak
+    if kind == "same" and not m.mixture.shared_inner:
+        assert lines["bytes together"] <= peak + lines["bytes of the rest"]
+
+
+@settings(max_examples=MANY)
+@given(counted_mixtures(), st.sampled_from([1, 2]), st.sampled_from([1, 7, 16]), YES_NO)
+def test_a_recomputed_mixtures_flops_are_those_of_its_timeline(m, batch, sequence, recompute):
+    """The scores that fused attention's backward pass computes again are not the accountant's."""
+    step = predict.timeline(m, batch, sequence, recompute=recompute)
+    flops = sum(operation.flops for operation in step.operations)
+    attention = predict.shape_of(m).forward_flops(batch, sequence)["attention"]
+    again = m.layers if recompute else 0
+    assert accountant.any_step_flops(m, batch, sequence, again) == flops - attention // 2
+
+
+@settings(max_examples=MANY // 5)
+@given(counted_mixtures(), st.sampled_from([1, 2]), st.sampled_from([1, 7, 16]))
+def test_where_some_layers_are_recomputed_torch_holds_no_more_than_the_accountant_says(
+    m, batch, sequence
+):
+    for again in {0, 1, m.layers}:
+        most = max(accountant.any_moments(m, batch, sequence, "fp32", "fp32", again).values())
+        model = MADE(m, fused=True, fused_norm=True, recompute=again)
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        ids = torch.arange(batch * sequence).view(batch, sequence) % m.vocabulary
+        targets = torch.zeros(batch * sequence, dtype=torch.int64)
+
+        def run(model=model, ids=ids, targets=targets):
+            model.loss(ids, targets).backward()
+
+        assert measure.peak_bytes(run) <= most + accountant.any_rest_bytes(
+            m, batch, sequence, "fp32"
+        )
+
+
+@pytest.mark.parametrize("name", ["mixtral-8x7b", "qwen3-30b-a3b"])
+def test_a_published_mixture_holds_in_the_timeline_almost_what_the_accountant_says(name):
+    """With tokens spread evenly it is less than if one expert got all: by less than 1 %."""
+    m = predict.known(name)
+    step = predict.timeline(
+        m,
+        1,
+        4096,
+        recipe="bf16+master adamw",
+        recompute=True,
+        accumulate=True,
+        machines=64,
+        stage=3,
+        gathered=True,
+    )
+    lines = accountant.account(
+        m, 64, 1e12, "bf16+master adamw", 3, 1, 4096, m.layers, 80e9, accountant.PEAK, 0.4
+    )
+    assert step.peak <= lines["bytes together"] <= 1.01 * step.peak
+    assert lines["fits"] == "yes"
