@@ -481,8 +481,8 @@ def test_what_is_predicted_operation_by_operation_ends_with_the_window():
     m = accountant.model_from(LLAMA | fields)
     assert m.context == 128
     assert predict.shape_of(m).context == 32
-    with pytest.raises(ValueError, match="dense models are predicted"):
-        predict.shape_of(predict.known("mixtral-8x7b"))
+    with pytest.raises(ValueError, match="without latent attention"):
+        predict.shape_of(predict.known("deepseek-v2"))
 
 
 TOO_LARGE = LLAMA | {"hidden_size": 4 * 10**400, "intermediate_size": 10**500}

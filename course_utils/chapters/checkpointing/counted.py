@@ -139,10 +139,10 @@ def _of_the_memory(run: Run) -> Iterator[Counted]:
         "parameters, or a GPU's share of them (rounded up) · bytes for each, part by part",
         6,
     )
-    if accountant.terms_suffice(run.m):
-        yield from _of_a_dense_step(run, state)
+    if accountant.step_is_counted(run.m):
+        yield from _of_a_counted_step(run, state)
     elif accountant.kept_is_counted(run.m):
-        yield _of_a_mixtures_step(run)
+        yield _of_a_steps_loss(run)
 
 
 def _state_formula(run: Run) -> str:
@@ -160,7 +160,7 @@ def _state_formula(run: Run) -> str:
     return " + ".join(products)
 
 
-def _of_a_dense_step(run: Run, state: Number) -> Iterator[Counted]:
+def _of_a_counted_step(run: Run, state: Number) -> Iterator[Counted]:
     """Yield what a step adds to the state at its fullest moment, and all bytes together."""
     lines = run.lines
     moment = lines["fullest moment of a step"]
@@ -171,7 +171,7 @@ def _of_a_dense_step(run: Run, state: Number) -> Iterator[Counted]:
         f"a step adds, at {moment}",
         added,
         short(added),
-        COUNTED,
+        AT_MOST if run.m.mixture else COUNTED,
         formula,
         words,
         8 if moment == AT_LOSS else 5,
@@ -210,7 +210,13 @@ def _step_formula(run: Run, moment: str, added: Number) -> tuple[str, str]:
         recomputed = min(recomputed, m.layers - 1)  # the last layer is in memory again by then
     elif moment not in (AT_LOSS, AT_OUTPUT):
         return f"{added:,}", "a gradient of a whole matrix; no layer keeps anything by then"
-    kept_by_a_layer = accountant.layer_bytes(m, run.batch, run.length, run.dtype)
+    sizes = (run.batch, run.length, run.dtype)
+    if m.mixture:
+        kept = accountant.any_kept_bytes(m, *sizes, recomputed)
+        others = f"{added - kept:,}"
+        making = "logits and loss" if moment == AT_LOSS else "gradients in the making, at most"
+        return f"{kept:,} + {others}", f"what all layers keep for the backward pass + {making}"
+    kept_by_a_layer = accountant.layer_bytes(m, *sizes)
     input_bytes = accountant.tensor_bytes((run.batch, run.length, m.width), run.dtype)
     whole = m.layers - recomputed
     others = added - whole * kept_by_a_layer - recomputed * input_bytes
@@ -227,8 +233,8 @@ def _step_formula(run: Run, moment: str, added: Number) -> tuple[str, str]:
     return " + ".join(pieces), " + ".join(words)
 
 
-def _of_a_mixtures_step(run: Run) -> Counted:
-    """Return what a step with a mixture adds at its loss; a later moment may be fuller."""
+def _of_a_steps_loss(run: Run) -> Counted:
+    """Return what a step adds at its loss, if it is not counted whether a later one is fuller."""
     kept = run.lines["bytes kept for the backward pass"]
     loss = run.lines["bytes of the loss"]
     return Counted(

@@ -8,6 +8,8 @@ from course_utils.core import accountant, predict
 from course_utils.core.datasheets import Machine, machine_named
 from course_utils.core.say import Number
 
+MOST_EXPERTS = 16  # of a layer
+
 
 class Run:
     """A model, the GPUs and the recipe that train it, and the users whom it serves.
@@ -69,8 +71,8 @@ class Run:
 
     @property
     def recomputed_layers(self) -> int:
-        """All layers, or none. What a recomputed mixture costs is not counted."""
-        is_counted = accountant.terms_suffice(self.m)
+        """All layers, or none, if it is not counted what a recomputed layer of the model costs."""
+        is_counted = accountant.recomputing_is_counted(self.m)
         return self.m.layers if self.recomputed and is_counted else 0
 
     @cached_property
@@ -104,8 +106,15 @@ class Run:
 
     @cached_property
     def step(self) -> Step | None:
-        """The memory of a step over its time; None if it is not predicted for such a model."""
-        if not accountant.terms_suffice(self.m):
+        """The memory of a step over its time; None if it is not predicted for such a model.
+
+        Nor is it for a mixture of more than MOST_EXPERTS, whose operations are too many to be run
+        while a slider moves.
+        """
+        mixture = self.m.mixture
+        if not accountant.step_is_counted(self.m):
+            return None
+        if mixture and mixture.experts > MOST_EXPERTS:
             return None
         timeline = predict.timeline(
             self.m,

@@ -113,12 +113,25 @@ def test_what_is_drawn_over_time_never_exceeds_what_is_said_at_most(name, recomp
         assert 0.97 * together < asked.step.most <= together
 
 
-def test_of_a_model_that_is_not_dense_only_what_is_known_is_said():
-    for name in ("DeepSeek-V3", "Mixtral 8x7B"):
-        numbers = by_key(Asked(model=name))
-        assert {"gathered", "together"}.isdisjoint(numbers)
-        assert numbers["step"].how == "at least"
-        assert Asked(model=name).step is None
+@pytest.mark.parametrize("recomputed", [False, True])
+def test_a_mixtures_step_is_drawn_over_time_and_many_experts_as_their_fullest_moment(recomputed):
+    """Tokens are drawn as spread evenly, and the number holds for whatever the routers pick."""
+    for stage in (0, 3):
+        options = {"gpus": 64, "sequence": 2048, "stage": stage, "recomputed": recomputed}
+        asked = Asked(model="Mixtral 8x7B", **options)
+        together = by_key(asked)["together"].number
+        assert 0.97 * together < asked.step.most <= together
+        session = Session(labs.lab_named("account"))
+        session.set({"model": "Qwen3 30B-A3B", **options})
+        assert by_key(Asked(model="Qwen3 30B-A3B", **options))["together"].how == "at most"
+        assert "at the fullest moment, at most" in session.shown["svg"]
+
+
+def test_of_latent_attention_and_sinks_only_what_is_known_is_said():
+    numbers = by_key(Asked(model="DeepSeek-V3"))
+    assert {"gathered", "together"}.isdisjoint(numbers)
+    assert numbers["step"].how == "at least"
+    assert Asked(model="DeepSeek-V3").step is None
     session = Session(labs.lab_named("account"))
     session.set({"model": "gpt-oss 120B", "recomputed": True})
     assert "step" not in by_key(Asked(model="gpt-oss 120B")), "what sinks keep is not counted"

@@ -268,3 +268,42 @@ def said_when_refused(lab, **moved):
     with pytest.raises(ValueError, match=r"\."):
         run(lab, "Measure a real step")
     return lab.screen.report + lab.screen.mistake
+
+
+def test_a_mixture_says_what_is_stored_and_used_and_the_accountant_agrees_that_it_fits():
+    """Mixtral's card: 46.7 billion parameters, of which a token uses 12.9."""
+    session = Session(labs.lab_named("timeline"))
+    session.set({**PRESETS["a mixture of experts?"], "accumulate": True})
+    assert "46.7 billion parameters, of which a token uses 12.9 billion" in session.shown["svg"]
+    assert "one after the other, each on as many tokens as another" in session.shown["meaning"]
+    asked = Asked(**PRESETS["a mixture of experts?"], accumulate=True)
+    step = asked.step
+    lines = accountant.account(
+        asked.shape,
+        gpus=asked.machines,
+        tokens=1e12,
+        recipe_name=asked.recipe,
+        stage=asked.stage,
+        batch=asked.batch,
+        sequence=asked.tokens,
+        recomputed=asked.shape.layers,
+        memory=machine_named(asked.machine).bytes,
+        peak=accountant.PEAK,
+        share=0.4,
+    )
+    assert lines["fits"] == "yes"
+    assert session.shown["meaning"].startswith("Fits: ")
+    assert step.most <= lines["bytes together"] <= 1.03 * step.most
+    # Gathered: two layers' weights and a layer's gradients, with all experts, among others.
+    of_a_layer = 2 * asked.shape.parameters_of_a_layer
+    assert max(moment.held.gathered for moment in step.columns) > 3 * of_a_layer
+
+
+def test_a_measured_step_of_a_mixture_holds_what_is_predicted():
+    """On fake tensors, with two layers in place of 32."""
+    m = replace(MODELS[MIXTRAL], layers=2)
+    step = predict.timeline(m, 1, 512, recipe="bf16 adamw")
+    moments = transformers.step_moments(m, "bf16 adamw", 1, 512, fused=True)
+    assert [(each.name, each.during) for each in moments] == [
+        (each.name, each.during.total) for each in step.operations
+    ]

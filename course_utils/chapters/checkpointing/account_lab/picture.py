@@ -83,7 +83,7 @@ def _memory(asked: Asked) -> Iterator[str]:
         most = step.most
     else:
         state = sum(asked.lines[f"bytes of {part}"] for part in asked.parts)
-        most = state + _added_at_the_loss(asked)
+        most = state + _added(asked)
     full = HEADROOM * (memory if most <= memory <= 1.5 * most else most)
     yield text(LEFT, 14, "One GPU's memory over a step", class_="strong")
     yield scale_words(SCALE_LEFT, 14, f"scale: 0 to {short(full)}", WIDTH, "bytes")
@@ -91,7 +91,7 @@ def _memory(asked: Asked) -> Iterator[str]:
         yield _area(step, full)
         yield from _phases(step)
     elif most > state:
-        yield _at_the_loss(state, most, full)
+        yield _at_one_moment(state, most, full)
     state_y = _y(state, full)
     yield rect(LEFT, state_y, WIDTH - LEFT, MEMORY_BOTTOM - state_y, class_="part optimizer")
     if memory <= full:
@@ -103,20 +103,34 @@ def _memory(asked: Asked) -> Iterator[str]:
     yield _memory_key(asked)
 
 
-def _added_at_the_loss(asked: Asked) -> int:
-    """Return what a step adds to the state at its loss, as far as it is known; else 0."""
-    kept = asked.lines.get("bytes kept for the backward pass", 0)
-    return kept + asked.lines.get("bytes of the loss", 0)
+ADDED = (  # lines of the account: at the fullest moment of a step, or at its loss
+    "bytes that the step adds then",
+    "bytes gathered then",
+    "bytes of the rest",
+    "bytes kept for the backward pass",
+    "bytes of the loss",
+)
+
+
+def _added(asked: Asked) -> int:
+    """Return what a step adds to the state at the one moment that is known; 0 if none is."""
+    return sum(asked.lines.get(line, 0) for line in ADDED)
 
 
 def _memory_key(asked: Asked) -> str:
     """Draw the key of the memory's plot below its heading."""
     items = [("part optimizer", "all the time"), ("part activations", "for a while")]
     if asked.step is None:
-        known = "at the loss, at least" if _added_at_the_loss(asked) else "for a while: not known"
-        items[1] = ("part activations", known)
+        items[1] = ("part activations", _known_of_a_step(asked))
     items.append(("memory", f"the GPU has {short(asked.sheet.bytes)}"))
     return key(items, LEFT, MEMORY_TOP - 6)
+
+
+def _known_of_a_step(asked: Asked) -> str:
+    """Return what the bar in the middle shows, where no step is drawn over time."""
+    if "bytes together" in asked.lines:
+        return "at the fullest moment, at most"
+    return "at the loss, at least" if _added(asked) else "for a while: not known"
 
 
 def _phases(step: Step) -> Iterator[str]:
@@ -146,8 +160,8 @@ def _area(step: Step, full: Number) -> str:
     return polyline(corners, class_="part activations")
 
 
-def _at_the_loss(state: int, most: int, full: Number) -> str:
-    """Draw what is held at the loss as a bar in the middle. Other moments are not known."""
+def _at_one_moment(state: int, most: int, full: Number) -> str:
+    """Draw what is held at one moment as a bar in the middle. No others are known or drawn."""
     middle = (LEFT + WIDTH) / 2
     top = _y(most, full)
     return rect(middle - 40, top, 80, _y(state, full) - top, class_="part activations")

@@ -12,6 +12,9 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, t
 SLIDER_PX = 96  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
 MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
+# Its experts work one after the other, on tokens that are spread evenly: see `predict.timeline`.
+MIXTRAL = "Mixtral 8x7B"
+MODELS = {**predict.MODELS, MIXTRAL: predict.shape_of(predict.known("mixtral-8x7b"))}
 STAGES = {f"{stage}": stage for stage in range(4)}
 # What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
@@ -51,13 +54,14 @@ PRESETS = {
     "GPT-2 XL on a T4?": {**_ONE_GPU, "model": "GPT-2 XL", "machine": "T4"},
     "what is left to recompute?": {**_LARGE, "stage": 3, "segment": 1},
     "and in pieces?": {**_LARGE, "stage": 3, "segment": 1, "pieces": True},
+    "a mixture of experts?": {**_LARGE, "model": MIXTRAL, "machines": 64, "stage": 3, "segment": 1},
     "does 405B fit?": {**_LARGE, "model": "Llama 3.1 405B", "machines": 1024, "stage": 3},
 }
 
 
 def _longest_segment(said: Said) -> int:
     """Return how many layers can be recomputed together in the model that the controls hold."""
-    model = predict.MODELS[said["model"]]
+    model = MODELS[said["model"]]
     return min(LONGEST_SEGMENT, model.layers)
 
 
@@ -79,7 +83,7 @@ class Asked:
     """What is trained, on which machines and how, the moment to look at, and the reader's marks."""
 
     # Of each `whole`: its label, its default, the least and the most.
-    model: str = choice("model", list(predict.MODELS), "Llama 3 8B", menu=True)
+    model: str = choice("model", list(MODELS), "Llama 3 8B", menu=True)
     recipe: str = choice("recipe", tuple(predict.RECIPES), "bf16+master adamw", menu=True)
     machine: str = choice("machine", MACHINES, "H100 SXM", menu=True)
     batch: int = size("batch on each", 1, slider_px=SLIDER_PX)
@@ -109,7 +113,7 @@ class Asked:
     @property
     def shape(self) -> Shape:
         """The model's sizes."""
-        return predict.MODELS[self.model]
+        return MODELS[self.model]
 
     @property
     def tokens(self) -> int:
