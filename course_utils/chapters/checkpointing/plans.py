@@ -2,14 +2,15 @@
 
 It is no forecast, and no bound: real products may reach more than half of the peak, which is
 assumed here. Of each pass, only the longer counts: its products, or what it sends meanwhile.
-Nothing is said of tensor and pipeline parallelism, fp8, stragglers, saves that go on beside the
-run, the allocator's gaps, an optimizer's copies, and the rounding of sums between GPUs.
+Nothing is said of tensor, pipeline and expert parallelism, fp8, stragglers, saves that go on beside
+the run, the allocator's gaps, an optimizer's copies, and the rounding of sums between GPUs.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from types import SimpleNamespace
 
 import course_utils.core.accountant as ours
 from course_utils.core.datasheets import MACHINES
@@ -128,6 +129,24 @@ class Planner:
     # the terms that the reader wrote.
     terms: object = ours
 
+    @cached_property
+    def counts(self) -> object:
+        """The functions that count the model: the terms, unless it is a mixture of experts.
+
+        The terms that a reader writes know no experts. So of a mixture, the course's accountant
+        counts what they would.
+        """
+        if self.task.model.mixture is None:
+            return self.terms
+        return SimpleNamespace(
+            parameters=ours.stored_parameters,
+            forward_flops=ours.active_forward_flops,
+            step_flops=ours.any_step_flops,
+            moments=ours.any_moments,
+            gathered_bytes=ours.any_gathered_bytes,
+            rest_bytes=ours.any_rest_bytes,
+        )
+
     def check(self, plan: Plan) -> None:
         """Raise ValueError, with the most that is possible, if the plan does not suit the task."""
         layers = self.task.model.layers
@@ -237,17 +256,18 @@ class Planner:
         """
         m = self.task.model
         terms = self.terms
+        counts = self.counts
         sequence = self.task.sequence
         sharers = self._sharers(plan)
         dtype = self._dtype(plan, "parameters")
         gradient_dtype = self._dtype(plan, "gradients")
         recipe = terms.recipe(plan.recipe)
-        state = terms.state_bytes(terms.parameters(m), recipe, sharers, plan.stage)
+        state = terms.state_bytes(counts.parameters(m), recipe, sharers, plan.stage)
         # By moment, such as ours.AT_LOSS, the bytes that the step adds: activations, and gradients
         # that are not yet added to those of the state.
-        added = terms.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
+        added = counts.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
         # Small things that no other term counts, such as LayerNorm's statistics.
-        rest = terms.rest_bytes(m, plan.batch, sequence, dtype)
+        rest = counts.rest_bytes(m, plan.batch, sequence, dtype)
 
         fullest: dict[str, int] = {}
         for moment, added_bytes in added.items():
@@ -255,7 +275,7 @@ class Planner:
             if moment in BEFORE_GRADIENTS and not self._accumulates(plan):
                 held["gradients"] = 0  # no earlier micro-batch has left any
             held["activations"] = added_bytes + rest
-            held["gathered"] = terms.gathered_bytes(m, dtype, sharers, plan.stage, moment)
+            held["gathered"] = counts.gathered_bytes(m, dtype, sharers, plan.stage, moment)
             if sum(held.values()) > sum(fullest.values()):
                 fullest = held
         return fullest
@@ -301,13 +321,13 @@ class Planner:
         peak = MACHINES[self.task.machine].peak(fmt)
         # The term `days` gives the days of one FLOP on one GPU.
         flop_s = self.terms.days(1, 1, peak, SHARE) * ours.SECONDS_PER_DAY
-        forward = self.terms.forward_flops(m, plan.batch, sequence)
-        step = self.terms.step_flops(m, plan.batch, sequence, plan.recomputed)
+        forward = self.counts.forward_flops(m, plan.batch, sequence)
+        step = self.counts.step_flops(m, plan.batch, sequence, plan.recomputed)
         return forward * flop_s, (step - forward) * flop_s
 
     def _part_bytes(self, plan: Plan, part: str) -> int:
         """Return the bytes of the whole model's parameters or gradients, before they are split."""
-        numbers = self.terms.parameters(self.task.model)
+        numbers = self.counts.parameters(self.task.model)
         return self.terms.tensor_bytes((numbers,), self._dtype(plan, part))
 
     def _sharers(self, plan: Plan) -> int:

@@ -41,7 +41,10 @@ BEST = {  # stage, over a node, micro-batch, layers recomputed, minutes between 
     "13B · 16 H100s": (3, True, 8, 28, 720, 142.5),
     "13B · 64 A100s": (3, False, 8, 20, 360, 108.3),
     "70B · 512 H100s": (3, False, 2, 75, 120, 27.7),
+    "Mixtral · 64 H100s": (3, False, 4, 28, 360, 42.4),
 }
+
+DENSE = [level for level in BEST if LEVELS[level].model.mixture is None]
 
 
 def days_if_it_counts(planner, plan):
@@ -80,6 +83,8 @@ def flops_of_passes(task, plan):
     forward = shape.forward_flops(plan.batch, task.sequence)
     layer = (forward["matrices"] + forward["attention"]) / shape.layers
     last_product = 2 * plan.batch * task.sequence * shape.inner * shape.width
+    if task.model.mixture:  # without a shared expert, every product is needed again
+        last_product = 0
     again = plan.recomputed * (layer - last_product)
     return forward.total, 2 * forward.total + again
 
@@ -129,7 +134,7 @@ def test_a_plans_days_are_those_of_a_step_that_is_walked_through(level, data):
     cost = planner.cost(plan)
     assert [cost.days, cost.most_days] == pytest.approx(walked(task, plan), rel=1e-9)
     state = predict.training_bytes(
-        ours.parameters(task.model),
+        ours.stored_parameters(task.model),
         plan.recipe,
         machines=sharers_of(task, plan),
         stage=plan.stage,
@@ -170,7 +175,8 @@ def test_no_plan_fits_that_does_not_fit_by_the_timeline(level, data, again):
     if cost.fits:
         assert step.peak <= task.memory
     if accumulates:
-        assert held == pytest.approx(step.peak, rel=1e-3)
+        # Of a mixture the plan holds at most so much, as if one expert got all tokens.
+        assert held == pytest.approx(step.peak, rel=0.03 if task.model.mixture else 1e-3)
 
 
 @pytest.mark.parametrize("level", BEST)
@@ -185,7 +191,7 @@ def test_the_best_plan_of_each_level_is_what_is_said_and_in_no_corner(level):
     assert MINUTES[0] < best.minutes < MINUTES[-1]
 
 
-@pytest.mark.parametrize("level", BEST)
+@pytest.mark.parametrize("level", DENSE)
 def test_the_quick_search_finds_what_trying_all_plans_finds(level):
     task = LEVELS[level]
     small = replace(task.model, layers=5)
@@ -198,7 +204,7 @@ def test_the_quick_search_finds_what_trying_all_plans_finds(level):
     assert planner.best_cost.days == fewest
 
 
-@pytest.mark.parametrize("level", BEST)
+@pytest.mark.parametrize("level", DENSE)
 def test_the_search_asks_for_few_plans(level):
     asked = []
 
@@ -363,7 +369,7 @@ def test_a_level_that_the_reader_solves_leaves_a_sign_and_one_that_was_shown_doe
     lab.set(level="8B · 32 A100s", **best)
     assert lab.screen.meaning.endswith(SOLVED)
     lab.set(level="13B · 64 A100s", **OWN)
-    assert "1 of 4 levels solved" in lab.screen.svg
+    assert "1 of 5 levels solved" in lab.screen.svg
     lab.set(level="8B · 32 A100s", **best)
     assert lab.screen.meaning.endswith("You have solved this level.")
 

@@ -1,5 +1,6 @@
 """The timeline lab: its areas against the operations, its marks, and the step that it measures."""
 
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import pytest
@@ -14,13 +15,17 @@ from course_utils.chapters.gradients.timeline_lab.asked import (
     FULLEST,
     HELD,
     MACHINES,
+    MIXTRAL,
     PRESETS,
     Asked,
+    shape_named,
 )
 from course_utils.chapters.gradients.timeline_lab.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
-from course_utils.core import measure, predict
+from course_utils.core import accountant, measure, predict
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
+from course_utils.engine.labs.session import Session
+from course_utils.subjects.child_processes import transformers
 from tests.helpers.labs import answers, fresh, lines, nodes, run, steps_here
 
 LAB = labs.lab_named("timeline")
@@ -276,7 +281,7 @@ def test_a_mixture_says_what_is_stored_and_used_and_the_accountant_agrees_that_i
     session.set({**PRESETS["a mixture of experts?"], "accumulate": True})
     assert "46.7 billion parameters, of which a token uses 12.9 billion" in session.shown["svg"]
     assert "one after the other, each on as many tokens as another" in session.shown["meaning"]
-    asked = Asked(**PRESETS["a mixture of experts?"], accumulate=True)
+    asked = Asked(**{**PRESETS["a mixture of experts?"], "accumulate": True})
     step = asked.step
     lines = accountant.account(
         asked.shape,
@@ -301,7 +306,7 @@ def test_a_mixture_says_what_is_stored_and_used_and_the_accountant_agrees_that_i
 
 def test_a_measured_step_of_a_mixture_holds_what_is_predicted():
     """On fake tensors, with two layers in place of 32."""
-    m = replace(MODELS[MIXTRAL], layers=2)
+    m = replace(shape_named(MIXTRAL), layers=2)
     step = predict.timeline(m, 1, 512, recipe="bf16 adamw")
     moments = transformers.step_moments(m, "bf16 adamw", 1, 512, fused=True)
     assert [(each.name, each.during) for each in moments] == [

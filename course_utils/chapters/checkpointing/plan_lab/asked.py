@@ -57,6 +57,16 @@ LEVELS = {
         machine="H100 SXM",
         gbit_per_sec=400,
     ),
+    "Mixtral · 64 H100s": Task(
+        name="Mixtral 8x7B",
+        model=known("mixtral-8x7b"),
+        sequence=8192,
+        tokens=1e12,
+        sequences=8,
+        gpus=64,
+        machine="H100 SXM",
+        gbit_per_sec=400,
+    ),
 }
 FIRST = "13B · 64 A100s"
 FP32_GRADIENTS = "bf16+master adamw, fp32 gradients"

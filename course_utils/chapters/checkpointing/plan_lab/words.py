@@ -4,13 +4,21 @@ from collections.abc import Iterator
 
 from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS, Asked, Found, is_best
 from course_utils.chapters.checkpointing.plans import NODE, SHARE, Cost, Outcome, Pass, Task
-from course_utils.core.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S, SECONDS_PER_DAY
+from course_utils.core.accountant import (
+    GPU_DAYS_PER_FAILURE,
+    RESTART_S,
+    SAVE_S,
+    SECONDS_PER_DAY,
+    active_parameters,
+    stored_parameters,
+)
+from course_utils.core.accountant import count_text as billions
 from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
 
 NO_BOUND = "No forecast, and no bound: real matrix products may reach more than half of the peak."
 LEFT_OUT = (
-    "Left out: tensor and pipeline parallelism, fp8, slower GPUs, background saves, "
+    "Left out: tensor, pipeline and expert parallelism, fp8, slower GPUs, background saves, "
     "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
 # Rows of the table: what is assumed, how much it is, and a note.
@@ -56,7 +64,18 @@ def a_step(task: Task) -> str:
     steps = task.tokens / task.step_tokens
     each = f"{task.sequences} sequences of {task.sequence:,} tokens on each GPU"
     whole = f"{task.tokens / 1e9:,.0f} billion tokens are {steps:,.0f} steps"
-    return f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}."
+    return (
+        f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}.{_used(task)}"
+    )
+
+
+def _used(task: Task) -> str:
+    """Return a sentence on how many of a mixture's parameters a token uses; else nothing."""
+    if task.model.mixture is None:
+        return ""
+    stored = billions(stored_parameters(task.model))
+    used = billions(active_parameters(task.model))
+    return f" Of {stored} parameters, a token uses {used}."
 
 
 def a_pass(kind: Pass) -> str:

@@ -14,7 +14,8 @@ NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200"
 MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
 # Its experts work one after the other, on tokens that are spread evenly: see `predict.timeline`.
 MIXTRAL = "Mixtral 8x7B"
-MODELS = {**predict.MODELS, MIXTRAL: predict.shape_of(predict.known("mixtral-8x7b"))}
+_MIXTRAL = predict.shape_of(predict.known("mixtral-8x7b"))
+MODELS = (*predict.MODELS, MIXTRAL)
 STAGES = {f"{stage}": stage for stage in range(4)}
 # What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
@@ -59,9 +60,16 @@ PRESETS = {
 }
 
 
+def shape_named(model: str) -> Shape:
+    """Return the sizes of the model of that name."""
+    if model == MIXTRAL:
+        return _MIXTRAL
+    return predict.MODELS[model]
+
+
 def _longest_segment(said: Said) -> int:
     """Return how many layers can be recomputed together in the model that the controls hold."""
-    model = MODELS[said["model"]]
+    model = shape_named(said["model"])
     return min(LONGEST_SEGMENT, model.layers)
 
 
@@ -83,7 +91,7 @@ class Asked:
     """What is trained, on which machines and how, the moment to look at, and the reader's marks."""
 
     # Of each `whole`: its label, its default, the least and the most.
-    model: str = choice("model", list(MODELS), "Llama 3 8B", menu=True)
+    model: str = choice("model", MODELS, "Llama 3 8B", menu=True)
     recipe: str = choice("recipe", tuple(predict.RECIPES), "bf16+master adamw", menu=True)
     machine: str = choice("machine", MACHINES, "H100 SXM", menu=True)
     batch: int = size("batch on each", 1, slider_px=SLIDER_PX)
@@ -113,7 +121,7 @@ class Asked:
     @property
     def shape(self) -> Shape:
         """The model's sizes."""
-        return MODELS[self.model]
+        return shape_named(self.model)
 
     @property
     def tokens(self) -> int:
