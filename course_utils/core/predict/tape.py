@@ -321,7 +321,7 @@ class Tape:
             del given  # torch lets go of what such a function was given
         for place, back in enumerate(node.back):
             if back is not PASS and back.sums_to is not None:
-                gradients[place] = self._summed(gradients[place], back)
+                gradients[place] = self.one("sum", back.sums_to, reads=gradients[place].nbytes)
         for place, (to, _) in enumerate(node.edges):
             # The output's gradient is transposed first, so it is cast by `_hand_on`.
             if isinstance(to, Parameter) and node.where != "output":
@@ -350,13 +350,8 @@ class Tape:
             del results, storage  # so that no name here holds them while the next one runs
         return gradients
 
-    def _summed(self, made: Storage, back: Back) -> Storage:
-        """Return the sum over `made` that is the gradient of an edge with fewer numbers."""
-        return self.one("sum", back.sums_to, reads=made.nbytes, part=back.part)
-
     def _run_back(self, back: Back) -> list[Storage]:
         """Run an operation of the backward pass, after the zeros that it may need."""
-        zeros = None
         if back.onto_zeros:  # these are freed when this method returns
             zeros = self.one("new_zeros", *back.makes)  # noqa: F841  a name is what holds them
         return self.run(back.name, *back.makes, reads=back.reads, flops=back.flops, part=back.part)

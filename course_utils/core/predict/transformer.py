@@ -229,7 +229,6 @@ class Shape(Model):
         131072
         """
         check_sizes(batch=batch, sequence=sequence)
-        self.refuse_mixture("What autograd keeps")
         if dtype not in ACTIVATION_DTYPES:
             raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
         number_bytes = dtype_bytes(dtype)
@@ -250,6 +249,7 @@ class Shape(Model):
 
     def _kept_in_layer(self, sequence: int, number_bytes: int, fused: bool) -> dict[str, int]:
         """Return the bytes that a layer keeps for one token, not counting its normalisations."""
+        self.refuse_mixture("What autograd keeps")
         # Queries, keys, values, and attention's result, which is as wide as the queries.
         queries_to_result = 2 * self.query_width + 2 * self.kv_width
         if fused:  # one number in place of the row, in fp32 or more

@@ -15,12 +15,11 @@ from course_utils.chapters.gradients.timeline_lab.asked import (
     FULLEST,
     HELD,
     MACHINES,
-    MIXTRAL,
     PRESETS,
     Asked,
-    shape_named,
 )
 from course_utils.chapters.gradients.timeline_lab.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
+from course_utils.chapters.gradients.trained_models import MIXTRAL, shape_named
 from course_utils.core import accountant, measure, predict
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held

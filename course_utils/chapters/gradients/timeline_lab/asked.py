@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from course_utils.chapters.gradients.step_over_time import Step, step_on
+from course_utils.chapters.gradients.trained_models import (
+    MIXTRAL,
+    MODELS,
+    longest_segment,
+    shape_named,
+)
 from course_utils.core import predict
 from course_utils.core.predict import Shape, Timeline
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole
@@ -12,10 +18,6 @@ from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, t
 SLIDER_PX = 96  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
 MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
-# Its experts work one after the other, on tokens that are spread evenly: see `predict.timeline`.
-MIXTRAL = "Mixtral 8x7B"
-_MIXTRAL = predict.shape_of(predict.known("mixtral-8x7b"))
-MODELS = (*predict.MODELS, MIXTRAL)
 STAGES = {f"{stage}": stage for stage in range(4)}
 # What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
@@ -24,7 +26,6 @@ GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
 MOMENTS = 100  # the equal parts of a step's time from which the reader chooses a moment
 EIGHTHS = [f"after {n}/8 of the step" for n in range(9)]  # where a reader draws marks
 PIECES = 16  # how many a loss in pieces has
-LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
 
@@ -60,19 +61,6 @@ PRESETS = {
 }
 
 
-def shape_named(model: str) -> Shape:
-    """Return the sizes of the model of that name."""
-    if model == MIXTRAL:
-        return _MIXTRAL
-    return predict.MODELS[model]
-
-
-def _longest_segment(said: Said) -> int:
-    """Return how many layers can be recomputed together in the model that the controls hold."""
-    model = shape_named(said["model"])
-    return min(LONGEST_SEGMENT, model.layers)
-
-
 # What stands at a mark. The first argument, the number of the mark, makes no difference.
 def _share_of_the_most(_: int, level: int) -> str:
     return f"{level} % of the most"
@@ -102,7 +90,7 @@ class Asked:
     pieces: bool = tick("loss in pieces", False)
     accumulate: bool = tick("accumulate", False)
     # With 0 no layer is recomputed.
-    segment: int = whole("layers recomputed together", 0, 0, _longest_segment, width_px=290)
+    segment: int = whole("layers recomputed together", 0, 0, longest_segment, width_px=290)
     moment: int = whole("moment, %", 33, 0, MOMENTS, play=True, width_px=270)
     ask: str = choice("guess first", GUESSES, "", menu=True)
     # The levels of the marks, in percent: at each eighth of the step, and of one moment. A level is

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from course_utils.chapters.gradients.step_over_time import Moment, Step, rate_for
 from course_utils.chapters.gradients.timeline_lab.asked import FULLEST, HELD, MOMENTS, Asked
-from course_utils.core.accountant import active_parameters, count_text
+from course_utils.chapters.gradients.trained_models import about_experts, with_parameters
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, seconds_text
@@ -34,16 +34,7 @@ def title(asked: Asked, step: Step) -> str:
     if rate != asked.dtype:
         sheet += f", at {rate}'s rate: it has none for {asked.dtype}"
     seconds = seconds_text(step.seconds)
-    return f"{_model(asked)}: a step of {tokens} on {machines}, {seconds} by {sheet}"
-
-
-def _model(asked: Asked) -> str:
-    """Return the model's name, and of a mixture how many parameters it has, and a token uses."""
-    if not asked.shape.mixture:
-        return asked.model
-    stored = count_text(asked.shape.parameters)
-    used = count_text(active_parameters(asked.shape))
-    return f"{asked.model}, {stored} parameters, of which a token uses {used}"
+    return f"{with_parameters(asked.model)}: a step of {tokens} on {machines}, {seconds} by {sheet}"
 
 
 def when(moment: Moment) -> str:
@@ -68,9 +59,8 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
         f"{verdict}: at its fullest moment ({when(step.fullest)}) "
         f"a GPU holds {short(step.most)} of {short(memory)}."
     )
-    if asked.shape.mixture:
-        sentence += " Experts work one after the other, each on as many tokens as another."
-    return f"{sentence} {_on_marks(asked, guesses)}".strip()
+    said = (sentence, about_experts(asked.model), _on_marks(asked, guesses))
+    return " ".join(filter(None, said))
 
 
 def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
