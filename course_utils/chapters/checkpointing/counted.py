@@ -127,8 +127,7 @@ def _layers_in_words(m: Model) -> str:
 
 
 def _of_the_memory(run: Run) -> Iterator[Counted]:
-    lines = run.lines
-    state = sum(lines[f"bytes of {part}"] for part in run.parts)
+    state = sum(run.lines[f"bytes of {part}"] for part in run.parts)
     yield Counted(
         "state",
         "state on each GPU",
@@ -213,9 +212,8 @@ def _step_formula(run: Run, moment: str, added: Number) -> tuple[str, str]:
     sizes = (run.batch, run.length, run.dtype)
     if m.mixture:
         kept = accountant.any_kept_bytes(m, *sizes, recomputed)
-        others = f"{added - kept:,}"
-        making = "logits and loss" if moment == AT_LOSS else "gradients in the making, at most"
-        return f"{kept:,} + {others}", f"what all layers keep for the backward pass + {making}"
+        words = "what all layers keep for the backward pass + all else, at most"
+        return f"{kept:,} + {added - kept:,}", words
     kept_by_a_layer = accountant.layer_bytes(m, *sizes)
     input_bytes = accountant.tensor_bytes((run.batch, run.length, m.width), run.dtype)
     whole = m.layers - recomputed

@@ -1,4 +1,4 @@
-"""The models whose training step the timeline lab shows: the course's own, and a mixture."""
+"""The models whose training step the timeline lab shows, and the GPUs that train them."""
 
 from course_utils.core import predict
 from course_utils.core.accountant import active_parameters, count_text
@@ -9,6 +9,8 @@ from course_utils.engine.labs.fields import Said
 MIXTRAL = "Mixtral 8x7B"
 _MIXTRAL = predict.shape_of(predict.known("mixtral-8x7b"))
 MODELS = (*predict.MODELS, MIXTRAL)
+NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
+MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
 LONGEST_SEGMENT = 8  # the most layers that are recomputed together
 
 

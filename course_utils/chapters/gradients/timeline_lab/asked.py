@@ -6,6 +6,7 @@ from functools import cached_property
 
 from course_utils.chapters.gradients.step_over_time import Step, step_on
 from course_utils.chapters.gradients.trained_models import (
+    MACHINES,
     MIXTRAL,
     MODELS,
     longest_segment,
@@ -16,8 +17,6 @@ from course_utils.core.predict import Shape, Timeline
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole
 
 SLIDER_PX = 96  # three sizes in a row
-NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
-MACHINES = {name.replace(" SXM", ""): name for name in NAMES}  # by the shorter name in the menu
 STAGES = {f"{stage}": stage for stage in range(4)}
 # What a reader can be asked to guess: each is also the name of the field of Asked with the marks.
 HELD = "held"
