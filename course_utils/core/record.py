@@ -7,7 +7,6 @@ several kernels can write at once. Lines of another form are ignored.
 import json
 import os
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -36,6 +35,8 @@ ASKED = re.compile(
 # The name of the notebook that this kernel runs, such as "floats". The notebook's first cell sets
 # it; before, it is empty.
 notebook = ""
+# The id of the cell that runs in this kernel, or ran last; empty if the front end sends no ids.
+cell = ""
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,7 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     Fields of the guess without a value are left out: `guess_in` reads them as their defaults.
     Numbers of other types, such as NumPy's, are written as Python's.
     """
-    fields = {name: value for name, value in vars(guess).items() if value is not None}
-    if not guess.unit:
-        del fields["unit"]
+    fields = {name: value for name, value in vars(guess).items() if value not in (None, "")}
     as_json = json.dumps(fields, ensure_ascii=False, default=float)
     add(folder, f"{notebook} guessed {as_json}")
 
@@ -149,21 +148,6 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
     return so_far
 
 
-def note_drawn(guesses: Sequence[Guess]) -> None:
-    """Add a line on one of the guesses in a picture: the one in the middle, by how far off it was.
-
-    A lab calls this when *Show* reveals the answer to the guesses that were drawn in its picture.
-    There may be many, and the record gets one line for all, because they are one drawing. Its
-    farthest mark would call a good drawing far. Nothing is added if this kernel's notebook is not a
-    reader's copy.
-    """
-    folder = workspace()
-    if folder and notebook and guesses:  # `notebook` is this module's variable
-        by_distance = sorted(guesses, key=lambda guess: guess.off)
-        in_the_middle = by_distance[len(guesses) // 2]  # of two, the one that is farther off
-        note_guess(folder, notebook, in_the_middle)
-
-
 def note_place(folder: Path, notebook: str, cell: str) -> None:
     """Remember the id of the cell that ran last in that notebook.
 
@@ -208,14 +192,15 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
     Later guesses are left out, because the reader knew the answer by then.
     """
-    first_guesses: dict[str, dict[str, Guess]] = {}  # by notebook, then by question
+    # By the notebook, then by the question and the picture's cell, which is empty for most.
+    first_guesses: dict[str, dict[tuple[str, str], Guess]] = {}
     # Such as ("floats", '{"asked": "one matrix", "said": 2.4, "measured": 2.416, …}').
     for notebook, guess_json in GUESSED.findall(text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
             guess = guess_in(guess_json)
             by_question = first_guesses.setdefault(notebook, {})
             # An earlier guess stays. In an edited line, `asked` may be a list, which is no key.
-            by_question.setdefault(str(guess.asked), guess)
+            by_question.setdefault((str(guess.asked), guess.cell), guess)
     return {notebook: list(of_one.values()) for notebook, of_one in first_guesses.items()}
 
 
@@ -225,8 +210,8 @@ def guess_in(guess_json: str) -> Guess:
     The reader may have edited the line, so each field may be anything that JSON can say.
     """
     guess = Guess(**json.loads(guess_json))
-    if not isinstance(guess.unit, str):
-        raise TypeError(f"{guess.unit!r} is no unit.")
+    if not (isinstance(guess.unit, str) and isinstance(guess.cell, str)):
+        raise TypeError(f"{guess.unit!r} is no unit, or {guess.cell!r} no cell's id.")
     # All that a page would show. The words alone raise a TypeError for many wrong fields.
     shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.words}"
     # JSON may have half of a character, such as "\ud83d", for which this raises a ValueError.

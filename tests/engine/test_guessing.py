@@ -48,13 +48,26 @@ def run(mine, monkeypatch) -> Callable[[str], object]:
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     after_cell.note_what_is_shown()
 
-    def run_cell(text: str) -> object:
+    def run_cell(text: str, cell_id: str = "c1") -> object:
         with capture_output():
-            result = shell.run_cell(text, cell_id="c1")
+            result = shell.run_cell(text, cell_id=cell_id)
         result.raise_error()
         return result.result
 
     return run_cell
+
+
+def test_a_guess_that_is_drawn_is_recorded_with_the_cell_of_its_picture(run, mine):
+    """The same lab asks in three cells, with the same words."""
+    run("from course_utils.chapters import labs")
+    for cell, steps, landing in (("c2", 1, 7), ("c3", 2, 9), ("c4", 3, 9)):
+        run(f"figure = labs.figure('walk', 'shown', steps={steps})", cell)
+        run(f"figure.set(landing=({landing},))", "c9")  # the cell that runs when the mark is set
+        run("figure.set(shown=True)", "c9")
+    (guesses,) = record.guesses(mine).values()
+    assert [guess.cell for guess in guesses] == ["c2", "c3", "c4"]
+    assert [guess.said for guess in guesses] == [7, 9, 9]
+    assert len({guess.asked for guess in guesses}) == 1
 
 
 def lines(mine: Path) -> list[str]:

@@ -21,6 +21,7 @@ from course_utils.core.predict import MODELS, timeline
 from course_utils.core.say import Guess, in_words
 from course_utils.stage.front import bricks
 from course_utils.stage.front import motion as motions
+from course_utils.stage.notebook.about import unknown
 from course_utils.stage.notebook.outline import Turn
 from course_utils.stage.workspace import contents, progress
 from course_utils.stage.workspace.place import place
@@ -123,12 +124,38 @@ def test_the_rings_count_the_guesses_that_a_reader_can_make():
         text = "".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
         assert made.path[1] + made.beyond[1] >= text.count("= ask("), path.stem
         everything = [Guess(name, 1, 1) for name in known.asked | known.asked_beyond]
-        drawn = [Guess(f"drawn {n}", 1, 1) for n in range(known.drawn + known.drawn_beyond)]
+        pictures = known.drawn | known.drawn_beyond
+        drawn = [Guess("of one column", 1, 1, cell=cell) for cell in pictures]
         gone = [Guess(f"no longer asked {n}", 1, 1) for n in range(30)]
         for guesses in (everything + drawn, everything + drawn + gone, (everything + drawn) * 2):
             full = progress.guesses_made(known, guesses)
             assert full.path == (made.path[1], made.path[1]), path.stem
             assert full.beyond == (made.beyond[1], made.beyond[1]), path.stem
+
+
+@pytest.mark.parametrize(
+    ("guesses", "path", "beyond"),
+    [
+        ([("typed", ""), ("x", "c1")], 2, 0),
+        ([("x", "c1"), ("x", "c2")], 2, 0),
+        ([("x", "c1"), ("y", "c1"), ("z", "c1")], 1, 0),  # three columns of one picture
+        ([("typed", "c3")], 0, 1),  # a column that is called as a question is
+        ([("x", "a cell that is gone")], 0, 0),
+        # Of an older version, without cells: each for a picture that has no guess yet.
+        ([("x", ""), ("y", "c1")], 2, 0),
+        ([("x", ""), ("y", ""), ("z", ""), ("gone", "")], 2, 1),
+    ],
+)
+def test_a_drawn_guess_counts_for_the_picture_of_its_cell(guesses, path, beyond):
+    known = progress.Known(
+        "n.ipynb",
+        unknown("n.ipynb"),
+        asked=frozenset({"typed"}),
+        drawn=frozenset({"c1", "c2"}),
+        drawn_beyond=frozenset({"c3"}),
+    )
+    made = progress.guesses_made(known, [Guess(name, 1, 1, cell=cell) for name, cell in guesses])
+    assert (made.path, made.beyond) == ((path, 3), (beyond, 1))
 
 
 def test_main_path_and_beyond_are_counted_apart():

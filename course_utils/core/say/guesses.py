@@ -21,7 +21,8 @@ class Guess:
 
     `kind` is "measured", "reported" or "calculated", by how the value `measured` was found. If
     `digits` is set, a guess is right if it agrees with `measured` in that many significant digits.
-    `unit` is that of both numbers, such as "GB" or "percent".
+    `unit` is that of both numbers, such as "GB" or "percent". A guess that was drawn in a picture
+    has the id of the picture's `cell`, because a lab may ask in several cells.
     """
 
     asked: str
@@ -30,6 +31,7 @@ class Guess:
     kind: str = "measured"
     digits: int | None = None
     unit: str = ""
+    cell: str = ""
 
     @property
     def word(self) -> str:

@@ -22,11 +22,18 @@ STOPPED = "The cell of the answer stopped with an error. Mend it, and run both c
 
 
 def note_what_is_shown() -> None:
-    """Ask IPython to call `note` after each cell; do nothing where no IPython runs."""
+    """Ask IPython to call `note` after each cell, and `note_cell` before it.
+
+    Nothing happens where no IPython runs.
+    """
     shell = IPython.get_ipython()
     if shell is None:
         return
     latest_by_answer: dict[str, Verdict] = {}  # by the name that the reader gave to the answer
+
+    def note_cell(info: object) -> None:
+        """Take note of the cell that is about to run; `info` is IPython's ExecutionInfo."""
+        record.cell = _cell_id(shell, info) or ""
 
     def note(result: object) -> None:
         """Take note of what a cell has shown; `result` is IPython's ExecutionResult."""
@@ -37,6 +44,7 @@ def note_what_is_shown() -> None:
         _record(shell, verdicts, result)
 
     SHOWN.clear()  # what was shown before belongs to no cell
+    shell.events.register("pre_run_cell", note_cell)
     shell.events.register("post_run_cell", note)
 
 
@@ -72,7 +80,7 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
     The guess that the cell has answered is closed in any notebook.
     """
     workspace = record.workspace()
-    cell_id = _cell_id(shell, result)
+    cell_id = _cell_id(shell, result.info)
     notebook = _notebook(shell)
     # A notebook that is tested or exported is no reader's attempt: its cells come without an id.
     if not workspace or not cell_id or not notebook:
@@ -87,13 +95,13 @@ def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
     record.note_place(workspace, notebook, cell_id)
 
 
-def _cell_id(shell: object, result: object) -> str | None:
-    """Return the id of the cell that has run; None if the front end sends none.
+def _cell_id(shell: object, info: object) -> str | None:
+    """Return the id of a cell that IPython runs; None if the front end sends none.
 
     JupyterLab sends the id with the cell, and Colab in the metadata of its request.
     """
-    if result.info.cell_id:
-        return result.info.cell_id
+    if info.cell_id:
+        return info.cell_id
     request = getattr(shell, "parent_header", {})
     metadata = request.get("metadata", {})
     return metadata.get("colab", {}).get("cell_id")

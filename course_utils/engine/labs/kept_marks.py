@@ -1,13 +1,18 @@
-"""The marks that a reader has drawn in labs, kept in a file, so that a restart changes nothing.
+"""The marks that a reader has drawn in labs, kept in files.
+
+They are kept as they are, so that a restart changes nothing, and as guesses in the record.
 
 Only a panel in a reader's copy loads this module.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from course_utils.core import record
+from course_utils.core.say import Guess
 from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.session import Session
 
@@ -23,6 +28,9 @@ class KeptMarks:
     def __init__(self, session: Session, folder: Path, notebook: str, cell: object) -> None:
         """Set the lab to what was kept of it, if anything."""
         self._session = session
+        self._folder = folder
+        self._notebook = notebook
+        self._cell = record.cell  # that makes the lab, because labs are made while their cell runs
         self._path = folder / record.MARKS / f"{notebook}.json"
         # The lab's key in the file. `default=str`: an argument that is no JSON becomes its text.
         self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
@@ -57,6 +65,19 @@ class KeptMarks:
         if self._session.error is not None:  # the lab of today cannot be drawn with these values
             self._session.set(former_values)
         self._kept = self._guess()  # is in the file already, so `keep` waits for another guess
+
+    def note(self, guesses: Sequence[Guess]) -> None:
+        """Add a line to the record on one of the guesses: the middle one, by how far off it was.
+
+        A lab calls this when *Show* reveals the answer to the guesses that were drawn in its
+        picture. There may be many, and the record gets one line for all, because they are one
+        drawing. Its farthest mark would call a good drawing far.
+        """
+        if guesses:
+            by_distance = sorted(guesses, key=lambda guess: guess.off)
+            in_the_middle = by_distance[len(guesses) // 2]  # of two, the one that is farther off
+            drawn = replace(in_the_middle, cell=self._cell)
+            record.note_guess(self._folder, self._notebook, drawn)
 
     def keep(self) -> None:
         """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""

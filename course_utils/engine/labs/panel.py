@@ -71,8 +71,7 @@ class Panel(widgets.VBox):
         self._showing = False  # whether the widgets are being set, and not moved by the reader
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._answered: set[object] = set()
-        # Sets the marks as they were left, and returns what writes later changes down, or None.
-        self._keep_marks = self._restore_marks(answers)
+        self._marks = self._restore_marks(answers)
         self._make_controls()
         self.screen.on_msg(self._on_message)
         super().__init__([*self._rows(), self.screen])
@@ -80,8 +79,8 @@ class Panel(widgets.VBox):
         self._show()
         self._replace_former()
 
-    def _restore_marks(self, first_answers: Mapping[str, object]) -> Callable[[], None] | None:
-        """In a reader's copy, set the marks as they were left; return what keeps their changes."""
+    def _restore_marks(self, first_answers: Mapping[str, object]) -> object:
+        """Set the marks as they were left; return KeptMarks, or None outside of a reader's copy."""
         folder = record.workspace()
         is_drawn_in = any(isinstance(field, Drawn) for field in self.session.lab.fields.values())
         if not (folder and record.notebook and is_drawn_in):
@@ -94,7 +93,7 @@ class Panel(widgets.VBox):
         # This also moves the session's controls to what was kept.
         marks = KeptMarks(self.session, folder, record.notebook, arguments)
         self._note_what_is_answered()
-        return marks.keep
+        return marks
 
     def _make_controls(self) -> None:
         """Make a widget for each part of each control, and follow what the reader does with it."""
@@ -233,16 +232,17 @@ class Panel(widgets.VBox):
                 self._note_what_is_answered()
             finally:
                 self._show()
-            if self._keep_marks is not None:
-                self._keep_marks()
+            if self._marks is not None:
+                self._marks.keep()
 
     def _record_guesses(self) -> None:
         """Write what the record has of the guesses that *Show* has just answered.
 
         Whoever has seen the answer before does not guess.
         """
-        if not self._answered.issuperset(self.session.questions()):
-            record.note_drawn(self.session.guesses())
+        has_guessed = not self._answered.issuperset(self.session.questions())
+        if has_guessed and self._marks is not None:
+            self._marks.note(self.session.guesses())
 
     def _note_what_is_answered(self) -> None:
         """After *Show*, every question that the controls ask is answered at once."""

@@ -123,7 +123,7 @@ def _words(folder: Path) -> dict[tuple[str, str], str]:
     words = {}
     for chapter, guesses in record.guesses(folder).items():
         for guess in guesses:
-            words[chapter, str(guess.asked)] = guess.word
+            words[chapter, guess.cell or str(guess.asked)] = guess.word
     for check, done in record.done(folder).items():
         chapter, _, exercise = check.partition(".")
         words[chapter, exercise] = SPOT_ON if done.first_right else WORDS[-1]

@@ -57,8 +57,8 @@ def recalled(folder: Path) -> list[Recalled]:
 def first_days(folder: Path) -> dict[tuple[str, str], date]:
     """Return the day of the first line on each guess and each turn.
 
-    A guess is named by its notebook and what was asked, such as ("floats", "one matrix"); a turn by
-    its check, as in ("floats", "encode").
+    A guess is named by its notebook and what was asked, such as ("floats", "one matrix"), or by the
+    cell in whose picture it was drawn; a turn by its check, as in ("floats", "encode").
     """
     first: dict[tuple[str, str], date] = {}
     for line in record.text(folder).splitlines():
@@ -80,5 +80,6 @@ def _name_in(line: str) -> tuple[str, str] | None:
     guess = record.GUESSED.match(line)
     if guess:
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
-            return guess[1], str(record.guess_in(guess[2]).asked)
+            said = record.guess_in(guess[2])
+            return guess[1], said.cell or str(said.asked)
     return None

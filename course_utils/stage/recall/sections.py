@@ -8,7 +8,7 @@ from pathlib import Path
 from course_utils.stage.notebook import code, prose
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import Notebook, read, source
-from course_utils.stage.notebook.outline import turns
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.recall.question import Question
 
 
@@ -16,7 +16,8 @@ from course_utils.stage.recall.question import Question
 class Section:
     """A section: its title, and the names by which the record knows its guesses and its turns.
 
-    A name is such as ("floats", "one matrix"), or ("floats", "encode") for a turn.
+    A name is such as ("floats", "one matrix"), or ("floats", "encode") for a turn. A guess that is
+    drawn in a picture is named by the picture's cell.
     """
 
     title: str
@@ -56,7 +57,9 @@ def _sections(notebook: Notebook, chapter: str) -> dict[str, Section]:
 
     A cell with a heading inside it belongs to the section that begins there.
     """
-    checks = {turn.cells[0]: turn.exercise for turn in turns(notebook)}
+    has = outline(notebook)
+    checks = {turn.cells[0]: turn.exercise for turn in has.turns}
+    drawn = {part.id for part in has.parts if part.is_drawn_guess}
     titles: dict[str, str] = {}  # by the cell's id
     names: dict[str, set[tuple[str, str]]] = {}  # by the section's title
     title = ""
@@ -69,6 +72,8 @@ def _sections(notebook: Notebook, chapter: str) -> dict[str, Section]:
         titles[cell["id"]] = title
         if cell["id"] in checks:
             here.add((chapter, checks[cell["id"]]))
+        if cell["id"] in drawn:
+            here.add((chapter, cell["id"]))
         if cell["cell_type"] == "code":
             here.update((chapter, name) for name in _asked(text))
     return {cell: Section(title, frozenset(names[title])) for cell, title in titles.items()}

@@ -25,8 +25,9 @@ class Known:
     """What a notebook of the course has: what it is about, its turns, and its guesses.
 
     `asked` and `asked_beyond` have the names of the questions that are typed into a field, on the
-    main path and in Beyond, and `drawn` counts the guesses that are drawn in a picture. `headings`
-    has, by the cell's id, the title of the turn or the section that a cell belongs to.
+    main path and in Beyond. `drawn` and `drawn_beyond` have the ids of the cells in whose picture a
+    guess is drawn. `headings` has, by the cell's id, the title of the turn or the section that a
+    cell belongs to.
     """
 
     name: str  # of its file
@@ -34,8 +35,8 @@ class Known:
     turns: tuple[Turn, ...] = ()
     asked: frozenset[str] = frozenset()
     asked_beyond: frozenset[str] = frozenset()
-    drawn: int = 0
-    drawn_beyond: int = 0
+    drawn: frozenset[str] = frozenset()
+    drawn_beyond: frozenset[str] = frozenset()
     headings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -114,10 +115,10 @@ def _asked(has: Outline, *, is_beyond: bool) -> frozenset[str]:
     return frozenset(names)
 
 
-def _drawn(has: Outline, *, is_beyond: bool) -> int:
-    """Return how many guesses are drawn in a picture."""
+def _drawn(has: Outline, *, is_beyond: bool) -> frozenset[str]:
+    """Return the ids of the cells in whose picture a guess is drawn."""
     drawn = [part for part in has.parts if part.is_drawn_guess and part.is_beyond == is_beyond]
-    return len(drawn)
+    return frozenset(part.id for part in drawn)
 
 
 def turns_done(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> Count:
@@ -139,18 +140,26 @@ def turns_done(all_turns: Sequence[Turn], done: Mapping[str, record.Done]) -> Co
 def guesses_made(notebook: Known, guesses: Sequence[Guess]) -> Count:
     """Return how many of the notebook's guesses the record has.
 
-    A guess whose name no field has was drawn in a picture, or is to a question that the course no
-    longer asks. So no more of these are counted than there are pictures.
+    A drawn guess counts for the picture of its cell. Records of older versions do not name the
+    cell: there, a guess whose name no field has was drawn, or is to a question that the course no
+    longer asks. So no more of these are counted than there are pictures left.
     """
-    names = {guess.asked for guess in guesses}
-    elsewhere = len(names - notebook.asked - notebook.asked_beyond)
-    drawn = min(elsewhere, notebook.drawn)
-    drawn_beyond = min(elsewhere - drawn, notebook.drawn_beyond)
+    names = {guess.asked for guess in guesses if not guess.cell}
+    cells = {guess.cell for guess in guesses}
+    unknown = len(names - notebook.asked - notebook.asked_beyond)
+    open_pictures = len(notebook.drawn - cells)
+    drawn = len(notebook.drawn & cells) + min(unknown, open_pictures)
+    unknown -= min(unknown, open_pictures)
+    open_beyond = len(notebook.drawn_beyond - cells)
+    drawn_beyond = len(notebook.drawn_beyond & cells) + min(unknown, open_beyond)
     return Count(
-        path=(len(names & notebook.asked) + drawn, len(notebook.asked) + notebook.drawn),
+        path=(
+            len(names & notebook.asked) + drawn,
+            len(notebook.asked) + len(notebook.drawn),
+        ),
         beyond=(
             len(names & notebook.asked_beyond) + drawn_beyond,
-            len(notebook.asked_beyond) + notebook.drawn_beyond,
+            len(notebook.asked_beyond) + len(notebook.drawn_beyond),
         ),
     )
 
