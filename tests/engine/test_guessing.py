@@ -70,6 +70,14 @@ def test_a_guess_that_is_drawn_is_recorded_with_the_cell_of_its_picture(run, min
     assert len({guess.asked for guess in guesses}) == 1
 
 
+def test_who_shows_the_answer_in_a_picture_without_a_mark_has_seen_it(run, mine):
+    run("from course_utils.chapters import labs")
+    run("figure = labs.figure('walk', 'shown')", "c2")
+    run("figure.set(shown=True)", "c3")
+    assert record.guesses(mine) == {}
+    assert record.said_so_far(mine, "floats") == {"c2": Said(is_closed=True)}
+
+
 def lines(mine: Path) -> list[str]:
     """The lines of the record without their dates."""
     path = mine / record.RECORD

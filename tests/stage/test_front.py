@@ -23,7 +23,7 @@ from course_utils.stage.front import bricks
 from course_utils.stage.front import motion as motions
 from course_utils.stage.notebook.about import unknown
 from course_utils.stage.notebook.outline import Turn
-from course_utils.stage.workspace import contents, progress
+from course_utils.stage.workspace import contents, going_on, progress
 from course_utils.stage.workspace.place import place
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
@@ -199,6 +199,7 @@ def test_the_reader_goes_on_in_the_notebook_whose_cell_ran_last(tmp_path):
         ('2025-11-01 floats guessed {"asked": "a", "said": 1, "measured": 2}', "floats"),
         ("2025-11-01 tensors asked anew {}", "tensors"),
         ("2025-11-01 einsum.heads right\n\x00nonsense 3", "einsum"),
+        ("2025-11-01 einsum.heads right\n2025-11-02 floats recalled {}", "einsum"),
         ("nonsense", ""),
         ("", ""),
     ],
@@ -239,6 +240,82 @@ def test_a_notebook_that_changes_is_read_again(tmp_path):
     assert progress.known(path).about.title == "A"
     path.write_text(json.dumps({"cells": [], "metadata": {"course": {"title": "Another"}}}))
     assert progress.known(path).about.title == "Another"
+
+
+def finished(mine: Path, known: progress.Known, *, without: str = "") -> None:
+    """Note all turns and guesses of the notebook's main path, but for one guess."""
+    chapter = known.about.chapter
+    for turn in known.turns:
+        if not turn.is_beyond:
+            record.note(mine, turn.check, "right")
+    for asked in known.asked - {without}:
+        record.note_guess(mine, chapter, Guess(asked, 1, 1))
+    for cell in known.drawn - {without}:
+        record.note_guess(mine, chapter, Guess("of one column", 1, 1, cell=cell))
+
+
+COURSE = [progress.known(path) for path in NOTEBOOKS]
+
+
+def goes_on(mine: Path) -> going_on.GoOn:
+    return going_on.go_on(mine, COURSE, lambda name: f"lab/{name}", "to the napkin")
+
+
+def test_whoever_has_finished_a_notebook_goes_on_with_the_next_one_and_is_told_so(tmp_path):
+    assert goes_on(tmp_path).is_start
+    third, fourth = COURSE[2], COURSE[3]
+    finished(tmp_path, third)
+    last = third.turns[-1].cells[0]  # in Beyond
+    went_to(tmp_path, "einsum", last, 1e9)
+    button = goes_on(tmp_path)
+    assert button.words == f"Continue: 4, {fourth.about.title}"
+    assert button.link == f"lab/{fourth.name}"
+    assert button.finished.startswith("You have finished notebook 3: all turns and guesses")
+    # Where the reader was in the fourth before, they go on there.
+    turn = fourth.turns[0]
+    went_to(tmp_path, "flops", turn.cells[0], 1e9 - 60)
+    button = goes_on(tmp_path)
+    assert button.words == f"Continue: 4, {turn.title}"
+    assert button.link == f"lab/{fourth.name}#cell-id={turn.cells[0]}"
+    # The fourth is finished, too, although it was not the last one.
+    finished(tmp_path, fourth)
+    assert goes_on(tmp_path).words.startswith("Continue: 5, ")
+
+
+@pytest.mark.parametrize("kind", ["asked", "drawn"])
+def test_a_notebook_with_an_open_guess_is_not_finished_unless_its_answer_was_seen(tmp_path, kind):
+    third = COURSE[2]
+    open_guess = min(getattr(third, kind))
+    finished(tmp_path, third, without=open_guess)
+    went_to(tmp_path, "einsum", third.turns[0].cells[0], 1e9)
+    button = goes_on(tmp_path)
+    assert button.words == f"Continue: 3, {third.turns[0].title}"
+    assert button.finished == ""
+    record.note_seen(tmp_path, "einsum", open_guess)
+    assert goes_on(tmp_path).words.startswith("Continue: 4, ")
+
+
+def test_after_the_eighth_the_first_that_is_open_comes_and_after_all_the_napkin(tmp_path):
+    *others, last = COURSE
+    finished(tmp_path, last)
+    finished(tmp_path, COURSE[0])
+    went_to(tmp_path, "checkpointing", last.turns[0].cells[0], 1e9)
+    button = goes_on(tmp_path)
+    assert button.words.startswith("Continue: 2, ")
+    assert button.finished.startswith("You have finished notebook 8")
+    for known in others[1:]:
+        finished(tmp_path, known)
+    button = goes_on(tmp_path)
+    assert button.link == "to the napkin"
+    assert button.finished.startswith("You have finished all eight notebooks")
+
+
+def test_a_notebook_of_which_nothing_is_known_is_never_finished(tmp_path):
+    broken = progress.Known("01_floats.ipynb", COURSE[0].about)
+    went_to(tmp_path, "floats", "c1", 1e9)
+    button = going_on.go_on(tmp_path, [broken, *COURSE[1:]], str, "")
+    assert button.words.startswith("Continue: 1, ")
+    assert going_on.go_on(tmp_path, [], str, "") is None
 
 
 # The page.

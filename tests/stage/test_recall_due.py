@@ -218,3 +218,76 @@ def test_an_answer_is_a_line_of_the_record_which_what_read_it_before_leaves_alon
     assert record.guesses(tmp_path) == {}
     assert record.done(tmp_path) == {}
     assert record.said_so_far(tmp_path, "tensors") == {}
+
+
+# More than the three of a day.
+
+
+def answer_an_extra(folder: Path, name: str, *, is_right: bool) -> None:
+    drawn = QUESTIONS[name].draw(1)
+    said = drawn.asked.answer if is_right else 10 * drawn.asked.answer
+    chapter = drawn.question.chapter
+    lines.note_recalled(folder, chapter, drawn.guess(said), 1, is_right=is_right, is_extra=True)
+
+
+def test_more_are_those_that_come_due_first_and_not_those_answered_today(tmp_path, clock):
+    (tmp_path / record.RECORD).write_text(MADE_BY_HAND)
+    clock.now = date(2026, 1, 2)
+    met = [(s.question.name, s.due.day) for s in due.more(tmp_path, COURSE, clock.now)]
+    assert met == [
+        ("floats.stops", 2),
+        ("floats.matrices", 2),
+        ("tensors.lines", 3),
+        ("flops.one_user", 4),
+        ("flops.cache", 4),
+        ("checkpointing.fails_every", 6),
+    ]
+    answer(tmp_path, "floats.stops", is_right=True)
+    answer_an_extra(tmp_path, "flops.cache", is_right=False)
+    names = [one.question.name for one in due.more(tmp_path, COURSE, clock.now)]
+    assert names == [
+        "floats.matrices",
+        "tensors.lines",
+        "flops.one_user",
+        "checkpointing.fails_every",
+    ]
+
+
+def test_an_extra_that_is_right_changes_nothing_and_a_miss_returns_the_next_day(tmp_path, clock):
+    (tmp_path / record.RECORD).write_text("2026-01-01 tensors.steps_that_fit right\n")
+    clock.now = date(2026, 1, 2)
+    answer(tmp_path, "tensors.steps", is_right=True)  # due again on the 6th
+    clock.now = date(2026, 1, 3)
+    answer_an_extra(tmp_path, "tensors.steps", is_right=True)
+    assert due.next_day(tmp_path, COURSE, clock.now) == date(2026, 1, 6)
+    clock.now = date(2026, 1, 4)
+    answer_an_extra(tmp_path, "tensors.steps", is_right=False)
+    assert due.next_day(tmp_path, COURSE, clock.now) == date(2026, 1, 5)
+    clock.now = date(2026, 1, 5)
+    (question,) = due.three(tmp_path, COURSE, clock.now)
+    answer(tmp_path, question.name, is_right=True)
+    # The row of right answers begins anew, as after every miss: four days.
+    assert due.next_day(tmp_path, COURSE, clock.now) == date(2026, 1, 9)
+
+
+def test_an_extra_of_a_question_that_never_came_leaves_its_first_day(tmp_path, clock):
+    (tmp_path / record.RECORD).write_text("2026-01-01 tensors.steps_that_fit right\n")
+    answer_an_extra(tmp_path, "tensors.steps", is_right=True)
+    clock.now = date(2026, 1, 2)
+    assert [q.name for q in due.three(tmp_path, COURSE, clock.now)] == ["tensors.steps"]
+
+
+def test_extras_of_a_day_take_no_place_of_its_three(tmp_path, clock):
+    (tmp_path / record.RECORD).write_text(MADE_BY_HAND)
+    clock.now = date(2026, 1, 2)
+    for name in ("flops.cache", "flops.one_user", "checkpointing.fails_every"):
+        answer_an_extra(tmp_path, name, is_right=True)
+    names = [question.name for question in due.three(tmp_path, COURSE, clock.now)]
+    assert names == ["floats.stops", "floats.matrices"]
+
+
+def test_an_edited_word_for_an_extra_is_ignored(tmp_path, clock):
+    answer_an_extra(tmp_path, "tensors.steps", is_right=True)
+    path = tmp_path / record.RECORD
+    path.write_text(path.read_text().replace('"extra": true', '"extra": "yes"'))
+    assert lines.recalled(tmp_path) == []

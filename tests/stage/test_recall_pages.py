@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from jupyter_server.serverapp import ServerApp
@@ -179,3 +179,77 @@ def test_without_a_seed_a_napkin_is_drawn(reader):
 
 def test_the_course_of_the_page_is_the_one_that_the_tests_read():
     assert copies.COURSE == ROOT / "notebooks"
+
+
+# More than three, and what comes after them.
+
+MET = (
+    "floats.tensor_bytes",
+    "tensors.steps_that_fit",
+    "checkpointing.best_segment",
+    "floats.by_formula",
+    "floats.ends",
+)
+
+
+def all_answered(reader: Reader, until: str = "") -> str:
+    """Answer all that is asked by "I don't know"; returns the last page."""
+    page = reader.ask(f"/contents/recall?until={until}")
+    while "I don't know" in page:
+        today = date.today()
+        waiting = due.three(reader.mine, copies.COURSE, today)
+        more = [standing.question for standing in due.more(reader.mine, copies.COURSE, today)]
+        name = (waiting + more)[0].name
+        seed = str(today.toordinal())
+        page = reader.ask("/contents/recall", question=name, seed=seed, until=until, do="show")
+    return page
+
+
+def test_after_the_three_more_can_be_asked_until_nothing_is_left(reader):
+    reader.write(*(f"{{ago}} {name} tried" for name in MET))
+    page = all_answered(reader)
+    assert "That is all for today." in page
+    assert page.count("Read it again in") == 3
+    assert "Three more" in page
+    page = all_answered(reader, until="6")
+    assert page.count("Read it again in") == 6
+    assert "extra" not in page, "all six were due"
+    assert "Three more" not in page, "nothing is left"
+
+
+def test_what_is_not_due_yet_is_asked_as_an_extra_with_its_day(reader):
+    reader.write()
+    record.note(reader.mine, "tensors.steps_that_fit", "right")  # today, so it is due tomorrow
+    page = reader.ask("/contents/recall")
+    assert "Nothing is due today." in page
+    assert "Ask three all the same" in page
+    tomorrow = date.today() + timedelta(1)
+    page = reader.ask("/contents/recall?until=3")
+    assert f"1 of 1 · extra, due on {tomorrow:%A}, {tomorrow.day} {tomorrow:%B}" in page
+    page = all_answered(reader, until="3")
+    assert "1 of 1 · extra" in page
+    assert "An extra that was right comes on the day" in page
+    assert "Three more" not in page
+    (noted,) = lines.recalled(reader.mine)
+    assert noted.is_extra
+
+
+@pytest.mark.parametrize("until", ["-1", "many", "9" * 5000, "²"])
+def test_an_address_that_somebody_has_edited_asks_nothing_more(reader, until):
+    reader.write()
+    record.note(reader.mine, "tensors.steps_that_fit", "right")
+    assert "Nothing is due today." in reader.ask(f"/contents/recall?until={quote(until)}")
+
+
+def test_the_contents_page_says_how_many_are_due_and_after_them_the_notebook_goes_on(reader):
+    reader.write("{ago} tensors.steps_that_fit tried", "{ago} floats.tensor_bytes tried")
+    assert "2 questions are due today." in reader.ask("/contents")
+    goes_on = "Continue: 1, Floats"
+    assert goes_on in reader.ask("/contents")
+    assert goes_on not in reader.ask("/contents/recall")
+    assert goes_on in all_answered(reader)
+    assert "what you have met comes back, with new numbers" in reader.ask("/contents")
+
+
+def test_the_contents_page_leads_to_the_lab_that_accounts_for_any_model(reader):
+    assert "The lab at the end of notebook 8 says it of any model" in reader.ask("/contents")

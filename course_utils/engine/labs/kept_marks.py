@@ -69,15 +69,18 @@ class KeptMarks:
     def note(self, guesses: Sequence[Guess]) -> None:
         """Add a line to the record on one of the guesses: the middle one, by how far off it was.
 
-        A lab calls this when *Show* reveals the answer to the guesses that were drawn in its
-        picture. There may be many, and the record gets one line for all, because they are one
-        drawing. Its farthest mark would call a good drawing far.
+        Without a guess, the line says that the answer was seen. A lab calls this when *Show*
+        reveals the answer to the guesses that were drawn in its picture. There may be many, and the
+        record gets one line for all, because they are one drawing. Its farthest mark would call a
+        good drawing far.
         """
         if guesses:
             by_distance = sorted(guesses, key=lambda guess: guess.off)
             in_the_middle = by_distance[len(guesses) // 2]  # of two, the one that is farther off
             drawn = replace(in_the_middle, cell=self._cell)
             record.note_guess(self._folder, self._notebook, drawn)
+        elif self._cell:
+            record.note_seen(self._folder, self._notebook, self._cell)
 
     def keep(self) -> None:
         """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""

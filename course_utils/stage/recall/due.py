@@ -5,6 +5,10 @@
 gives the questions to ask today. A question comes due a day after the reader has met it, which is
 after the first guess or turn in its section. After each right answer it stays away for longer, and
 after a wrong one it returns the next day.
+
+A reader may ask for more on the same day. A question that is asked before it is due is an extra: if
+it is missed, it returns the next day as usual, and if it is right, it stays where it was, because
+it has not waited.
 """
 
 from collections import defaultdict
@@ -43,7 +47,7 @@ def three(folder: Path, course: Path, day: date) -> list[Question]:
     They are from two notebooks or more, if more than one notebook has a question that is due.
     `folder` has the record, and `course` the notebooks.
     """
-    answered = [QUESTIONS[name] for name in answered_on(folder, day)]
+    answered = [QUESTIONS[one.guess.asked] for one in answered_on(folder, day) if not one.is_extra]
     chosen = list(answered)
     waiting = due(folder, course, day)
     while waiting and len(chosen) < AT_ONCE:
@@ -59,16 +63,31 @@ def due(folder: Path, course: Path, day: date) -> list[Question]:
     return [standing.question for standing in waiting]
 
 
+def more(folder: Path, course: Path, day: date) -> list[Standing]:
+    """Return the questions that can be asked besides the three, those first that come due first.
+
+    What was answered on that day already is not among them.
+    """
+    answered = {one.guess.asked for one in answered_on(folder, day)}
+    found = standings(folder, course)
+    left = [standing for standing in found if standing.question.name not in answered]
+    left.sort(key=lambda standing: (standing.due, -WORDS.index(standing.word)))
+    return left
+
+
 def next_day(folder: Path, course: Path, day: date) -> date | None:
     """Return the first later day on which a question is due; None if the reader has met none."""
     days = [max(standing.due, day + timedelta(1)) for standing in standings(folder, course)]
     return min(days, default=None)
 
 
-def answered_on(folder: Path, day: date) -> list[str]:
-    """Return the names of the questions that were answered on that day, each once."""
-    names = [one.guess.asked for one in lines.recalled(folder) if one.day == day]
-    return [name for name in dict.fromkeys(names) if name in QUESTIONS]
+def answered_on(folder: Path, day: date) -> list[lines.Recalled]:
+    """Return the first answer of that day to each question."""
+    first: dict[str, lines.Recalled] = {}
+    for one in lines.recalled(folder):
+        if one.day == day and one.guess.asked in QUESTIONS:
+            first.setdefault(one.guess.asked, one)
+    return list(first.values())
 
 
 def standings(folder: Path, course: Path) -> list[Standing]:
@@ -77,7 +96,8 @@ def standings(folder: Path, course: Path) -> list[Standing]:
     words = _words(folder)
     answers: dict[str, list[lines.Recalled]] = defaultdict(list)
     for one in lines.recalled(folder):
-        answers[one.guess.asked].append(one)
+        if not (one.is_extra and one.is_right):
+            answers[one.guess.asked].append(one)
     found = []
     for question in QUESTIONS.values():
         section = section_of(question, course)

@@ -22,19 +22,31 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 class Recalled:
     """An answer to a question that has come back; `guess.asked` is the question's name.
 
-    `seed` is that by which the question's sizes were drawn.
+    `seed` is that by which the question's sizes were drawn. It `is_extra` if the question was asked
+    before it was due.
     """
 
     day: date
     guess: Guess
     is_right: bool
     seed: int
+    is_extra: bool = False
 
 
-def note_recalled(folder: Path, notebook: str, guess: Guess, seed: int, *, is_right: bool) -> None:
+def note_recalled(
+    folder: Path,
+    notebook: str,
+    guess: Guess,
+    seed: int,
+    *,
+    is_right: bool,
+    is_extra: bool = False,
+) -> None:
     """Add a line with the answer to a question that has come back."""
     fields = {name: value for name, value in vars(guess).items() if value not in (None, "")}
     fields |= {"seed": seed, "right": is_right}
+    if is_extra:
+        fields["extra"] = True
     record.add(folder, f"{notebook} recalled {json.dumps(fields, ensure_ascii=False)}")
 
 
@@ -47,10 +59,12 @@ def recalled(folder: Path) -> list[Recalled]:
             fields = json.loads(as_json)
             seed = fields.pop("seed")
             is_right = fields.pop("right")
+            is_extra = fields.pop("extra", False)
             guess = record.guess_in(json.dumps(fields))
-            expected = ((guess.asked, str), (seed, int), (is_right, bool))
+            expected = ((guess.asked, str), (seed, int), (is_right, bool), (is_extra, bool))
             if all(isinstance(value, kind) for value, kind in expected):
-                answers.append(Recalled(date.fromisoformat(day), guess, is_right, seed))
+                when = date.fromisoformat(day)
+                answers.append(Recalled(when, guess, is_right, seed, is_extra))
     return answers
 
 

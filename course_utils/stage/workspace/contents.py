@@ -7,7 +7,7 @@ JavaScript, too, because its links and buttons are the browser's own.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,29 +21,20 @@ from course_utils.core.accountant_file import NAME, TERMS
 from course_utils.core.say import Guess
 from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
+from course_utils.stage.recall import due
 from course_utils.stage.workspace import copies, estimates, own_terms, progress
+from course_utils.stage.workspace.going_on import go_on
 from course_utils.stage.workspace.place import place
 from course_utils.stage.workspace.progress import Known
 
 ADDRESS = "/contents"
+RECALL = f"{ADDRESS}/recall"
+NAPKIN = f"{ADDRESS}/napkin"
 LAB = "lab/tree"
 # What `make colab` puts into the README, if the course has a public address.
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
 PAGE = drawing.environment(Path(__file__).parent).get_template("contents.html")
 SAID = "course_said"  # the server's setting with the sentence on what the last button did
-
-
-@dataclass(frozen=True)
-class GoOn:
-    """Where the first button of the page leads, and its words.
-
-    `name` is the notebook's file. If `is_start`, the reader has done nothing yet.
-    """
-
-    words: str
-    name: str
-    link: str
-    is_start: bool = False
 
 
 class Contents(JupyterHandler):
@@ -104,7 +95,9 @@ class Contents(JupyterHandler):
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
-            go_on=self._go_on(course),
+            go_on=go_on(self.mine, course, self._link, self._page_at(NAPKIN)),
+            recall=self._page_at(RECALL),
+            due=len(due.three(self.mine, copies.COURSE, date.today())),
             notebooks=[
                 self._notebook(known, done, by_notebook[number])
                 for number, known in enumerate(course, 1)
@@ -114,31 +107,12 @@ class Contents(JupyterHandler):
             laid=len(terms.right),
             model=bricks.MODEL,
             accountant=own_terms.sentences(self._link(NAME), terms),
+            account_lab=self._account_lab(course),
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
             folder=self.mine.name,
             place=place(),
         )
-
-    def _go_on(self, course: Sequence[Known]) -> GoOn | None:
-        """Return where the reader goes on: at the cell that ran last, or else with notebook 1.
-
-        None if the course has no notebooks.
-        """
-        chapter, cell = progress.latest(self.mine)
-        for number, known in enumerate(course, 1):
-            if known.about.chapter == chapter:
-                copy = self.mine / known.name
-                heading = progress.heading_of(cell, known, copy) if cell else ""
-                words = f"Continue: {number}, {heading or known.about.title}"
-                link = self._link(known.name)
-                end = f"#cell-id={cell}" if cell else ""
-                return GoOn(words, known.name, f"{link}{end}" if link else "")
-        if not course:
-            return None
-        first = course[0]
-        words = f"Start: 1, {first.about.title}"
-        return GoOn(words, first.name, self._link(first.name), is_start=True)
 
     def _places_of_terms(self, course: Sequence[Known]) -> dict[str, bricks.Place]:
         """Return where the terms of the accountant are written: each is a turn of that name."""
@@ -180,6 +154,17 @@ class Contents(JupyterHandler):
         cell = record.place(self.mine, chapter)
         return f"#cell-id={cell}" if cell else ""
 
+    def _account_lab(self, course: Sequence[Known]) -> bricks.Place | None:
+        """Return where the lab is that says what any model takes; None if no notebook has it."""
+        for number, known in enumerate(course, 1):
+            link = self._link(known.name)
+            if known.account_lab and link:
+                return bricks.Place(number, f"{link}#cell-id={known.account_lab}", known.name)
+        return None
+
+    def _page_at(self, path: str) -> str:
+        return url_path_join(self.base_url, path)
+
     def _link(self, name: str) -> str:
         """Return the address that opens the file in JupyterLab; "" if it is outside the root."""
         path = where_it_opens(name, self.mine)
@@ -190,6 +175,7 @@ def get_ready(mine: Path, judge: own_terms.Judge) -> None:
     """Read what every page needs of the course, so that the first reader does not wait for it."""
     for path in copies.notebooks(copies.COURSE):
         progress.known(path)
+    due.three(mine, copies.COURSE, date.today())
     motion()
     own_terms.own(mine, judge)
 

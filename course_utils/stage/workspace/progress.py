@@ -13,8 +13,9 @@ from course_utils.stage.notebook.about import About, about, unknown
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Outline, Turn, outline
 
-# Matches the beginning of a line of the record, up to the notebook's name.
-NOTEBOOK = re.compile(r"^\d{4}-\d\d-\d\d (\w+)(?:\.\w+)? \w", re.ASCII | re.MULTILINE)
+# Matches the beginning of a line of the record, up to the notebook's name. Questions that come back
+# are not asked in their notebook, so the reader was not there.
+NOTEBOOK = re.compile(r"^\d{4}-\d\d-\d\d (\w+)(?:\.\w+)? (?!recalled )\w", re.ASCII | re.MULTILINE)
 # The radii of a ring's two circles, in its drawing's units.
 OUTER = 17
 INNER = 11
@@ -27,7 +28,8 @@ class Known:
     `asked` and `asked_beyond` have the names of the questions that are typed into a field, on the
     main path and in Beyond. `drawn` and `drawn_beyond` have the ids of the cells in whose picture a
     guess is drawn. `headings` has, by the cell's id, the title of the turn or the section that a
-    cell belongs to.
+    cell belongs to. `account_lab` is the id of the cell with the lab that says what any model
+    takes; it is empty in all notebooks but one.
     """
 
     name: str  # of its file
@@ -38,6 +40,7 @@ class Known:
     drawn: frozenset[str] = frozenset()
     drawn_beyond: frozenset[str] = frozenset()
     headings: Mapping[str, str] = field(default_factory=dict)
+    account_lab: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,16 @@ def _known(path: Path, changed_ns: int, nbytes: int) -> Known:
         drawn=_drawn(has, is_beyond=False),
         drawn_beyond=_drawn(has, is_beyond=True),
         headings=_headings(has),
+        account_lab=_account_lab(has),
     )
+
+
+def _account_lab(has: Outline) -> str:
+    """Return the id of the cell that shows the account lab; empty if there is none."""
+    for part in has.parts:
+        if part.figure is not None and part.figure.lab == "account":
+            return part.id
+    return ""
 
 
 def _headings(has: Outline) -> dict[str, str]:
@@ -162,6 +174,24 @@ def guesses_made(notebook: Known, guesses: Sequence[Guess]) -> Count:
             len(notebook.asked_beyond) + len(notebook.drawn_beyond),
         ),
     )
+
+
+def is_finished(
+    notebook: Known,
+    done: Mapping[str, record.Done],
+    guesses: Sequence[Guess],
+    said: Mapping[str, record.Said],
+) -> bool:
+    """Whether all turns of the main path are right, and all its guesses made.
+
+    Where the reader has seen an answer without a guess, which `said` has, nothing is left to guess.
+    """
+    right, turns = turns_done(notebook.turns, done).path
+    made, asked = guesses_made(notebook, guesses).path
+    named = {guess.cell if guess.cell else guess.asked for guess in guesses}
+    closed = {name for name, one in said.items() if one.is_closed}
+    seen_only = (notebook.asked | notebook.drawn) & (closed - named)
+    return turns + asked > 0 and right == turns and made + len(seen_only) >= asked
 
 
 def entry_on(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:

@@ -20,11 +20,10 @@ from course_utils.stage.recall.napkin import MINUTES, napkin, number_of, to_keep
 from course_utils.stage.recall.question import Drawn
 from course_utils.stage.recall.reply import NO_ANSWER, reply
 from course_utils.stage.recall.sections import notebook_of, section_of
-from course_utils.stage.workspace import copies
-from course_utils.stage.workspace.contents import ADDRESS, LAB, where_it_opens
+from course_utils.stage.workspace import copies, progress
+from course_utils.stage.workspace.contents import ADDRESS, LAB, NAPKIN, RECALL, where_it_opens
+from course_utils.stage.workspace.going_on import GoOn, go_on
 
-RECALL = f"{ADDRESS}/recall"
-NAPKIN = f"{ADDRESS}/napkin"
 # Of a napkin that is drawn for a reader; by the address, any may be asked for.
 LARGEST_SEED = 10_000
 TEMPLATES = drawing.environment(Path(__file__).parent)
@@ -45,12 +44,16 @@ class Page(JupyterHandler):
         given = {"style": Markup(drawing.base()), "form": Markup(self.xsrf_form_html())}
         self.finish(TEMPLATES.get_template(template).render(**given, **links, **values))
 
+    def link(self, name: str) -> str:
+        """Return the address that opens the notebook of that name; "" if there is none."""
+        path = where_it_opens(name, self.mine)
+        return url_path_join(self.base_url, LAB, path) if path else ""
+
     def about(self, drawn: Drawn, said: Number | str | None = None) -> dict[str, object]:
         """Return what the templates show of a question, and of the answer if there is one."""
         question = drawn.question
         name = notebook_of(question, copies.COURSE)
-        path = where_it_opens(name, self.mine) if name else ""
-        link = url_path_join(self.base_url, LAB, path) if path else ""
+        link = self.link(name) if name else ""
         shown = {
             "drawn": drawn,
             "number": number_of(question.chapter),
@@ -67,12 +70,15 @@ class Page(JupyterHandler):
 
 
 class Recall(Page):
-    """The handler of the page with the three questions of today."""
+    """The handler of the page with the three questions of today, and with more if they are wanted.
+
+    The address or the form says `until` how many answers of today there shall be more.
+    """
 
     @web.authenticated
     def get(self) -> None:
         """Show what was answered today, and the next question."""
-        self._show_today()
+        self._show_today(_number(self.get_query_argument("until", "")))
 
     @web.authenticated
     def post(self) -> None:
@@ -80,11 +86,12 @@ class Recall(Page):
         today = date.today()
         name = self.get_body_argument("question", "")
         seed = self.get_body_argument("seed", "")
-        waiting = {question.name for question in due.three(self.mine, copies.COURSE, today)}
-        if name not in waiting or not seed.isdecimal():
-            self.redirect(self.request.path)  # the form was sent twice, or is of another day
+        until = _number(self.get_body_argument("until", ""))
+        waiting = {one.question.name: one for one in self._waiting(today, until)}
+        if name not in waiting or not _number(seed):
+            self._again(until)  # the form was sent twice, or is of another day
             return
-        drawn = QUESTIONS[name].draw(int(seed))
+        drawn = QUESTIONS[name].draw(_number(seed))
         if self.get_body_argument("do", "answer") == "show":
             said = NO_ANSWER
         else:
@@ -92,7 +99,7 @@ class Recall(Page):
             try:
                 said = drawn.read(typed)
             except ValueError as error:
-                self._show_today(typed, str(error))
+                self._show_today(until, typed, str(error))
                 return
         lines.note_recalled(
             self.mine,
@@ -100,33 +107,58 @@ class Recall(Page):
             drawn.guess(said),
             drawn.seed,
             is_right=reply(drawn, said).is_right,
+            is_extra=waiting[name].due > today,
         )
-        self.redirect(self.request.path)
+        self._again(until)
 
-    def _show_today(self, typed: str = "", refused: str = "") -> None:
+    def _again(self, until: int) -> None:
+        """Let the browser ask for the page, so that to load it again sends no form."""
+        self.redirect(f"{self.request.path}?until={until}" if until else self.request.path)
+
+    def _waiting(self, today: date, until: int) -> list[due.Standing]:
+        """Return the questions to ask now: those of today, or else more until so many answers."""
+        left = due.more(self.mine, copies.COURSE, today)
+        names = [question.name for question in due.three(self.mine, copies.COURSE, today)]
+        if names:
+            by_name = {standing.question.name: standing for standing in left}
+            return [by_name[name] for name in names]
+        answered = len(due.answered_on(self.mine, today))
+        return left[: max(0, until - answered)]
+
+    def _show_today(self, until: int, typed: str = "", refused: str = "") -> None:
         """Show the page; `refused` says what is wrong with the answer `typed`, if something is."""
         today = date.today()
-        answered = self._answered(today)
-        waiting = due.three(self.mine, copies.COURSE, today)
+        answered = [self._answered(one) for one in due.answered_on(self.mine, today)]
+        waiting = self._waiting(today, until)
         following = due.next_day(self.mine, copies.COURSE, today)
         self.show(
             "three.html",
             answered=answered,
-            next=self.about(waiting[0].draw(today.toordinal())) if waiting else None,
+            next=self._next(waiting[0], today) if waiting else None,
             count=len(answered) + len(waiting),
-            next_day=f"{following:%A}, {following.day} {following:%B}" if following else "",
+            next_day=in_words(following) if following else "",
+            until=until,
+            more=bool(due.more(self.mine, copies.COURSE, today)),
+            at_once=due.AT_ONCE,
+            go_on=self._go_on(),
             typed=typed,
             refused=refused,
         )
 
-    def _answered(self, today: date) -> list[dict[str, object]]:
-        """Return what was answered today, in its order."""
-        shown = []
-        for one in lines.recalled(self.mine):
-            if one.day == today and one.guess.asked in QUESTIONS:
-                drawn = QUESTIONS[one.guess.asked].draw(one.seed)
-                shown.append(self.about(drawn, one.guess.said))
-        return shown
+    def _next(self, standing: due.Standing, today: date) -> dict[str, object]:
+        """Return what is shown of the next question; its sizes are drawn by the day."""
+        extra = in_words(standing.due) if standing.due > today else ""
+        return self.about(standing.question.draw(today.toordinal())) | {"extra": extra}
+
+    def _answered(self, one: lines.Recalled) -> dict[str, object]:
+        """Return what is shown of an answer."""
+        drawn = QUESTIONS[one.guess.asked].draw(one.seed)
+        return self.about(drawn, one.guess.said) | {"extra": one.is_extra}
+
+    def _go_on(self) -> GoOn | None:
+        """Return where the reader goes on after the three, as the contents page says it."""
+        course = [progress.known(path) for path in copies.notebooks(copies.COURSE)]
+        return go_on(self.mine, course, self.link, url_path_join(self.base_url, NAPKIN))
 
 
 class Napkin(Page):
@@ -136,19 +168,19 @@ class Napkin(Page):
     def get(self) -> None:
         """Ask the ten questions of a seed: the one in the address, or else a new one."""
         seed = self.get_query_argument("seed", "")
-        if not seed.isdecimal():
+        if not _number(seed):
             self.redirect(f"{self.request.path}?seed={_other_seed()}")
             return
-        self._ask(int(seed), {})
+        self._ask(_number(seed), {})
 
     @web.authenticated
     def post(self) -> None:
         """Show what was right, unless an answer is no number: then ask for it again."""
-        seed = self.get_body_argument("seed", "")
-        if not seed.isdecimal():
+        seed = _number(self.get_body_argument("seed", ""))
+        if not seed:
             self.redirect(self.request.path)
             return
-        drawn = napkin(int(seed))
+        drawn = napkin(seed)
         typed = {}
         for number in range(1, len(drawn) + 1):
             typed[number] = self.get_body_argument(f"typed-{number}", "", strip=True)
@@ -157,12 +189,12 @@ class Napkin(Page):
             try:
                 answers.append(one.read(typed[number]) if typed[number] else NO_ANSWER)
             except ValueError:
-                self._ask(int(seed), typed)
+                self._ask(seed, typed)
                 return
         asked = [self.about(one, said) for one, said in zip(drawn, answers, strict=True)]
         right = [one["drawn"] for one in asked if one["reply"].is_right]
         missed = {one["section"]: one for one in asked if not one["reply"].is_right}
-        self._show(int(seed), asked, keep=to_keep(int(seed), right), again=missed.values())
+        self._show(seed, asked, keep=to_keep(seed, right), again=missed.values())
 
     def _ask(self, seed: int, typed: dict[int, str]) -> None:
         """Show the ten fields, with what was typed so far and what is wrong with it."""
@@ -186,6 +218,16 @@ def _refused(drawn: Drawn, typed: str) -> str:
         except ValueError as error:
             return str(error)
     return ""
+
+
+def _number(text: str) -> int:
+    """Return the number in an address or a form; 0 if there is none, or one of too many digits."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def in_words(day: date) -> str:
+    """Return the day as a reader says it, such as "Friday, 4 December"."""
+    return f"{day:%A}, {day.day} {day:%B}"
 
 
 def _other_seed() -> int:
