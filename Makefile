@@ -24,7 +24,7 @@ ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help maintain
 .PHONY: lab anew results present slides assignment key grade hub site napkin cards
-.PHONY: test thorough explore lint fuzz samepages elsewhere versions beside without-stage gpu
+.PHONY: test thorough explore lint fuzz samepages elsewhere versions beside without-stage in-anki gpu
 .PHONY: outputs pictures minutes seconds where ledger glossary claims
 .PHONY: bench latency students record recording recordings reported
 .PHONY: colab colab-proof constraints clean space-at-home
@@ -150,6 +150,9 @@ versions: $(TESTS)
 
 beside: $(TESTS)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.beside_transformers $(ARGS)
+
+in-anki: $(TESTS) $(CARDS)
+	@$(RUN) -m tests.tools.in_anki
 
 without-stage: $(TESTS) $(HUB)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.without_stage

@@ -263,7 +263,8 @@ def goes_on(mine: Path) -> going_on.GoOn:
 
 def test_whoever_has_finished_a_notebook_goes_on_with_the_next_one_and_is_told_so(tmp_path):
     assert goes_on(tmp_path).is_start
-    third, fourth = COURSE[2], COURSE[3]
+    third = COURSE[2]
+    fourth = COURSE[3]
     finished(tmp_path, third)
     last = third.turns[-1].cells[0]  # in Beyond
     went_to(tmp_path, "einsum", last, 1e9)

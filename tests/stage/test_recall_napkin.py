@@ -88,6 +88,8 @@ def test_the_deck_has_each_question_four_times_with_its_answer(tmp_path, monkeyp
         (count,) = collection.execute("select count(*) from cards").fetchone()
     assert len(notes) == count == 4 * len(QUESTIONS)
     assert len({guid for guid, _, _ in notes}) == count
+    fronts = {flds.split("\x1f")[0] for _, flds, _ in notes}
+    assert len(fronts) == count, "each with other sizes"
     stops = QUESTIONS["floats.stops"].draw(0).asked
     fields = f"{stops.text}\x1f<b>{stops.answer_text}</b><br>{stops.derivation}"
     assert (fields, " notebook-1 ") in [(flds, tags) for _, flds, tags in notes]

@@ -6,7 +6,7 @@ with several.
 
 import html
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +16,20 @@ from course_utils.stage.recall.question import Drawn
 
 FILE = Path("cards") / "course.apkg"
 SIZES_EACH = 4  # how many cards there are of each question
+SEEDS = range(200)  # of which some draw the same sizes
 # Anki knows a deck and a kind of card by these numbers, which were drawn once. With the same ones a
 # new deck replaces the cards of an old one, and keeps what Anki knows of them.
 DECK_ID = 1_876_420_531
 MODEL_ID = 1_306_948_277
 DECK = "Where the memory and the compute go"
+# Colours are left to Anki, which has a dark mode.
+STYLE = """.card {
+  font-family: system-ui, sans-serif;
+  font-size: 20px;
+  line-height: 1.45;
+  max-width: 36em;
+  margin: 0 auto;
+}"""
 
 
 class Card(NamedTuple):
@@ -35,12 +44,18 @@ class Card(NamedTuple):
 def cards() -> Iterator[Card]:
     """Yield the cards, in the order of the notebooks."""
     for question in QUESTIONS.values():
-        for seed in range(SIZES_EACH):
-            yield _card(question.draw(seed))
+        with_text: dict[str, Drawn] = {}  # by the question's text, the first with these sizes
+        for drawn in map(question.draw, SEEDS):
+            with_text.setdefault(drawn.asked.text, drawn)
+        yield from map(_card, list(with_text.values())[:SIZES_EACH])
 
 
-def write(path: Path) -> int:
-    """Write the deck into the file; returns how many cards it has."""
+def write(path: Path, of_deck: Iterable[Card], at_s: float | None = None) -> int:
+    """Write a deck of these cards into the file; returns how many there are.
+
+    Anki changes a card that it has if the deck's is newer. The deck is from the time `at_s`, in
+    seconds since 1970, or else from now.
+    """
     # Only this command needs genanki, which `make cards` installs.
     import genanki
 
@@ -55,14 +70,15 @@ def write(path: Path) -> int:
                 "afmt": "{{FrontSide}}<hr id=answer>{{Back}}",
             }
         ],
+        css=STYLE,
     )
     deck = genanki.Deck(DECK_ID, DECK)
-    for card in cards():
+    for card in of_deck:
         fields = [card.front, card.back]
         guid = genanki.guid_for(card.name)
         deck.add_note(genanki.Note(model, fields, guid=guid, tags=[card.tag]))
     path.parent.mkdir(exist_ok=True)
-    genanki.Package(deck).write_to_file(path)
+    genanki.Package(deck).write_to_file(path, timestamp=at_s)
     return len(deck.notes)
 
 
@@ -76,7 +92,7 @@ def _card(drawn: Drawn) -> Card:
 def main() -> int:
     """Write the deck; returns the exit code, which is 1 if the file cannot be written."""
     try:
-        count = write(FILE)
+        count = write(FILE, cards())
     except OSError as error:
         print(f"Nothing was written: {error.strerror}, {FILE}.", file=sys.stderr)
         return 1
