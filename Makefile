@@ -38,6 +38,7 @@ help:
 	@echo 'For those who teach; notebooks/INSTRUCTORS.md says more:'
 	@echo 'make present      show a notebook to an audience, large and with working labs (make present NB=04);'
 	@echo '                  ROOM=1 lets the room guess by phone, CUT=25 shows what a lecture of 25 minutes has of it,'
+	@echo '                  RECALL=1 asks three questions of earlier notebooks first,'
 	@echo '                  ARGS=--results shows the stored results from the beginning'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/ (CUT=25 as above)'
 	@echo 'make assignment   write what a class gets, a notebook and the course without solutions (make assignment NB=04)'
@@ -71,7 +72,7 @@ key: $(READY)
 	@$(RUN) -m course_utils.stage.workspace.commands key "$$NB"
 
 present: $(READY)
-	@ROOM="$$ROOM" CUT="$$CUT" $(RUN) -m course_utils.stage.present "$$NB" $(ALLOW_ROOT) $(ARGS)
+	@ROOM="$$ROOM" CUT="$$CUT" RECALL="$$RECALL" $(RUN) -m course_utils.stage.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
 hub: $(HUB)
 	@$(RUN) -m course_utils.stage.hub $(ARGS)

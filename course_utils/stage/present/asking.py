@@ -24,6 +24,7 @@ from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Asked, Part, outline
 from course_utils.stage.notebook.prose import Question
 from course_utils.stage.present.bands import bands
+from course_utils.stage.recall.in_class import Recalled
 
 Json = dict[str, object]
 Listed = list[tuple[object, str]]  # answers that a check knows, each with the advice on it
@@ -139,8 +140,8 @@ def answered(
 
     `everything` has the questions of the whole notebook. `text` is the cell's code, `shown` the
     value that it displays, and `names` has the kernel's variables, the module `check` among them.
-    The answer comes from the check that the cell calls, or else from the Choice or the Comparison
-    that it shows.
+    The answer comes from the check that the cell calls, or else from the Choice, the Comparison or
+    the recalled question that it shows.
     """
     questions_by_name = {name: questions for _, name, questions in everything}
     answers = []
@@ -153,6 +154,8 @@ def answered(
             answers.append(_by_check(questions[0], answers_of_check))
         elif isinstance(shown, Choice):
             answers.append({**questions[0], **_answer(shown.measured)})
+        elif isinstance(shown, Recalled):
+            answers.append({**questions[0], **_answer(shown.answer, shown.unit, "calculated")})
         elif isinstance(shown, Comparison):
             answers.extend(_by_comparison(questions, shown))
     return answers

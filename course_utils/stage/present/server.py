@@ -5,9 +5,10 @@ stops: so the notebook keeps its outputs, and the presenter's own JupyterLab its
 has no outputs at first, so that the room can guess.
 
 With CUT=25, the copy is cut down to what a lecture of 25 minutes shows: see
-`course_utils.stage.present.cuts`. With ROOM=1, or with one of this machine's addresses, the room
-guesses by phone: see `course_utils.stage.poll`. TUNNEL is the address at which a tunnel shows the
-phones' page to those in other networks.
+`course_utils.stage.present.cuts`. With RECALL=1, it begins with three questions of earlier
+notebooks: see `course_utils.stage.recall.in_class`. With ROOM=1, or with one of this machine's
+addresses, the room guesses by phone: see `course_utils.stage.poll`. TUNNEL is the address at which
+a tunnel shows the phones' page to those in other networks.
 """
 
 import json
@@ -19,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -28,10 +30,12 @@ import nbformat
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
 
-from course_utils.stage.notebook.files import Notebook, read, write
+from course_utils.stage.notebook.files import Cell, Notebook, read, write
+from course_utils.stage.notebook.outline import is_code
 from course_utils.stage.present import cuts
+from course_utils.stage.recall import in_class
 from course_utils.stage.workspace import websocket
-from course_utils.stage.workspace.copies import TO_README, as_handed_out, named, notebooks
+from course_utils.stage.workspace.copies import COURSE, TO_README, as_handed_out, named, notebooks
 from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
@@ -85,10 +89,13 @@ def present(
     options: list[str],
     lecture: cuts.Plan | None = None,
     serve: Callable[[list[str]], None] | None = None,
+    *,
+    recall: Sequence[Cell] = (),
 ) -> None:
     """Serve copies of that notebook and of those beside it, until the server is stopped.
 
-    With a plan for a lecture, the copy is cut. `serve` starts the server; by default JupyterLab's.
+    With a plan for a lecture, the copy is cut. The cells of `recall` come at its head. `serve`
+    starts the server; by default JupyterLab's.
     """
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
         copies = Path(folder, "notebooks")
@@ -99,8 +106,10 @@ def present(
         configure(own)
         # A set, because the chosen notebook is usually among the others, and is prepared once.
         for path in {copies / chosen.name, *notebooks(copies)}:
-            plan = lecture if path.name == chosen.name else None
-            prepare(path, plan, shows_results=RESULTS in options)
+            is_chosen = path.name == chosen.name
+            plan = lecture if is_chosen else None
+            head = recall if is_chosen else ()
+            prepare(path, plan, shows_results=RESULTS in options, recall=head)
         trust(copies / chosen.name)
         extensions.mkdir()
         shutil.copytree(PAGE, extensions / "course-room")
@@ -132,18 +141,30 @@ def _jupyterlab() -> Callable[[list[str]], None]:
     return main
 
 
-def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
+def prepare(
+    path: Path, lecture: cuts.Plan | None, shows_results: bool, recall: Sequence[Cell] = ()
+) -> None:
     """Rewrite the copied notebook for the room: cut by the plan, if there is one.
 
-    Unless `shows_results`, the copy has no outputs.
+    The cells of `recall` come behind its opening, in front of the first cell of code. Unless
+    `shows_results`, the copy has no outputs.
     """
     text = path.read_bytes()
     # TO_CONTENTS is a link in Markdown to the contents page, which is not served here.
     path.write_bytes(text.replace(TO_CONTENTS, b""))
     if lecture:
         write(path, cuts.cut(read(path), lecture))
+    if recall:
+        write(path, _with_recall(read(path), recall))
     if not shows_results:
         write(path, with_clocks(as_handed_out(read(path))))
+
+
+def _with_recall(notebook: Notebook, recall: Sequence[Cell]) -> Notebook:
+    """Return the notebook with these cells in front of its first cell of code."""
+    cells = notebook["cells"]
+    first = next((place for place, cell in enumerate(cells) if is_code(cell)), len(cells))
+    return {**notebook, "cells": [*cells[:first], *recall, *cells[first:]]}
 
 
 def trust(path: Path) -> None:
@@ -252,7 +273,8 @@ def main(arguments: list[str]) -> int:
 
     The first argument is the notebook's number or name; the others are RESULTS, or options for
     JupyterLab. In the environment, CUT is the minutes of a lecture that shows parts of the
-    notebook, and ROOM, if set, lets the audience guess by phone.
+    notebook; RECALL, if set, lets it begin with three questions of earlier notebooks; and ROOM, if
+    set, lets the audience guess by phone.
     """
     name = arguments[0] if arguments else ""
     options = arguments[1:]
@@ -264,8 +286,11 @@ def main(arguments: list[str]) -> int:
     minutes = os.environ.get("CUT", "")
     try:
         lecture = cuts.plan(chosen, minutes) if minutes else None
+        recall = []
+        if os.environ.get("RECALL", ""):
+            recall = in_class.cells(int(chosen.name[:2]), date.today(), COURSE)
         with room(os.environ.get("ROOM", ""), shows="--no-browser" not in options):
-            present(chosen, options, lecture)
+            present(chosen, options, lecture, recall=recall)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
