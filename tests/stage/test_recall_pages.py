@@ -243,7 +243,7 @@ def test_an_address_that_somebody_has_edited_asks_nothing_more(reader, until):
 
 def test_the_contents_page_says_how_many_are_due_and_after_them_the_notebook_goes_on(reader):
     reader.write("{ago} tensors.steps_that_fit tried", "{ago} floats.tensor_bytes tried")
-    assert "2 questions are due today." in reader.ask("/contents")
+    assert "2 questions are due today, before you go on." in reader.ask("/contents")
     goes_on = "Continue: 1, Floats"
     assert goes_on in reader.ask("/contents")
     assert goes_on not in reader.ask("/contents/recall")

@@ -9,7 +9,7 @@ from pathlib import Path
 from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.screen import Screen
 from course_utils.stage.front import drawing
-from course_utils.stage.pages import guesses, render, runtime
+from course_utils.stage.pages import guesses, recall_page, render, runtime
 from course_utils.stage.pages.host import Precomputed
 from course_utils.stage.workspace import copies
 
@@ -38,6 +38,8 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     texts["index.html"] = render.contents_page()
     texts["account.html"] = render.account_page(found)
     texts["glossary.html"] = render.glossary_page()
+    texts["recall.html"] = render.recall_page()
+    texts["questions.js"] = recall_page.script()
     texts["style.css"] = render.style()
     texts["screen.js"] = Screen._esm  # the widget's script, which the pages use as it is
     texts["field.js"] = Field._esm
@@ -45,6 +47,8 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     texts["front.js"] = drawing.SCRIPT
     for name in SCRIPTS:
         texts[name] = (HERE / name).read_text(encoding="utf-8")
+    for name in recall_page.SCRIPTS:
+        texts[name] = (recall_page.HERE / name).read_text(encoding="utf-8")
     return texts
 
 

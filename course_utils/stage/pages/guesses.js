@@ -2,6 +2,7 @@
 // and at the answer the picture that the page has for the guess.
 import field from "./field.js";
 import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
+import { noteMet } from "./met.js";
 import tables from "./tables.js";
 
 const KEPT = `guesses on ${location.pathname}`;
@@ -79,7 +80,17 @@ export function begin(element) {
       keep();
       showAnswers(name);
     }
+    if (fold.open) noteAllMet();
     for (const listener of listeners) listener();
+  }
+
+  // Whoever sees the answer has met what was asked, and it comes back on another day.
+  function noteAllMet() {
+    for (const line of lines) {
+      const guess = said[name][line.name];
+      const word = guess === undefined ? "" : wordOf(name, line.name, guess);
+      if (word) noteMet(line.name, word);
+    }
   }
 
   // An emptied field is no guess.
@@ -166,22 +177,42 @@ function leaveOut({ line, word, mark, label, said: number, how }, question) {
 
 // Put the guess into the parts of its picture; returns a sentence on how close it is.
 function fillIn({ line, word, mark, label, said: number, how }, question, guess, axis) {
-  const found = question.bounds.find(([low, high]) => low <= guess && guess <= high);
-  const closeness = found ? found[2] : "far";
+  const closeness = wordFor(question, guess);
   word.textContent = closeness;
   word.style.background = tables.colours[closeness];
   const place = placeOf(axis, guess);
   mark.setAttribute("cx", `${place}%`);
   if (label) placeLabel(label, place, guess, question.unit);
   if (number) number.textContent = `, your guess ${inWords(guess, question.unit)}`;
-  const difference = differenceOf(question, guess, closeness);
-  if (how) how.textContent = difference;
-  const words = `${capital(closeness)}: ${difference || bothNumbers(question, guess, closeness)}`;
+  if (how) how.textContent = differenceOf(question, guess, closeness);
+  const words = `${capital(closeness)}: ${howFar(question, guess, closeness)}`;
   line.setAttribute("aria-label", `${question.name}. ${words}`);
   return `${words}${words.endsWith("?") ? "" : "."}`;
 }
 
-const capital = (words) => words[0].toUpperCase() + words.slice(1);
+// The word for a guess in the answer to it; empty if the page has no answer to that question.
+function wordOf(name, item, guess) {
+  for (const answer of document.querySelectorAll(`[data-answers~="${name}"] .answer`)) {
+    const asked = JSON.parse(answer.dataset.questions);
+    const question = asked.find((one) => one.guess === name && one.name === item);
+    if (question) return wordFor(question, guess);
+  }
+  return "";
+}
+
+// The word for a guess: that of the first bounds which it is within, or whether an option is right.
+function wordFor({ bounds, right }, guess) {
+  if (bounds === undefined) return guess === right ? "spot on" : "missed";
+  const found = bounds.find(([low, high]) => low <= guess && guess <= high);
+  return found ? found[2] : "far";
+}
+
+// How far off a guess is, in words; both numbers where no difference says it.
+export function howFar(question, guess, closeness) {
+  return differenceOf(question, guess, closeness) || bothNumbers(question, guess, closeness);
+}
+
+export const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 // Write the guess at its mark. Words that are too long stand there without the unit.
 function placeLabel(label, place, guess, unit) {

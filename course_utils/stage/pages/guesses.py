@@ -120,7 +120,7 @@ def _choice(row: Row) -> tuple[list[Json], list[str]]:
         drawn = picture.of_choice(guess, row.question.choices)
         words = f"<p>{escape(guess.words)}.</p>"
         templates.append(f'<template data-option="{escape(option)}">{drawn}{words}</template>')
-    return [{"guess": row.guess, "name": row.question.item}], templates
+    return [{"guess": row.guess, "name": row.question.item, "right": measured}], templates
 
 
 def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:

@@ -24,6 +24,7 @@ from course_utils.stage.notebook.code import Figure, asks_ahead, is_imports
 from course_utils.stage.notebook.files import WIDGET
 from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages import guesses
+from course_utils.stage.pages import recall_page as recall
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
@@ -39,6 +40,7 @@ DESCRIPTION = (
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 FOLD = '<details class="fold"><summary>Go on</summary>'  # it is closed at the end of the page
 FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
+RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 NOT_YET = (
@@ -46,6 +48,10 @@ NOT_YET = (
     "on a page that a web server sends."
 )
 TITLE = "Where the memory and the compute go"
+RECALL_TITLE = "Three to recall"
+RECALL = (
+    "Three questions of the course come back each day, with new sizes. Two minutes, in the browser."
+)
 ACCOUNT_TITLE = "What does a model take?"
 ACCOUNT = (
     "Choose a model or paste its config.json: its parameters, whether it fits, the memory of a "
@@ -317,6 +323,11 @@ def account_page(found: Found) -> str:
     template = (HERE / "account.html").read_text(encoding="utf-8")
     main = Template(template).substitute(lab=html)
     return page(ACCOUNT_TITLE, main, script=LAB_SCRIPT, description=ACCOUNT)
+
+
+def recall_page() -> str:
+    """Return the page on which questions come back, and the browser keeps what was answered."""
+    return page(RECALL_TITLE, recall.MAIN, script=RECALL_SCRIPT, description=RECALL)
 
 
 def glossary_page() -> str:

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import number_of
-from course_utils.stage.recall.question import Drawn
+from course_utils.stage.recall.question import Drawn, distinct
 
 FILE = Path("cards") / "course.apkg"
 SIZES_EACH = 4  # how many cards there are of each question
-SEEDS = range(200)  # of which some draw the same sizes
 # Anki knows a deck and a kind of card by these numbers, which were drawn once. With the same ones a
 # new deck replaces the cards of an old one, and keeps what Anki knows of them.
 DECK_ID = 1_876_420_531
@@ -44,10 +43,7 @@ class Card(NamedTuple):
 def cards() -> Iterator[Card]:
     """Yield the cards, in the order of the notebooks."""
     for question in QUESTIONS.values():
-        with_text: dict[str, Drawn] = {}  # by the question's text, the first with these sizes
-        for drawn in map(question.draw, SEEDS):
-            with_text.setdefault(drawn.asked.text, drawn)
-        yield from map(_card, list(with_text.values())[:SIZES_EACH])
+        yield from map(_card, distinct(question, SIZES_EACH))
 
 
 def write(path: Path, of_deck: Iterable[Card], at_s: float | None = None) -> int:

@@ -11,6 +11,7 @@ Size = Number | str
 # A wrong answer that is off by no more than this share might count as right.
 WITHIN = 0.055
 TRIES = 1000  # to draw sizes that make a good question
+SEEDS = range(200)  # among which `distinct` finds different sizes
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,17 @@ class Question:
             if asked is not None and asked.answer not in sizes.values():
                 return Drawn(self, seed, sizes, _with_useful_mistakes(asked))
         raise ValueError(f"No sizes of {self.name} make a good question.")
+
+
+def distinct(question: Question, count: int) -> "list[Drawn]":
+    """Return the question as the first seeds draw it, `count` times and each with another text.
+
+    Of two seeds that draw the same sizes, the first one is taken.
+    """
+    with_text: dict[str, Drawn] = {}
+    for drawn in map(question.draw, SEEDS):
+        with_text.setdefault(drawn.asked.text, drawn)
+    return list(with_text.values())[:count]
 
 
 @dataclass(frozen=True)
