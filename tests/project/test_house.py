@@ -287,6 +287,7 @@ MAY_IMPORT = {
         "chapters.mixed_precision",
         "stage.front",
         "stage.notebook",
+        "stage.recall",
         "stage.slides",
         "stage.workspace",
     },
@@ -309,6 +310,7 @@ MAY_IMPORT = {
         "core.say",
         "engine.guessing",
         "stage.notebook",
+        "stage.recall",
         "stage.workspace",
     },
     "stage.slides": {
