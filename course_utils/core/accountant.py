@@ -57,6 +57,7 @@ class Mixture:
     shared_inner: int = 0  # width inside the expert that every token uses; 0: there is none
     dense_layers: int = 0  # layers with one feed-forward, `Model.inner` wide, and no experts
     router_bias: bool = False  # beside its matrix, the router has a number for each expert
+    router_bias_dtype: str = ""  # of these numbers in a file, if it is not that of all else
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Model:
     sinks: bool = False  # each head has one more score, a parameter, in its softmax
     window: int = 0  # tokens that a layer with a window looks at, the query's own among them
     window_layers: int = 0  # layers with that window; the others look at all tokens before
-    mtp_layers: int = 0  # layers of multi-token prediction, which nothing here counts
+    mtp_layers: int = 0  # layers of multi-token prediction (MTP), which only a file has
     mixture: Mixture | None = None
     latent: Latent | None = None
 
@@ -914,11 +915,14 @@ def cache_bytes(m, tokens, dtype):
 
     That is keys and values, or the latent and the position's part of the key.
     """
+    return cached_tokens(m, tokens) * cached_numbers(m) * BYTES[dtype]
+
+
+def cached_numbers(m):
+    """Of one token, the numbers from which one layer has its key and value."""
     if m.latent:
-        numbers = m.latent.rank + m.latent.position_width
-    else:
-        numbers = 2 * m.kv_heads * m.head_width
-    return cached_tokens(m, tokens) * numbers * BYTES[dtype]
+        return m.latent.rank + m.latent.position_width
+    return 2 * m.kv_heads * m.head_width
 
 
 def weights_read(m, users):
@@ -1049,6 +1053,18 @@ def expert_parallel_bytes(m, batch, sequence, sent_dtype, returned_dtype):
     return 2 * layers * sent * (BYTES[sent_dtype] + BYTES[returned_dtype])
 
 
+def context_parallel_bytes(m, batch, sequence, dtype, gpus):
+    """Bytes that each GPU sends in a step if each has a part of every sequence's tokens.
+
+    Its queries need the keys and values of all tokens, which are gathered for the forward pass,
+    and again for the backward pass. Then each GPU gets the sum of its own tokens' gradients. Of
+    latent attention, the latents are gathered. A window spares nothing here.
+    """
+    of_a_layer = batch * sequence * cached_numbers(m) * BYTES[dtype]
+    gathers = 2 * all_gather_bytes(of_a_layer, gpus)
+    return m.layers * (gathers + reduce_scatter_bytes(of_a_layer, gpus))
+
+
 # Muon: momentum for the matrices of the layers, AdamW for all else.
 
 
@@ -1113,15 +1129,57 @@ def block_bytes(shape, name):
     return math.ceil(bits / 8)
 
 
+def file_matrices(m):
+    """All matrices in a file of the model, by their name: `all_matrices`, and those for MTP.
+
+    A layer of multi-token prediction (MTP) is one more layer of the model. Before it, a matrix
+    joins what the model has made of a token with the embedding of the next one.
+    """
+    table = all_matrices(with_mtp_layers(m))
+    if m.mtp_layers:
+        table["joining"] = Matrices(2 * m.width, m.width, stored=m.mtp_layers, used=0)
+    return table
+
+
+def with_mtp_layers(m):
+    """The model as if its layers of multi-token prediction were some of its last layers."""
+    return replace(m, layers=m.layers + m.mtp_layers)
+
+
+def mtp_parameters(m):
+    """The parameters of all layers of multi-token prediction.
+
+    They share the embedding and the output matrix with the model, and are not used to predict only
+    the next token.
+    """
+    layers = stored_parameters(with_mtp_layers(m)) - stored_parameters(m)
+    joining = 2 * m.width * m.width
+    # The model's result and the embedding are normalised before, and the layer's result after it.
+    normalisations = 3 * m.norm_vectors * m.width
+    return layers + m.mtp_layers * (joining + normalisations)
+
+
+def file_parameters(m):
+    """How many parameters a file of the model has.
+
+    What layers of multi-token prediction share with the model, a file has once more for each.
+    """
+    shared = 2 * m.vocabulary * m.width  # the embedding and the output matrix
+    return stored_parameters(m) + mtp_parameters(m) + m.mtp_layers * shared
+
+
 def model_file_bytes(m, dtype, block_formats):
     """Bytes of all parameters in a file, without its head.
 
     `block_formats` has the format of each kind of matrix that has one, by its name in
-    `all_matrices`.
-    All else, the biases of such matrices among it, is in `dtype`.
+    `file_matrices`. All else, the biases of such matrices among it, is in `dtype`, but for a
+    router's biases if the mixture has a dtype for them.
     """
-    nbytes = stored_parameters(m) * BYTES[dtype]
-    table = all_matrices(m)
+    nbytes = file_parameters(m) * BYTES[dtype]
+    table = file_matrices(m)
+    if m.mixture and m.mixture.router_bias_dtype:
+        biases = table["router"].stored * m.mixture.experts
+        nbytes += biases * (BYTES[m.mixture.router_bias_dtype] - BYTES[dtype])
     for name, block_format in block_formats.items():
         group = table[name]
         shape = (group.outputs, group.inputs)  # a row has the weights of one output
@@ -1281,7 +1339,7 @@ def sending_lines(m, parts, gpus, stage, batch, sequence, recomputed, split, mic
 
     `parts` has the dtypes of each part of the state, as `recipe` returns them: activations are sent
     in that of the parameters. `split` GPUs share each layer, if the layers are tensor parallel, or
-    are the stages of a pipeline.
+    each sequence, if they are context parallel, or they are the stages of a pipeline.
     """
     refuse_unless_positive("split", split)
     refuse_unless_positive("micro-batches", micro_batches)
@@ -1305,6 +1363,9 @@ def sending_lines(m, parts, gpus, stage, batch, sequence, recomputed, split, mic
     if m.mixture and gpus > 1:
         sent = expert_parallel_bytes(m, batch, sequence, dtype, dtype)
         lines["bytes sent to experts, at most"] = sent
+    lines["bytes sent by context parallelism"] = context_parallel_bytes(
+        m, batch, sequence, dtype, split
+    )
     return lines
 
 
@@ -1339,11 +1400,14 @@ def file_lines(m):
 
     It is all in SERVED_IN, or the layers' matrices are in one of BLOCK_FORMATS.
     """
-    lines = {f"bytes of a file in {SERVED_IN}": model_file_bytes(m, SERVED_IN, {})}
+    lines = {
+        "parameters in a file": file_parameters(m),
+        f"bytes of a file in {SERVED_IN}": model_file_bytes(m, SERVED_IN, {}),
+    }
     for block_format in BLOCK_FORMATS:
         formats = {}
-        for name in all_matrices(m):
-            if name not in ("router", "output"):
+        for name in file_matrices(m):
+            if name not in ("router", "output", "joining"):
                 formats[name] = block_format
         lines[f"bytes with layers in {block_format}"] = model_file_bytes(m, SERVED_IN, formats)
     return lines
@@ -1505,6 +1569,7 @@ DEFAULTS = {
 # Kimi K2 has DeepSeek-V3's fields, and says all of them.
 DEFAULTS["kimi_k2"] = DEFAULTS["deepseek_v3"]
 LATENT_KINDS = ("deepseek_v2", "deepseek_v3", "kimi_k2")
+FP32_ROUTER_BIAS_KINDS = ("deepseek_v3", "kimi_k2")  # whatever the rest of their file is in
 HEAD_NORM_KINDS = ("qwen3", "qwen3_moe", "gemma3_text")
 FOUR_NORM_KINDS = ("gemma2", "gemma3_text")  # a layer has four normalisations
 # Kinds for which attention_bias is counted.
@@ -1554,7 +1619,7 @@ DEEPSEEK_COUNTED = {
     "moe_intermediate_size",
     "kv_lora_rank",
     "q_lora_rank",
-    "num_nextn_predict_layers",  # layers for a second token ahead, which are left out here
+    "num_nextn_predict_layers",  # layers for a second token ahead, which only a file has
     "quantization_config",  # the format of the file; it changes no number of parameters
 }
 COUNTED = {  # fields with such a word whose effect on the account is known, for each kind
@@ -1672,7 +1737,8 @@ def mixture_in(kind, fields, layers):
         inner=inner,
         shared_inner=count_in(fields, "n_shared_experts") * inner,
         dense_layers=min(layers, count_in(fields, "first_k_dense_replace")),
-        router_bias=kind in ("gpt_oss", "deepseek_v3", "kimi_k2"),
+        router_bias=kind == "gpt_oss" or kind in FP32_ROUTER_BIAS_KINDS,
+        router_bias_dtype="fp32" if kind in FP32_ROUTER_BIAS_KINDS else "",
     )
 
 
@@ -1913,7 +1979,7 @@ def add_sending(options):
         "--split",
         type=int,
         default=8,
-        help="GPUs of tensor parallelism, or of a pipeline (default: %(default)s)",
+        help="GPUs that share a layer, a sequence or a pipeline (default: %(default)s)",
     )
     options.add_argument(
         "--micro-batches",
@@ -2231,6 +2297,8 @@ def sending_report(lines, asked):
     if "bytes sent to experts, at most" in lines:
         to_experts = bytes_text(lines["bytes sent to experts, at most"])
         rows.append(row("  to experts and back, at most", to_experts, "expert_parallel_bytes"))
+    context_parallel = bytes_text(lines["bytes sent by context parallelism"])
+    rows.append(row(f"  context parallel, {split}", context_parallel, "context_parallel_bytes"))
     return rows
 
 
@@ -2248,6 +2316,8 @@ def muon_report(lines):
 def file_report(lines):
     """The lines of the report on files of the model."""
     rows = [f"Its file, in {SERVED_IN}, or with its layers' matrices, but routers, in blocks"]
+    numbers = count_text(lines["parameters in a file"])
+    rows.append(row("  parameters", numbers, "file_parameters"))
     whole = bytes_text(lines[f"bytes of a file in {SERVED_IN}"])
     rows.append(row(f"  {SERVED_IN}", whole, "model_file_bytes"))
     for block_format in BLOCK_FORMATS:
@@ -2305,7 +2375,8 @@ def mtp_line(m):
     if not m.mtp_layers:
         return []
     are = "is" if m.mtp_layers == 1 else "are"
-    return [f"  {plural(m.mtp_layers, 'layer')} for a second token ahead {are} left out"]
+    layers = plural(m.mtp_layers, "layer")
+    return [f"  {layers} for a second token ahead {are} left out, except in the file"]
 
 
 def assumptions_beside_the_run(asked):
@@ -2331,7 +2402,7 @@ def assumptions_beside_the_run(asked):
     micro = asked.micro_batches
     return [
         *rows,
-        choice(f"  a layer or a pipeline is split over {asked.split}", f"--split {asked.split}"),
+        choice(f"  layers or sequences are split over {asked.split}", f"--split {asked.split}"),
         choice(f"  {micro} micro-batches in a pipeline", f"--micro-batches {micro}"),
         choice(
             f"  {count_text(asked.step_tokens)} tokens in a step",

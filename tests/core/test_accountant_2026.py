@@ -534,6 +534,17 @@ def test_experts_far_away_get_as_many_bytes_as_deepseek_counts():
     assert there_and_back / 50e9 == pytest.approx(120.96e-6)
 
 
+def test_a_sequence_on_several_gpus_sends_keys_and_values_thrice_whatever_the_queries_are():
+    m = known("llama-3-70b")
+    for gpus in (1, 2, 16):
+        numbers = m.layers * 8192 * 2 * m.kv_heads * m.head_width
+        sent = accountant.context_parallel_bytes(m, 2, 8192, "bf16", gpus)
+        assert sent == 2 * numbers * 2 * ring(gpus, 3)
+    latent = known("deepseek-v3")  # 512 and 64 numbers: arXiv 2412.19437, section 4.2
+    sent = accountant.context_parallel_bytes(latent, 1, 4096, "bf16", 2)
+    assert sent == 61 * 4096 * (512 + 64) * 2 * ring(2, 3)
+
+
 # Muon.
 
 
@@ -600,6 +611,57 @@ def test_the_files_of_gpt_oss_have_the_published_bytes(name, nbytes):
     """
     experts = {f"experts' {matrix}": "mxfp4" for matrix in ("up", "gate", "down")}
     assert accountant.model_file_bytes(known(name), "bf16", experts) == nbytes
+
+
+# What Hugging Face counts in the files of deepseek-ai/DeepSeek-V3 ("safetensors" in its API).
+# Scales are numbers in fp32, too, beside 256 biases of each of 59 routers.
+DEEPSEEK_NUMBERS = {"fp8": 680_571_043_840, "bf16": 3_918_786_560, "fp32": 41_555_600}
+
+
+def test_the_files_of_deepseek_v3_have_the_published_numbers_and_bytes():
+    m = known("deepseek-v3")
+    in_blocks = []
+    for name, group in accountant.file_matrices(m).items():
+        if name not in ("router", "output", "joining"):
+            in_blocks += [group] * group.stored
+    in_fp8 = sum(group.size for group in in_blocks)
+    scales = sum(-(-group.inputs // 128) * -(-group.outputs // 128) for group in in_blocks)
+    biases = 59 * 256
+    in_bf16 = accountant.file_parameters(m) - in_fp8 - biases
+    assert {"fp8": in_fp8, "bf16": in_bf16, "fp32": scales + biases} == DEEPSEEK_NUMBERS
+
+    nbytes = sum(numbers * accountant.BYTES[dtype] for dtype, numbers in DEEPSEEK_NUMBERS.items())
+    lines = accountant.file_lines(m)
+    assert lines["bytes with layers in fp8 128x128"] == nbytes
+    # All files together, as listed there, have 688,586,727,753 bytes: each has a head, too.
+    assert 0 < 688_586_727_753 - nbytes < 2e-5 * nbytes
+
+
+def test_what_deepseek_v3_has_for_a_second_token_is_in_its_file_and_in_nothing_else():
+    """README.md and README_WEIGHTS.md of deepseek-ai/DeepSeek-V3, on GitHub.
+
+    They say 671B, 14B for a second token, 685B in all, and 11.5B without the second tables.
+    """
+    m = known("deepseek-v3")
+    without = replace(m, mtp_layers=0)
+    assert accountant.stored_parameters(m) == accountant.stored_parameters(without)
+    assert accountant.active_parameters(m) == accountant.active_parameters(without)
+    assert accountant.mtp_parameters(without) == 0
+    assert accountant.file_parameters(without) == accountant.stored_parameters(m)
+    more = accountant.file_parameters(m) - accountant.stored_parameters(m)
+    assert round(more / 1e9, 1) == 13.5
+    assert round((more + accountant.stored_parameters(m)) / 1e9) == 684
+    assert round(sum(DEEPSEEK_NUMBERS.values()) / 1e9) == 685  # with the scales
+    joining = 2 * m.width**2
+    assert round(accountant.mtp_parameters(m) / 1e9, 1) == 11.6
+    assert round((accountant.mtp_parameters(m) - joining) / 1e9, 1) == 11.5
+
+
+def test_layers_for_later_tokens_are_counted_one_by_one():
+    m = known("deepseek-v3")
+    for layers in range(4):
+        several = replace(m, mtp_layers=layers)
+        assert accountant.mtp_parameters(several) == layers * 11_610_068_224
 
 
 def test_a_plain_file_has_two_bytes_for_each_number():
