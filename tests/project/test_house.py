@@ -220,6 +220,7 @@ MAY_IMPORT = {
         "engine.labs",
     },
     "chapters.checkpointing": {
+        "einops",
         "jaxtyping",
         "matplotlib",
         "torch",

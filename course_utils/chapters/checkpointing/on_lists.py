@@ -7,8 +7,6 @@ the complete piece i + 1, and with `first` 1 an all-gather passes these pieces t
 
 from collections.abc import Callable
 
-import torch
-
 Numbers = list[int | None]  # of one GPU; None is a number that it does not have
 Ring = Callable[[list, int, bool], list[int]]
 
@@ -62,35 +60,3 @@ def joined(weights: list[Numbers]) -> list[int]:
             raise ValueError(f"For weight {place}, the GPUs have {sorted(known)}.")
         together.append(known.pop())
     return together
-
-
-def split_feed_forward(tokens: int, width: int, gpus: int, pass_round: Ring) -> int:
-    """Run a feed-forward of which each GPU has a part; return how many numbers each GPU sends.
-
-    The first matrix is cut by its outputs, and the second by its inputs. The result and the input's
-    gradient are sums over the GPUs. ValueError if they are not those of the whole feed-forward.
-    """
-    draw = torch.Generator().manual_seed(0)
-    shapes = ((tokens, width), (width, 4 * width), (4 * width, width))
-    inputs, up, down = (torch.randn(s, generator=draw, dtype=torch.float64) for s in shapes)
-    halves = zip(up.chunk(gpus, dim=1), down.chunk(gpus, dim=0), strict=True)
-    of_parts = [_both_passes(inputs, up_part, down_part) for up_part, down_part in halves]
-    sent = 0
-    for whole, *partial_sums in zip(_both_passes(inputs, up, down), *of_parts, strict=True):
-        lists = [partial_sum.flatten().tolist() for partial_sum in partial_sums]
-        sent += pass_round(lists, 0, adds=True)[0]
-        sent += pass_round(lists, 1, adds=False)[0]
-        for numbers in lists:
-            if not torch.allclose(torch.tensor(numbers, dtype=whole.dtype), whole.flatten()):
-                raise ValueError("The sums over the GPUs are not the whole feed-forward's result.")
-    return sent
-
-
-def _both_passes(
-    inputs: torch.Tensor, up: torch.Tensor, down: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a feed-forward's result, and the input's gradient if that of the result is all 1."""
-    inputs = inputs.clone().requires_grad_()
-    outputs = torch.relu(inputs @ up) @ down
-    outputs.sum().backward()
-    return outputs.detach(), inputs.grad

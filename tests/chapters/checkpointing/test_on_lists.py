@@ -49,14 +49,3 @@ def test_a_step_that_gathers_nothing_fails():
     on_lists.sharded_step(weights, 0, without_gathering)
     with pytest.raises(ValueError, match="For weight 1, the GPUs have"):
         on_lists.joined(weights)
-
-
-@pytest.mark.parametrize("gpus", [1, 2, 4])
-def test_the_parts_of_a_feed_forward_add_up_and_send_two_all_reduces(gpus):
-    sent = on_lists.split_feed_forward(6, 16, gpus, pass_round)
-    assert 8 * sent == 2 * accountant.all_reduce_bytes(8 * 6 * 16, gpus)
-
-
-def test_parts_that_are_not_added_up_are_noticed():
-    with pytest.raises(ValueError, match="not the whole"):
-        on_lists.split_feed_forward(6, 16, 4, without_gathering)
