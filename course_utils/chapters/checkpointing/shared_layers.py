@@ -163,7 +163,7 @@ def run_pipeline(m: Model, layers: Sequence[Layer], x: Activations, links: Links
 
 def run_context_parallel(
     m: Model, layers: Sequence[Layer], x: Activations, links: Links
-) -> list[Activations]:
+) -> list[Float[Tensor, "b part h"]]:
     """Return the layers' result for each GPU's part of the tokens.
 
     A GPU does not keep what it has gathered of other tokens, so the backward pass gathers again.
