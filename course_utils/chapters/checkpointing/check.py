@@ -19,6 +19,7 @@ from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  ex
 )
 from course_utils.chapters.checkpointing.file_check import write_whole  # noqa: F401  exercises, too
 from course_utils.chapters.checkpointing.sending_check import (  # noqa: F401  exercises, too
+    context_parallel_bytes,
     data_parallel_bytes,
 )
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words

@@ -1,6 +1,6 @@
-"""The exercise of notebook 08 on what GPUs send each other; `check` imports it by name.
+"""The exercises of notebook 08 on what GPUs send each other; `check` imports them by name.
 
-It yields the right answer with the sentence on it, and then the answers of likely mistakes, each
+Each yields the right answer with the sentence on it, and then the answers of likely mistakes, each
 with the advice on the mistake.
 """
 
@@ -80,3 +80,44 @@ def _passed(numbers: int, gpus: int) -> int:
     for _round in range(gpus - 1):
         passed += piece
     return passed
+
+
+SEQUENCES = [  # layers, tokens of a sequence, numbers of a key, bytes of a number, GPUs
+    (5, 32, 8, 2, 8),
+    (4, 32, 32, 4, 4),
+    (126, 131_072, 1024, 2, 16),
+    (1, 6, 1, 4, 3),
+    (7, 48, 16, 2, 1),
+]
+
+
+@function(
+    SEQUENCES,
+    unit="bytes",
+    hints=(
+        "A token has 2 * key_numbers numbers in each layer, in its key and in its value.",
+        "An all-gather or a reduce-scatter sends (gpus - 1) / gpus of all tokens' numbers.",
+        "There are two all-gathers and one reduce-scatter in each layer.",
+    ),
+)
+def context_parallel_bytes(
+    layers: int, tokens: int, key_numbers: int, number_bytes: int, gpus: int
+) -> Answers:
+    """The check of a reader's context_parallel_bytes(…): bytes that each GPU sends in a step."""
+    once = layers * 2 * number_bytes * _passed(tokens * key_numbers, gpus)
+    yield 3 * once, "Two all-gathers of keys and values, and one reduce-scatter of their gradients."
+    yield once, "That is the forward pass alone. The backward pass gathers, and adds up gradients."
+    yield (
+        2 * once,
+        "Three times in a step, something is sent. Two of them are in the backward pass.",
+    )
+    yield 4 * once, "After the reduce-scatter, nobody needs the gradients of others' tokens."
+    yield 3 * once // 2, "A token has a key and a value, of key_numbers numbers each."
+    whole = layers * 2 * number_bytes * tokens * key_numbers
+    yield (
+        3 * whole,
+        "One part of the tokens is a GPU's own: (gpus - 1) / gpus of them are passed on.",
+    )
+    yield 3 * once * gpus, "That is what all GPUs send together. Return the bytes of one."
+    yield 3 * once // layers, "That is one layer of all."
+    yield 3 * once // number_bytes, "Those are numbers. Return bytes."

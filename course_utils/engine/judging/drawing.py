@@ -178,7 +178,7 @@ def _longer(case: Case, draw: random.Random) -> Case:
 
 
 def _in_equal_parts(case: Case, draw: random.Random) -> Case:
-    """Return a case with more parameters, which the case's number of GPUs still divides."""
+    """Return a case with more parameters or layers; what its GPUs share, they still divide."""
     numbers, *others = case
     return (numbers * draw.randint(2, 50), *others)
 
@@ -187,6 +187,7 @@ def _in_equal_parts(case: Case, draw: random.Random) -> Case:
 OWN_WAYS: dict[str, Callable[[Case, random.Random], Case]] = {
     "by_formula": _other_bits,
     "can_view": _further_on,
+    "context_parallel_bytes": _in_equal_parts,
     "data_parallel_bytes": _in_equal_parts,
     "storage_bytes": _longer,
 }

@@ -319,6 +319,28 @@ def sent_by_torch(numbers, weight_bytes, gradient_bytes, gpus, stage):
     return once * (weights * weight_bytes + gradients * gradient_bytes)
 
 
+def gathered_by_accountant(layers, tokens, key_numbers, number_bytes, gpus):
+    """One head that is as wide as all together gathers the same."""
+    sizes = {"width": 1, "heads": 1, "kv_heads": 1, "inner": 1, "vocabulary": 1, "context": tokens}
+    m = accountant.Model(layers=layers, head_width=key_numbers, **sizes)
+    dtype = {2: "bf16", 4: "fp32"}[number_bytes]
+    return accountant.context_parallel_bytes(m, 1, tokens, dtype, gpus)
+
+
+def gathered_piece_by_piece(layers, tokens, key_numbers, number_bytes, gpus):
+    """Six pieces a layer go on in each round: of keys, of values, and of the gradients of both."""
+    piece = tokens // gpus * key_numbers * number_bytes
+    return sum(6 * piece for _layer in range(layers) for _round in range(1, gpus))
+
+
+def gathered_for_the_forward_pass(layers, tokens, key_numbers, number_bytes, gpus):
+    return 2 * layers * tokens * key_numbers * number_bytes * (gpus - 1) // gpus
+
+
+def gathered_by_all_queries(layers, tokens, key_numbers, number_bytes, gpus):
+    return 4 * gathered_by_accountant(layers, tokens, key_numbers, number_bytes, gpus)
+
+
 def sent_one_round_too_many(numbers, weight_bytes, gradient_bytes, gpus, stage):
     return (
         sent_by_accountant(numbers, weight_bytes, gradient_bytes, gpus, stage) * gpus / (gpus - 1)
@@ -390,6 +412,13 @@ TRIED: dict[Check, Tried] = {
             (sent_one_round_too_many, "A GPU need not send its own last piece"),
             (sent_both_ways, "expected 126 bytes"),
             (sent_in_bits, "expected 126 bytes"),
+        ),
+    ),
+    check.context_parallel_bytes: Tried(
+        right=(gathered_by_accountant, gathered_piece_by_piece),
+        wrong=(
+            (gathered_for_the_forward_pass, "That is the forward pass alone."),
+            (gathered_by_all_queries, "expected"),
         ),
     ),
     check.write_whole: Tried(
