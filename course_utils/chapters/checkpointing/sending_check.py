@@ -83,7 +83,7 @@ def _passed(numbers: int, gpus: int) -> int:
 
 
 SEQUENCES = [  # layers, tokens of a sequence, numbers of a key, bytes of a number, GPUs
-    (5, 32, 8, 2, 8),
+    (5, 32, 8, 4, 8),
     (4, 32, 32, 4, 4),
     (126, 131_072, 1024, 2, 16),
     (1, 6, 1, 4, 3),
