@@ -762,6 +762,30 @@ def test_the_price_and_the_energy_are_those_of_the_run():
     assert float(said["dollars"].replace(",", "")) == pytest.approx(3 * hours, rel=1e-3)
 
 
+def costs_printed(options):
+    """Return all that is printed with these options, and its part on what a run takes."""
+    report = printed_by(CONFIGS / "gpt2.json", *(part for pair in options.items() for part in pair))
+    _, _, from_costs_on = report.partition("What it takes, without saves and failures\n")
+    return report, from_costs_on.partition("\n\n")[0]
+
+
+def test_every_assumption_on_energy_and_money_is_printed_with_the_option_that_changes_it():
+    chosen = {
+        "--tokens": "3e12",
+        "--peak": "312e12",
+        "--share": "0.3",
+        "--watts": "400",
+        "--pue": "1.2",
+        "--price": "1.5",
+    }
+    report, costs = costs_printed(chosen)
+    typed = [line[58:] for line in report.splitlines()]
+    for option, value in chosen.items():
+        assert f"{option} {value}" in typed
+        _, costs_without = costs_printed(chosen | {option: "1e12" if float(value) > 10 else "1"})
+        assert costs_without != costs, option
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from course_utils.chapters.checkpointing import sending, shared_layers
 from course_utils.chapters.checkpointing.sending import Links
-from course_utils.core import accountant
+from course_utils.core import accountant, predict
 from course_utils.core.accountant import Latent, Mixture, Model
+from course_utils.core.predict.known import known
 
 SMALL = Model(
     layers=4,
@@ -180,3 +181,71 @@ def test_if_all_experts_are_on_one_gpu_nothing_is_sent():
     links = Links(1)
     shared_layers.run_expert_parallel(experts, [torch.randn(5, 16)], links)
     assert links.sent == [0]
+
+
+# What the notebook says in words.
+
+
+def test_what_deepseek_reports_lies_between_the_peaks_of_two_formats():
+    """ArXiv 2412.19437, section 3.2.1: "approximately 1:1"."""
+    m = known("deepseek-v3")
+    assert m.layers - m.mixture.dense_layers == 58
+    # A row crosses the network four times at most, there in fp8 and back in bf16: 1 + 2 bytes.
+    sent = 2 * 58 * 4096 * 4 * m.width * (1 + 2)
+    products_s = accountant.sequence_flops(m, 4096, 0) / accountant.PEAK
+    ratio = products_s / (sent / 50e9)
+    assert ratio / 2 < 1 < ratio  # the peak of fp8 is twice that of bf16
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_long_sequence_of_llama_sends_for_less_than_a_tenth_of_its_products(causal):
+    """ArXiv 2407.21783, table 4: 131,072 tokens on 16 GPUs. The overhead is called negligible."""
+    m = predict.MODELS["Llama 3.1 405B"]
+    assert m.kv_heads * m.head_width == 1024
+    sent = accountant.context_parallel_bytes(m, 1, 131_072, "bf16", 16)
+    flops = 3 * accountant.active_forward_flops(m, 1, 131_072, causal)
+    products_s = flops / 16 / (0.5 * accountant.PEAK)
+    assert sent / 50e9 < 0.1 * products_s
+
+
+def test_the_two_ways_to_count_scores_differ_by_an_eighth_for_deepseek():
+    m = known("deepseek-v3")
+    both = [accountant.active_forward_flops(m, 1, 4096, causal) for causal in (False, True)]
+    assert both[0] / both[1] == pytest.approx(9 / 8, rel=0.005)
+    # Of Llama 3.1 405B, arXiv 2505.09343 has 2,448 GFLOP.
+    dense = predict.MODELS["Llama 3.1 405B"]
+    counted = 3 * accountant.active_forward_flops(dense, 1, 4096, causal=True) / 4096
+    assert counted / 2448e9 == pytest.approx(1.01, abs=0.002)
+
+
+# Tokens, layers, heads, inner width, billions of parameters, MWh: arXiv 2302.13971, tables 2, 15.
+LLAMAS = [
+    (1.0e12, 32, 32, 11_008, 6.7, 36),
+    (1.0e12, 40, 40, 13_824, 13.0, 59),
+    (1.4e12, 60, 52, 17_920, 32.5, 233),
+    (1.4e12, 80, 64, 22_016, 65.2, 449),
+]
+
+
+@pytest.mark.parametrize(("tokens", "layers", "heads", "inner", "billions", "mwh"), LLAMAS)
+def test_llamas_needed_less_energy_than_at_a_share_of_two_fifths(
+    tokens, layers, heads, inner, billions, mwh
+):
+    sizes = {"layers": layers, "heads": heads, "kv_heads": heads, "width": 128 * heads}
+    m = replace(known("llama-2-13b"), inner=inner, **sizes)
+    assert accountant.parameters(m) == pytest.approx(billions * 1e9, rel=0.006)
+    flops = tokens * accountant.sequence_flops(m, 2048, 0) / 2048
+    hours = 24 * accountant.days(flops, 1, 312e12, 0.4)
+    predicted = accountant.energy_kwh(hours, 400, 1.1) / 1000
+    assert 0.7 < mwh / predicted < 0.9
+
+
+def test_the_four_final_runs_are_less_than_a_third_of_the_energy_of_developing_them():
+    """ArXiv 2302.13971, section 6: developing all of them took 2,638 MWh."""
+    assert sum(mwh for *_, mwh in LLAMAS) < 2638 / 3
+
+
+def test_tokens_a_day_and_gpu_hours_of_deepseek_agree():
+    """ArXiv 2505.09343, table 4, and arXiv 2412.19437, table 1."""
+    hours = 14.8e12 / 272.80e9 * 24 * 2048
+    assert hours == pytest.approx(2.664e6, rel=0.002)
