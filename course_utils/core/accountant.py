@@ -44,6 +44,7 @@ WATTS = 700  # of an H100 SXM, at most: NVIDIA's data sheet
 # here, as in arXiv 2302.13971, which assumes this number.
 PUE = 1.1
 SERVED_IN = "bf16"  # weights and cache, and the parts of a file that are not in blocks
+MUON_STEPS = 5  # of its iteration, as torch.optim.Muon has by default
 PRICE = 2  # dollars for a GPU hour: assumed in arXiv 2412.19437, table 1, for an H800
 
 
@@ -476,8 +477,71 @@ def rest_bytes(m, batch, sequence, dtype):
     return rest + counters + lone_numbers
 
 
-# What 2026 adds: mixtures of experts, latent attention and windows; serving; what is sent; Muon;
-# formats with scales; energy and money.
+# What 2026 adds: windows, latent attention and mixtures of experts; serving; what is sent; Muon;
+# formats with scales; energy and money. First its terms, in the order of the notebooks.
+
+
+def window_pairs(sequence, window):
+    """Pairs of a query and a key in one sequence, if a query meets its own key and those before.
+
+    It meets at most `window` keys, its own among them.
+    """
+    reach = min(sequence, window)
+    first_queries = reach * (reach + 1) // 2  # they meet 1, 2, ... keys
+    later_queries = (sequence - reach) * reach
+    return first_queries + later_queries
+
+
+def latent_cache_bytes(m, tokens, dtype):
+    """Bytes of the cache of latent attention, for one sequence of so many tokens.
+
+    Of each token, each layer keeps the latent and the position's part of the key.
+    """
+    numbers = m.latent.rank + m.latent.position_width
+    return m.layers * tokens * numbers * BYTES[dtype]
+
+
+def newton_schulz_flops(rows, columns, steps):
+    """FLOPs of Muon's Newton-Schulz iteration for one matrix.
+
+    Each of its steps takes X Xᵀ, the square of that, and a product of the sum of both with X.
+    """
+    short = min(rows, columns)
+    long = max(rows, columns)
+    products_with_x = 2 * (2 * long * short**2)  # two of them
+    square = 2 * short**3
+    return steps * (products_with_x + square)
+
+
+def bytes_in_blocks(shape, block, number_bits, scale_bits):
+    """Bytes of a matrix, (rows, columns), whose blocks, (rows, columns), have a scale each.
+
+    A block at the edge, which is not full, has a scale of its own, too.
+    """
+    rows, columns = shape
+    block_rows, block_columns = block
+    scales = math.ceil(rows / block_rows) * math.ceil(columns / block_columns)
+    bits = rows * columns * number_bits + scales * scale_bits
+    return bits / 8
+
+
+def data_parallel_bytes(numbers, weight_bytes, gradient_bytes, gpus, stage):
+    """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
+
+    At stage 0 the gradients are added up for all GPUs. At stages 1 and 2 each GPU gets the sum of
+    its part, and then all gather the new weights. At stage 3 the weights are gathered twice, for
+    the forward and for the backward pass.
+    """
+    gradients = numbers * gradient_bytes
+    if stage == 0:
+        return all_reduce_bytes(gradients, gpus)
+    gathers = 2 if stage >= SHARDED_FROM["parameters"] else 1
+    weights_sent = gathers * all_gather_bytes(numbers * weight_bytes, gpus)
+    gradients_sent = reduce_scatter_bytes(gradients, gpus)
+    return gradients_sent + weights_sent
+
+
+# Which matrices a model has, and how many of them a token uses.
 
 
 @dataclass(frozen=True)
@@ -622,11 +686,9 @@ def pairs(sequence, window=0, causal=False):
     the last one does, which is how `forward_flops` counts.
     """
     reach = min(sequence, window) if window else sequence
-    if not causal:
-        return sequence * reach
-    first_queries = reach * (reach + 1) // 2  # they have 1, 2, ... keys
-    later_queries = (sequence - reach) * reach
-    return first_queries + later_queries
+    if causal:
+        return window_pairs(sequence, reach)
+    return sequence * reach
 
 
 def pair_flops(m):
@@ -913,8 +975,10 @@ def cached_tokens(m, tokens):
 def cache_bytes(m, tokens, dtype):
     """Bytes of the cache for one sequence of so many tokens: what attention keeps of each of them.
 
-    That is keys and values, or the latent and the position's part of the key.
+    That is keys and values, or what `latent_cache_bytes` counts.
     """
+    if m.latent:  # no model that `model_from` reads has windows, too
+        return latent_cache_bytes(m, tokens, dtype)
     return cached_tokens(m, tokens) * cached_numbers(m) * BYTES[dtype]
 
 
@@ -1000,21 +1064,6 @@ def all_reduce_bytes(nbytes, gpus):
     return reduce_scatter_bytes(nbytes, gpus) + all_gather_bytes(nbytes, gpus)
 
 
-def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):
-    """Bytes that each GPU sends for `numbers` parameters in a step, under ZeRO's stage.
-
-    At stage 0 the gradients are added up for all GPUs. At stages 1 and 2 each GPU gets the sum of
-    its part, and then all gather the new parameters. At stage 3 the parameters are gathered twice,
-    for the forward and for the backward pass.
-    """
-    gradients = numbers * BYTES[gradient_dtype]
-    if stage == 0:
-        return all_reduce_bytes(gradients, gpus)
-    gathers = 2 if stage >= SHARDED_FROM["parameters"] else 1
-    parameters_sent = gathers * all_gather_bytes(numbers * BYTES[dtype], gpus)
-    return reduce_scatter_bytes(gradients, gpus) + parameters_sent
-
-
 def tensor_parallel_bytes(m, batch, sequence, dtype, recomputed, gpus):
     """Bytes that each GPU sends in a step if the matrices of each layer are split over GPUs.
 
@@ -1080,18 +1129,6 @@ def muon_state_numbers(m):
     return in_matrices + 2 * all_else
 
 
-def muon_flops(inputs, outputs, steps=5):
-    """FLOPs of Muon's Newton-Schulz iteration for one matrix.
-
-    Each of its steps takes X Xᵀ, the square of that, and a product of the sum of both with X.
-    """
-    short = min(inputs, outputs)
-    long = max(inputs, outputs)
-    products_with_x = 2 * (2 * long * short**2)  # two of them
-    square = 2 * short**3
-    return steps * (products_with_x + square)
-
-
 # Formats in which a block of numbers shares a scale.
 
 
@@ -1117,16 +1154,10 @@ BLOCK_FORMATS = {
 
 
 def block_bytes(shape, name):
-    """Bytes of a matrix of that shape (rows, columns), and of its scales.
-
-    A block at the edge, which is not full, has a scale of its own, too.
-    """
+    """Bytes of a matrix of that shape (rows, columns) in one of BLOCK_FORMATS, in whole bytes."""
     form = BLOCK_FORMATS[name]
-    rows, columns = shape
-    block_rows, block_columns = form.block
-    blocks = math.ceil(rows / block_rows) * math.ceil(columns / block_columns)
-    bits = rows * columns * form.number_bits + blocks * form.scale_bits + form.tensor_scale_bits
-    return math.ceil(bits / 8)
+    in_blocks = bytes_in_blocks(shape, form.block, form.number_bits, form.scale_bits)
+    return math.ceil(in_blocks + form.tensor_scale_bits / 8)
 
 
 def file_matrices(m):
@@ -1349,7 +1380,7 @@ def sending_lines(m, parts, gpus, stage, batch, sequence, recomputed, split, mic
     stages = min(split, m.layers)  # each has at least one layer
     lines = {
         "bytes sent by data parallelism": data_parallel_bytes(
-            numbers, dtype, gradient_dtype, gpus, stage
+            numbers, BYTES[dtype], BYTES[gradient_dtype], gpus, stage
         ),
         "bytes sent by tensor parallelism": tensor_parallel_bytes(
             m, batch, sequence, dtype, recomputed, split
@@ -1382,7 +1413,7 @@ def muon_lines(m, gpus, parts, stage, sequence, recomputed, step_tokens):
     numbers = muon_state_numbers(m)
     added_flops = 0
     for group in muon_matrices(m):
-        added_flops += group.stored * muon_flops(group.inputs, group.outputs)
+        added_flops += group.stored * newton_schulz_flops(group.inputs, group.outputs, MUON_STEPS)
     if stage >= SHARDED_FROM["optimizer"]:  # each matrix is the work of one GPU
         numbers = (numbers + gpus - 1) // gpus
     else:  # each GPU does all of it
@@ -2309,7 +2340,7 @@ def muon_report(lines):
     return [
         "With Muon for the layers' matrices, and AdamW for all else",
         row("  optimizer, on each GPU", optimizer, "muon_state_numbers"),
-        row("  FLOPs more, of a step's", f"{added} %", "muon_flops"),
+        row("  FLOPs more, of a step's", f"{added} %", "newton_schulz_flops"),
     ]
 
 

@@ -3,7 +3,9 @@
 The file is a complete program at any time. A term that the reader has not written yet is a stub,
 which calls the course's term; a line of the stub ends in MARK. As long as there are stubs, the file
 has the statements of WHILE_MISSING. They are removed with the last stub, and then the file needs
-nothing but Python. This module never runs the file, because the workspace's server uses it, too.
+nothing but Python. The terms that 2026 adds are no stubs, so that this does not wait for them:
+until the reader writes one, it is the course's function, with MARK behind it. This module never
+runs the file, because the workspace's server uses it, too.
 """
 
 import ast
@@ -27,6 +29,15 @@ TERMS = (  # in the order of the notebooks
     "interval",
     "lost_share",
 )
+ADDED = (  # what 2026 adds, in the order of the notebooks
+    "window_pairs",
+    "latent_cache_bytes",
+    "newton_schulz_flops",
+    "bytes_in_blocks",
+    "data_parallel_bytes",
+)
+# Before this function was a term, files had it with these arguments and without a mark.
+BEFORE_ADDED = "def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):"
 # Ends a line of each stub, and so tells the course's terms from the reader's. Readers' files have
 # this text, so it must never change. Files that are older than the stubs have the course's terms
 # themselves, each with this text at the end of its first line.
@@ -93,16 +104,22 @@ def say_what_is_missing():
 
 
 def ours() -> str:
-    """Return the file as a workspace gets it at first, with a stub in place of each term.
+    """Return the file as a workspace gets it at first, with a stub for each of the thirteen terms.
 
-    A stub calls the course's term, until the reader's term is put in its place.
+    A stub calls the course's term, until the reader's term is put in its place. What 2026 adds is
+    there whole, with MARK at its end.
     """
     text_by_name = {}  # of each statement of the new file
     for name, text in statements(OURS.read_text(encoding="utf-8")).items():
         if name == TERMS[0]:  # before the first stub stand the helpers that all stubs need
             text_by_name |= statements(WHILE_MISSING.rstrip("\n"))
             del text_by_name[""]  # the text after its last statement, which is empty
-        text_by_name[name] = _stub(text) if name in TERMS else text
+        if name in TERMS:
+            text_by_name[name] = _stub(text)
+        elif name in ADDED:
+            text_by_name[name] = f"{text}  {MARK}"
+        else:
+            text_by_name[name] = text
     last_statement = [name for name in text_by_name if name][-1]  # the one that calls `main()`
     text_by_name[last_statement] += SAY
     return together(text_by_name)
@@ -185,9 +202,14 @@ def statements(text: str) -> dict[str, str]:
 
 
 def theirs(text: str) -> list[str]:
-    """Return the names of the terms that the reader has written: they lack the course's mark."""
+    """Return the names of the terms that the reader has written, the thirteen first."""
     written = statements(text)
-    return [name for name in TERMS if name in written and MARK not in written[name]]
+    return [name for name in (*TERMS, *ADDED) if is_theirs(written.get(name, MARK))]
+
+
+def is_theirs(term: str) -> bool:
+    """Return whether the reader has written the term of this text: it lacks the course's mark."""
+    return MARK not in term and BEFORE_ADDED not in term
 
 
 def with_term(text: str, name: str, function: str) -> str:
@@ -198,6 +220,11 @@ def with_term(text: str, name: str, function: str) -> str:
     written = statements(text)
     former = written.get(name, "")
     begins = re.search(rf"^def {name}\b", former, re.MULTILINE)
+    if name in ADDED and (not begins or BEFORE_ADDED in former):
+        raise ValueError(
+            f"it has no such term {name}. If the file is older than this term, `make lab` brings "
+            "it up to date; if not, delete the file to begin it anew"
+        )
     if not begins:
         raise ValueError(f"it has no function {name} any more. Delete the file to begin it anew")
     comments_above = former[: begins.start()]

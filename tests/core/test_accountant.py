@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from course_utils.chapters import by_torch
 from course_utils.core import accountant, predict
-from course_utils.core.accountant_file import OURS, TERMS, theirs
+from course_utils.core.accountant_file import ADDED, OURS, TERMS, theirs
 from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict.known import CONFIGS
 from course_utils.stage.workspace import copies
@@ -65,7 +65,10 @@ def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_r
         if exercise.check.endswith(".kept"):
             said = workspace.run(exercise.imports, exercise.solution, exercise.check)
             assert KEPT in said, exercise.name
-    assert set(theirs(workspace.file.read_text(encoding="utf-8"))) == set(TERMS)
+    assert theirs(workspace.file.read_text(encoding="utf-8")) == [*TERMS, *ADDED]
+    for name in ("deepseek-v3", "gemma-3-1b", "gpt-oss-20b"):
+        of_2026 = [CONFIGS / f"{name}.json", "--all", "--exact", "--peak", "1e15", "--stage", "1"]
+        assert printed_by(workspace.file, *of_2026) == printed_by(OURS, *of_2026)
     for name in sorted(KNOWN):
         assert_it_prints_what_predict_says(workspace.file, CONFIGS / f"{name}.json")
 

@@ -467,7 +467,7 @@ def test_what_is_sent_is_what_a_ring_sends(gpus, numbers):
     of_a_sum = 2 * math.ceil(nbytes * ring(gpus, 1))
     assert accountant.all_reduce_bytes(nbytes, gpus) == of_a_sum
     for stage, rounds in ((0, 2), (1, 2), (2, 2), (3, 3)):  # arXiv 1910.02054, section 7
-        sent = accountant.data_parallel_bytes(numbers, "bf16", "bf16", gpus, stage)
+        sent = accountant.data_parallel_bytes(numbers, 2, 2, gpus, stage)
         assert sent == rounds * math.ceil(nbytes * ring(gpus, 1))
 
 
@@ -583,7 +583,7 @@ def test_muons_flops_are_those_of_its_products(rows, columns):
             gram = x @ x.T
             x = x + (gram + gram @ gram) @ x
 
-    assert accountant.muon_flops(rows, columns) == measure.flops(iterate).total
+    assert accountant.newton_schulz_flops(rows, columns, 5) == measure.flops(iterate).total
 
 
 @pytest.mark.parametrize(("width", "tokens", "share"), [(768, 524_288, 0.7), (16_384, 16e6, 0.5)])
@@ -593,7 +593,7 @@ def test_muon_adds_the_share_of_a_step_that_its_author_counts(width, tokens, sha
     Square matrices take the largest share: at most 5 · width / tokens.
     """
     most = 5 * width / tokens
-    counted = accountant.muon_flops(width, width) / (6 * width * width * tokens)
+    counted = accountant.newton_schulz_flops(width, width, 5) / (6 * width * width * tokens)
     assert counted <= most
     assert round(100 * most, 1) == share
 

@@ -24,7 +24,7 @@ import course_utils.core.accountant as course
 from course_utils.chapters import accountant
 from course_utils.chapters.accountant import readers_file
 from course_utils.core import keeping
-from course_utils.core.accountant_file import MARK, OURS, TERMS, ours, statements, theirs
+from course_utils.core.accountant_file import ADDED, MARK, OURS, TERMS, ours, statements, theirs
 from course_utils.engine.judging import function
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import read
@@ -42,6 +42,7 @@ CASES = {
     "matrices": (SMALL,),
     "parameters": (SMALL,),
     "interval": (60, 1e4),
+    "window_pairs": (11, 4),
 }
 DAYS = "def my_days(flops, gpus, peak, share):\n    return flops / gpus / peak / share / 86_400"
 INTERVAL = """def my_interval(save, failure):  # ünlike ours
@@ -50,6 +51,8 @@ INTERVAL = """def my_interval(save, failure):  # ünlike ours
     return (2 * save * failure) ** 0.5"""
 NAMES = "Model, account, days, forward_flops, matrices, parameters"
 GET = f"from course_utils.chapters.accountant import {NAMES}"
+PAIRS = """def my_window_pairs(tokens, window):
+    return sum(min(query, window) for query in range(1, tokens + 1))"""
 KEPT = "It is kept in my_notebooks/accountant.py."
 MISSING = "The course stands in for terms that you have not written yet:"
 
@@ -147,7 +150,7 @@ def run(program):
 def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_the_readers():
     text = OURS.read_text(encoding="utf-8")
     assert imported(OURS) == set()
-    assert theirs(text) == list(TERMS)
+    assert theirs(text) == [*TERMS, *ADDED]
     assert theirs(ours()) == []
 
 
@@ -202,6 +205,7 @@ def test_with_the_last_term_the_file_is_the_courses_but_for_the_readers_terms(wo
     text = workspace.file.read_text(encoding="utf-8")
     own = statements(OURS.read_text(encoding="utf-8"))
     own["days"] = f"\n\n{DAYS.replace('my_', '')}"
+    own |= {name: f"{own[name]}  {MARK}" for name in ADDED}
     assert text == "\n".join(own.values())
     newer = ours().replace("RESTART_S = 300", "RESTART_S = 900")
     assert renewed(newer, ours(), text) == text.replace("RESTART_S = 300", "RESTART_S = 900")
@@ -224,6 +228,66 @@ def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program
         assert account == before
         assert MISSING in missing
         assert name not in re.findall(r"\w+", missing)
+
+
+def test_what_2026_adds_is_whole_until_it_is_the_readers_and_is_counted_apart(workspace):
+    before = statements(workspace.file.read_text(encoding="utf-8"))
+    whole = statements(OURS.read_text(encoding="utf-8"))
+    for name in ADDED:
+        assert before[name] == f"{whole[name]}  {MARK}", "the file need not call the course for it"
+    said = workspace.keep(PAIRS, "window_pairs")
+    assert f"{KEPT} Yours now: 0 of 13 terms. Of the 5 that 2026 adds, 1 yours." in said
+    workspace.keep(DAYS, "days")
+    after = statements(workspace.file.read_text(encoding="utf-8"))
+    heading, _, _ = before["window_pairs"].partition("def ")
+    assert after["window_pairs"] == heading + PAIRS.replace("my_", "")
+    assert after["data_parallel_bytes"] == before["data_parallel_bytes"]
+
+    newer = ours().replace("RESTART_S = 300", "RESTART_S = 900")
+    text = workspace.file.read_text(encoding="utf-8")
+    assert renewed(newer, ours(), text) == text.replace("RESTART_S = 300", "RESTART_S = 900")
+    workspace.run("from course_utils.chapters.accountant import pairs, window_pairs")
+    assert file_of(workspace["window_pairs"]) == str(workspace.file)
+    assert workspace["pairs"](11, 4, causal=True) == 38
+    assert workspace["pairs"].__globals__["window_pairs"] is workspace["window_pairs"]
+
+
+def test_with_all_terms_of_2026_alone_the_file_still_needs_the_course(workspace):
+    edit(workspace.file, *[by_hand(name) for name in ADDED])
+    assert theirs(workspace.file.read_text(encoding="utf-8")) == list(ADDED)
+    assert "13" not in keeping._yours_now([*TERMS, *ADDED])
+    assert MISSING in printed(workspace.file)[1]
+
+
+def before_2026():
+    """The file as it was before it had terms of 2026, of which one was a function already."""
+    texts = statements(ours())
+    for name in ADDED[:-1]:
+        del texts[name]
+    former = "def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):\n    return 0"
+    texts["data_parallel_bytes"] = f"\n\n{former}"
+    return "\n".join(texts.values())
+
+
+def test_a_file_from_before_gets_what_2026_adds_and_nothing_in_it_passes_for_the_readers(
+    workspace,
+):
+    old = before_2026()
+    for path in (workspace.file, workspace.mine / ".course" / "accountant.py"):
+        path.write_text(old, encoding="utf-8")
+    assert KEPT in workspace.keep(DAYS, "days")
+    text = workspace.file.read_text(encoding="utf-8")
+    assert theirs(text) == ["days"]
+    assert "`make lab` brings it up to date" in workspace.keep(PAIRS, "window_pairs")
+    assert workspace.file.read_text(encoding="utf-8") == text
+    assert workspace.run(GET) == ""
+
+    workspace.start()
+    days = statements(text)["days"]
+    assert workspace.file.read_text(encoding="utf-8") == "\n".join(
+        (statements(ours()) | {"days": days}).values()
+    )
+    assert KEPT in workspace.keep(PAIRS, "window_pairs")
 
 
 def test_a_term_is_replaced_by_another_right_answer_and_not_by_a_wrong_one(workspace):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from course_utils.core.accountant_file import TERMS
+from course_utils.core.accountant_file import ADDED, TERMS
 from course_utils.stage.workspace import copies, own_terms
 from tests.core.test_keeping import DAYS, KEPT, Workspace, edit
 from tests.helpers.waiting import wait_until
@@ -46,7 +46,7 @@ class Page:
 def test_a_term_that_was_kept_is_the_readers_at_once_and_the_file_can_be_opened(workspace):
     said = Page(workspace).said()
     assert f'<a href="{LINK}" target="accountant.py">accountant.py</a>' in said
-    assert f"of {len(TERMS)} terms. Yours are: days." in said
+    assert f"of {len(TERMS)} terms, and {len(ADDED)} that 2026 adds. Yours are: days." in said
     assert "not right" not in said
 
 

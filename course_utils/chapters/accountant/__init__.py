@@ -26,6 +26,12 @@ CHAPTER_OF = {
     "step_flops": "checkpointing",
     "interval": "checkpointing",
     "lost_share": "checkpointing",
+    # What 2026 adds.
+    "window_pairs": "gradients",
+    "latent_cache_bytes": "gradients",
+    "newton_schulz_flops": "optimizers",
+    "bytes_in_blocks": "mixed_precision",
+    "data_parallel_bytes": "checkpointing",
 }
 
 

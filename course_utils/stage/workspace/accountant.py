@@ -3,7 +3,14 @@
 import ast
 import re
 
-from course_utils.core.accountant_file import MARK, TERMS, statements, together
+from course_utils.core.accountant_file import (
+    ADDED,
+    MARK,
+    TERMS,
+    is_theirs,
+    statements,
+    together,
+)
 from course_utils.stage.workspace.merge import woven
 
 
@@ -16,7 +23,7 @@ def renewed(course: str, original: str, own: str) -> str:
     new = statements(course)  # by its name, each statement's text with the comments above it
     readers = _with_changed_terms_as_theirs(statements(own), original)
     # A term of the reader's has no mark, and stays; so does what they have added.
-    own_terms = [name for name in TERMS if name in readers and MARK not in readers[name]]
+    own_terms = [name for name in (*TERMS, *ADDED) if is_theirs(readers.get(name, MARK))]
     stay = {*own_terms} | _only_the_readers(readers, new, original)
     known_lines = {*course.split("\n"), *original.split("\n")}
     readers_order = [name for name in readers if name in new or name in stay]
@@ -42,7 +49,7 @@ def _with_changed_terms_as_theirs(own: dict[str, str], original: str) -> dict[st
     """
     originals = _statements_of(original)
     result = dict(own)
-    for name in TERMS:
+    for name in (*TERMS, *ADDED):
         if MARK not in own.get(name, "") or name not in originals:  # theirs already, or unknown
             continue
         if ast.dump(ast.parse(own[name])) != ast.dump(ast.parse(originals[name])):

@@ -104,7 +104,7 @@ class Contents(JupyterHandler):
             ],
             guesses=estimates.picture(by_notebook),
             bricks=bricks.wall(self._places_of_terms(course), terms.right),
-            laid=len(terms.right),
+            laid=len([name for name in terms.right if name in TERMS]),
             model=bricks.MODEL,
             accountant=own_terms.sentences(self._link(NAME), terms),
             account_lab=self._account_lab(course),

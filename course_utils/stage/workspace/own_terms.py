@@ -17,7 +17,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from course_utils.core import keeping
-from course_utils.core.accountant_file import NAME, TERMS, program_text, theirs
+from course_utils.core.accountant_file import ADDED, NAME, TERMS, program_text, theirs
 from course_utils.core.record import HIDDEN
 
 MOST_S = 60  # then the system ends the process, since the reader's file may never end
@@ -140,7 +140,7 @@ def sentences(link: str, terms: Own) -> Markup:
         broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
         return broken.format(NAME, terms.why_not)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
-    begin = Markup("{}, of {} terms.").format(file, len(TERMS))
+    begin = Markup("{}, of {} terms, and {} that 2026 adds.").format(file, len(TERMS), len(ADDED))
     if terms.wrong is None:  # it is being judged; a page with data-soon in it soon asks again
         checked = Markup(
             "{} You wrote: {}. <span data-soon>The file has changed, and is being checked.</span>"

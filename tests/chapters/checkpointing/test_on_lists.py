@@ -28,7 +28,7 @@ def test_lists_learn_what_one_gpu_would_and_send_what_the_accountant_says(stage,
     times = 1 - sum(range(1, gpus + 1))
     assert on_lists.joined(weights) == [times * place for place in range(24)]
     sent = 2 * of_weights + 4 * of_gradients
-    assert sent == accountant.data_parallel_bytes(24, "bf16", "fp32", gpus, stage)
+    assert sent == accountant.data_parallel_bytes(24, 2, 4, gpus, stage)
 
 
 def test_at_stage_3_a_gpu_keeps_only_its_own_weights():

@@ -306,9 +306,7 @@ def reads_of_even_parts(rows, saved_by, loaded_by, rank):
 
 
 def sent_by_accountant(numbers, weight_bytes, gradient_bytes, gpus, stage):
-    formats = {1: "fp8", 2: "bf16", 4: "fp32"}
-    dtypes = formats[weight_bytes], formats[gradient_bytes]
-    return accountant.data_parallel_bytes(numbers, *dtypes, gpus, stage)
+    return accountant.data_parallel_bytes(numbers, weight_bytes, gradient_bytes, gpus, stage)
 
 
 def sent_by_torch(numbers, weight_bytes, gradient_bytes, gpus, stage):

@@ -8,7 +8,7 @@ import torch
 from course_utils.chapters.accountant import BYTES, SHARDED_FROM
 from course_utils.chapters.optimizers import check
 from course_utils.core import measure
-from course_utils.core.accountant import Mixture, Model, mixture_matrices, muon_flops
+from course_utils.core.accountant import Mixture, Model, mixture_matrices, newton_schulz_flops
 from tests.engine.tried import Check, Tried
 
 
@@ -277,7 +277,7 @@ def flops_by_torch(rows, columns, steps):
 
 
 def flops_by_the_accountant(rows, columns, steps):
-    return muon_flops(rows, columns, steps=steps)
+    return newton_schulz_flops(rows, columns, steps)
 
 
 def flops_in_a_loop(rows, columns, steps):
