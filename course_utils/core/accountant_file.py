@@ -114,12 +114,9 @@ def ours() -> str:
         if name == TERMS[0]:  # before the first stub stand the helpers that all stubs need
             text_by_name |= statements(WHILE_MISSING.rstrip("\n"))
             del text_by_name[""]  # the text after its last statement, which is empty
-        if name in TERMS:
-            text_by_name[name] = _stub(text)
-        elif name in ADDED:
-            text_by_name[name] = f"{text}  {MARK}"
-        else:
-            text_by_name[name] = text
+        text_by_name[name] = _stub(text) if name in TERMS else text
+        if name in ADDED:
+            text_by_name[name] += f"  {MARK}"
     last_statement = [name for name in text_by_name if name][-1]  # the one that calls `main()`
     text_by_name[last_statement] += SAY
     return together(text_by_name)
@@ -220,13 +217,11 @@ def with_term(text: str, name: str, function: str) -> str:
     written = statements(text)
     former = written.get(name, "")
     begins = re.search(rf"^def {name}\b", former, re.MULTILINE)
-    if name in ADDED and (not begins or BEFORE_ADDED in former):
+    if not begins or BEFORE_ADDED in former:
         raise ValueError(
-            f"it has no such term {name}. If the file is older than this term, `make lab` brings "
-            "it up to date; if not, delete the file to begin it anew"
+            f"it has no term {name}. `make lab` brings an old file up to date; or delete it to "
+            "begin it anew"
         )
-    if not begins:
-        raise ValueError(f"it has no function {name} any more. Delete the file to begin it anew")
     comments_above = former[: begins.start()]
     written[name] = comments_above + function
     result = together(written)

@@ -47,19 +47,14 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
         return f"But not kept in {where}: {why.rstrip('.')}."
-    return f"It is kept in {where}. {_yours_now(written_terms)}"
-
-
-def _yours_now(written_terms: list[str]) -> str:
-    """Return sentences on how many terms are the reader's, of the thirteen and of those added."""
-    added = [name for name in written_terms if name in files.ADDED]
-    of_thirteen = len(written_terms) - len(added)
-    said = f"Yours now: {of_thirteen} of {len(files.TERMS)} terms."
-    if of_thirteen == len(files.TERMS):
-        said = "All terms are yours: it needs the course no more."
-    if added:
-        said += f" Of the {len(files.ADDED)} that 2026 adds, {len(added)} yours."
-    return said
+    added = len({*written_terms} & {*files.ADDED})
+    own = len(written_terms) - added  # of the thirteen
+    said = f"It is kept in {where}. Yours now: {own} of {len(files.TERMS)} terms"
+    if own == len(files.TERMS):
+        said = f"It is kept in {where}. All terms are yours: it needs the course no more"
+    if name in files.ADDED:
+        said += f", and {added} of {len(files.ADDED)} that 2026 adds"
+    return f"{said}."
 
 
 def _keep_in(
