@@ -277,7 +277,7 @@ def test_a_file_from_before_gets_what_2026_adds_and_nothing_in_it_passes_for_the
     assert KEPT in workspace.keep(DAYS, "days")
     text = workspace.file.read_text(encoding="utf-8")
     assert theirs(text) == ["days"]
-    assert "`make lab` brings it up to date" in workspace.keep(PAIRS, "window_pairs")
+    assert "`make lab` brings an old file up to date" in workspace.keep(PAIRS, "window_pairs")
     assert workspace.file.read_text(encoding="utf-8") == text
     assert workspace.run(GET) == ""
 

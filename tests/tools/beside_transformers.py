@@ -1,9 +1,10 @@
 """Compares the accountant with Hugging Face's transformers, family by family.
 
 `make beside` draws configs of each family that the accountant reads, makes the models in an
-environment of their own, and lets torch count: parameters, and the FLOPs of a forward pass. It
-prints how many of them the accountant counts to the digit. `make beside ARGS=--store` also writes a
-few of these cases to the file that a test reads, so that CI needs no transformers.
+environment of their own, and lets torch count: parameters, the FLOPs of a forward pass, the bytes
+that autograd keeps, and a step's peak. It prints how many of them the accountant counts to the
+digit, and with which terms of `beside_kept` beside its own. `make beside ARGS=--store` also writes
+a few of these cases to the file that a test reads, so that CI needs no transformers.
 
 Nothing here has been written by the course but the draws and the comparison: the models are those
 of the library that everybody uses.
@@ -16,16 +17,21 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from course_utils.core import accountant
 from tests import ROOT
+from tests.tools.beside_kept import GROUPS, UNFUSED, Run, at_the_loss, more, ours, outside_windows
 
 TRANSFORMERS = "5.24.0"
 TORCH = "2.13.0"
 STORED = ROOT / "tests" / "core" / "beside_transformers.json"
-KEPT_OF_EACH = 3  # cases of each family that are stored
-BATCH = 2
-SEQUENCE = 24
+STORED_OF_EACH = 3  # cases of each family that are stored
+BATCH = 3
+SEQUENCE = 48
+# So many logits that a step is fullest at its loss.
+VOCABULARY = (1000, 1500)
+DTYPES = {"fp32": "float32", "bf16": "bfloat16"}  # and torch's names of them
 
 NO_NUMBERS = ("model_type", "layer_types", "q_lora_rank", "n_inner")  # fields that are kept, too
 
@@ -43,7 +49,7 @@ def dense(draw: random.Random) -> Config:
         "num_hidden_layers": draw.randint(1, 5),
         "num_attention_heads": heads,
         "num_key_value_heads": kv_heads,
-        "vocab_size": draw.randint(20, 200),
+        "vocab_size": draw.randint(*VOCABULARY),
         "max_position_embeddings": draw.randint(SEQUENCE, 100),
         "tie_word_embeddings": draw.random() < 0.5,
     }
@@ -58,8 +64,11 @@ def of_gpt2(draw: random.Random) -> Config:
         "n_layer": draw.randint(1, 5),
         "n_head": heads,
         "n_positions": draw.randint(SEQUENCE, 100),
-        "vocab_size": draw.randint(20, 200),
+        "vocab_size": draw.randint(*VOCABULARY),
         "tie_word_embeddings": draw.random() < 0.5,
+        "resid_pdrop": 0.0,  # the course's models have no dropout
+        "attn_pdrop": 0.0,
+        "embd_pdrop": 0.0,
     }
 
 
@@ -73,13 +82,35 @@ def with_own_head_width(draw: random.Random) -> Config:
     return with_biases(draw) | {"head_dim": draw.choice([4, 8, 16])}
 
 
-def with_window(draw: random.Random) -> Config:
-    """Return a dense model with heads of any width, and with a window.
+def window(draw: random.Random) -> Config:
+    """Return a window that is shorter than the sequence, as long, or longer."""
+    return {"sliding_window": draw.choice([draw.randint(1, 99), SEQUENCE - 1, SEQUENCE])}
 
-    The window is longer than the sequence, because transformers computes all scores here, windows
-    or not.
-    """
-    return with_own_head_width(draw) | {"sliding_window": draw.randint(SEQUENCE, 99)}
+
+def with_window(draw: random.Random) -> Config:
+    """Return a dense model with heads of any width, and with a window."""
+    return with_own_head_width(draw) | window(draw)
+
+
+def of_mistral(draw: random.Random) -> Config:
+    """Return a dense model with a window in all layers."""
+    return dense(draw) | window(draw)
+
+
+def of_qwen2(draw: random.Random) -> Config:
+    """Return a dense model whose later layers may have a window."""
+    return dense(draw) | in_later_layers(draw)
+
+
+def of_qwen3(draw: random.Random) -> Config:
+    """Return a dense model with heads of any width, whose later layers may have a window."""
+    return with_own_head_width(draw) | in_later_layers(draw)
+
+
+def in_later_layers(draw: random.Random) -> Config:
+    """Return a window that may be used, and if so, from some layer on."""
+    used = {"use_sliding_window": draw.random() < 0.5, "max_window_layers": draw.randint(0, 5)}
+    return used | window(draw)
 
 
 def of_mixtral(draw: random.Random) -> Config:
@@ -98,6 +129,8 @@ def of_qwen3_moe(draw: random.Random) -> Config:
         "num_experts": experts,
         "num_experts_per_tok": draw.randint(1, experts),
         "moe_intermediate_size": draw.randint(1, 40),
+        "use_sliding_window": draw.random() < 0.5,
+        **window(draw),
     }
 
 
@@ -106,7 +139,7 @@ def of_gpt_oss(draw: random.Random) -> Config:
     return of_mixtral(draw) | {
         "head_dim": draw.choice([4, 8]),
         "attention_bias": draw.random() < 0.5,
-        "sliding_window": draw.randint(SEQUENCE, 99),
+        **window(draw),
     }
 
 
@@ -114,6 +147,9 @@ def of_deepseek(draw: random.Random) -> Config:
     """Return a mixture with latent attention, whose first layers may be dense."""
     fields = dense(draw)
     experts = 2 * draw.randint(2, 6)
+    content_width = 2 * draw.randint(1, 6)
+    position_width = draw.choice([2, 4, 8])
+    key_width = content_width + position_width
     fields["num_key_value_heads"] = fields["num_attention_heads"]
     return fields | {
         "n_routed_experts": experts,
@@ -121,23 +157,23 @@ def of_deepseek(draw: random.Random) -> Config:
         "n_shared_experts": draw.randint(1, 3),
         "moe_intermediate_size": draw.randint(1, 40),
         "first_k_dense_replace": draw.randint(0, fields["num_hidden_layers"]),
-        "n_group": 2,
+        "n_group": GROUPS,
         "topk_group": 1,
         "q_lora_rank": draw.choice([None, draw.randint(1, 20)]),
         # Even, because DeepSeek-V2's rotation takes pairs of numbers as complex ones.
         "kv_lora_rank": 2 * draw.randint(1, 10),
-        "qk_nope_head_dim": 2 * draw.randint(1, 6),
-        "qk_rope_head_dim": draw.choice([2, 4, 8]),
-        "v_head_dim": draw.randint(1, 12),
+        "qk_nope_head_dim": content_width,
+        "qk_rope_head_dim": position_width,
+        "v_head_dim": draw.choice([key_width, draw.randint(1, 12)]),
     }
 
 
 FAMILIES: dict[str, Callable[[random.Random], Config]] = {
     "gpt2": of_gpt2,
     "llama": with_biases,
-    "mistral": dense,
-    "qwen2": dense,
-    "qwen3": with_own_head_width,
+    "mistral": of_mistral,
+    "qwen2": of_qwen2,
+    "qwen3": of_qwen3,
     "gemma": with_own_head_width,
     "gemma2": with_window,
     "gemma3_text": with_window,
@@ -149,7 +185,7 @@ FAMILIES: dict[str, Callable[[random.Random], Config]] = {
 }
 
 
-def counted(kind: str, fields: Config) -> Config:
+def counted(kind: str, fields: Config, dtype: str) -> Config:
     """Make the model with transformers, and return its config.json and what torch counts of it."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
@@ -173,15 +209,68 @@ def counted(kind: str, fields: Config) -> Config:
             flops -= sum(by_operation.values())
     as_published = json.loads(config.to_json_string(use_diff=False))
     as_published["model_type"] = kind
-    return {"config": as_published, "parameters": parameters, "flops": flops}
+    config = AutoConfig.for_model(kind, **fields)  # a new one, since `from_config` changes it
+    attention = "eager" if kind in UNFUSED else "sdpa"
+    kernels = {"attn_implementation": attention, "experts_implementation": "eager"}
+    trained = AutoModelForCausalLM.from_config(config, **kernels).to(getattr(torch, DTYPES[dtype]))
+    trained.train()
+    return {
+        "config": as_published,
+        "parameters": parameters,
+        "flops": flops,
+        "dtype": dtype,
+        "kept": kept_by_torch(trained, ids),
+        "peak": peak_by_torch(trained, ids),
+    }
+
+
+def kept_by_torch(model: object, ids: object) -> int:
+    """Return the bytes that autograd keeps from the embedding to the last norm, but parameters."""
+    import torch
+
+    known = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    nbytes = {}  # by storage
+    tensors = []  # all are held, so that no storage takes the address of an earlier one
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        tensors.append(tensor)
+        if storage._cdata not in known:
+            nbytes[storage._cdata] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.base_model(ids, use_cache=False)
+    return sum(nbytes.values())
+
+
+def peak_by_torch(model: object, ids: object) -> int:
+    """Return the most bytes that a step has allocated at a time, as torch's profiler sees them.
+
+    Gradients of an earlier batch are there already.
+    """
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        model(ids, labels=ids, use_cache=False).loss.backward()
+    changes = []
+    for event in profiled.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            changes.append((event.start_ns(), event.nbytes()))
+    changes.sort(key=lambda change: change[0])
+    return max(accumulate(nbytes for _, nbytes in changes))
 
 
 def count_all(each: int, seed: int) -> Iterator[Config]:
     """Draw configs of each family, and yield what is counted of each."""
     for kind, draw_fields in FAMILIES.items():
         draw = random.Random(f"{seed} {kind}")
-        for _ in range(each):
-            yield counted(kind, draw_fields(draw))
+        for number in range(each):
+            dtype = list(DTYPES)[number % 2]
+            yield counted(kind, draw_fields(draw), dtype)
 
 
 def differences(case: Config) -> list[str]:
@@ -190,9 +279,13 @@ def differences(case: Config) -> list[str]:
         m = accountant.model_from(case["config"])
     except ValueError as error:
         return [str(error)]
+    run = Run(case["config"]["model_type"], m, BATCH, SEQUENCE, case["dtype"])
+    kept = ours(run) + sum(more(run).values())
     said = {
         "parameters": accountant.stored_parameters(m),
-        "flops": accountant.active_forward_flops(m, BATCH, SEQUENCE),
+        "flops": accountant.active_forward_flops(m, BATCH, SEQUENCE) + outside_windows(run),
+        "kept": kept,
+        "peak": kept + sum(at_the_loss(run).values()),
     }
     return [
         f"{name}: {number:,}, and torch counts {case[name]:,}"
@@ -256,7 +349,7 @@ def store(cases: list[Config]) -> None:
     kept = []
     for kind in FAMILIES:
         of_kind = [case for case in cases if case["config"]["model_type"] == kind]
-        kept += map(short, of_kind[:KEPT_OF_EACH])
+        kept += map(short, of_kind[:STORED_OF_EACH])
     lines = ",\n".join(json.dumps(case) for case in kept)
     STORED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
