@@ -31,6 +31,7 @@ class Run:
     batch: int
     sequence: int
     dtype: str
+    busy_experts: int = 0  # experts with a token, in all layers together
 
     @property
     def tokens(self) -> int:
@@ -193,9 +194,8 @@ def latents_unfused(run: Run) -> int:
     queries_and_keys = 2 * rows * key_width * run.upcast
     values = rows * latent.value_width * IN_FP32
     scores = rows * run.sequence * IN_FP32
-    freed = 0
-    if run.upcast:  # "key and value up" is copied to fp32
-        freed = rows * (latent.content_width + latent.value_width) * run.each
+    # The values are a copy, so what "key and value up" has made is freed.
+    freed = rows * (latent.content_width + latent.value_width) * run.each
     row_sums = rows * IN_FP32
     return queries_and_keys + values + scores - freed - row_sums
 
@@ -234,18 +234,7 @@ def in_router(run: Run) -> int:
         in_fp32 += run.tokens * run.m.width * IN_FP32 + run.m.width * mixture.experts * IN_FP32
     if run.kind == "deepseek_v2":
         return in_fp32
-    return in_fp32 + sum_of_shares + before_division + in_groups(run)
-
-
-GROUPS = 2  # of experts, in the drawn models; a token goes to experts of one of them
-
-
-def in_groups(run: Run) -> int:
-    """Return what DeepSeek-V3's choice of a group of experts keeps, as indices and as a mask."""
-    two_best_of_each = 2 * GROUPS * INT64
-    best_group = INT64
-    mask = run.m.mixture.experts * BYTES["bool"]
-    return run.tokens * (two_best_of_each + best_group + mask)
+    return in_fp32 + sum_of_shares + before_division
 
 
 def outside_windows(run: Run) -> int:
@@ -265,11 +254,26 @@ def at_the_loss(run: Run) -> Terms:
     terms = {
         "the last norm's result": run.tokens * m.width * run.each,
         "the loss": accountant.LOGIT_BYTES * logits,
-        "lone numbers": 2 * IN_FP32,  # the loss, and how many targets it is a mean of
+        "the loss and its number of targets": 2 * IN_FP32,
+        "factors in formulas": factors(run) * BYTES["fp64"],
         "token ids, there before the step": -run.tokens * INT64,
     }
-    if run.kind == "gpt2":  # three factors of GELU's formula, in fp64
-        terms["lone numbers"] += 3 * m.layers * BYTES["fp64"]
+    if run.kind == "gemma2":
+        terms["the tanh that limits the logits"] = logits * run.each
     if run.kind in GEMMA:
         terms["the embedding's factor, there before the step"] = -run.each
     return terms
+
+
+def factors(run: Run) -> int:
+    """Return how many factors, such as the 0.5 in GELU's formula, a step keeps as numbers."""
+    m = run.m
+    if run.kind == "gpt2":  # in GELU's formula
+        return 3 * m.layers
+    if run.kind == "gemma2":  # of queries and keys, and before and after each tanh
+        return 3 * m.layers + 2
+    if run.kind == "gpt_oss":  # of queries and keys, and in the activation of each expert at work
+        return m.layers + run.busy_experts
+    if m.latent:  # of the experts' shares
+        return m.layers - m.mixture.dense_layers
+    return 0
