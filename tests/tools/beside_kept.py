@@ -196,6 +196,8 @@ def latents_unfused(run: Run) -> int:
     scores = rows * run.sequence * IN_FP32
     # The values are a copy, so what "key and value up" has made is freed.
     freed = rows * (latent.content_width + latent.value_width) * run.each
+    if m.heads == 1 and not run.upcast:  # of one head, they are a view
+        values = freed = 0
     row_sums = rows * IN_FP32
     return queries_and_keys + values + scores - freed - row_sums
 
