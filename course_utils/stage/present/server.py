@@ -104,12 +104,7 @@ def present(
         # Without hidden files and folders, such as .ipynb_checkpoints.
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
-        # A set, because the chosen notebook is usually among the others, and is prepared once.
-        for path in {copies / chosen.name, *notebooks(copies)}:
-            is_chosen = path.name == chosen.name
-            plan = lecture if is_chosen else None
-            head = recall if is_chosen else ()
-            prepare(path, plan, shows_results=RESULTS in options, recall=head)
+        _prepare_all(copies, chosen.name, lecture, RESULTS in options, recall)
         trust(copies / chosen.name)
         extensions.mkdir()
         shutil.copytree(PAGE, extensions / "course-room")
@@ -129,6 +124,21 @@ def present(
         ]
         for_jupyterlab = [option for option in options if option != RESULTS]
         serve([*course_options, *for_jupyterlab])
+
+
+def _prepare_all(
+    copies: Path,
+    chosen: str,
+    lecture: cuts.Plan | None,
+    shows_results: bool,
+    recall: Sequence[Cell],
+) -> None:
+    # A set, because the chosen notebook is usually among the others, and is prepared once.
+    for path in {copies / chosen, *notebooks(copies)}:
+        is_chosen = path.name == chosen
+        plan = lecture if is_chosen else None
+        head = recall if is_chosen else ()
+        prepare(path, plan, shows_results=shows_results, recall=head)
 
 
 def _jupyterlab() -> Callable[[list[str]], None]:

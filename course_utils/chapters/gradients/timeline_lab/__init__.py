@@ -51,9 +51,9 @@ class TimelineLab(Lab):
         timeline = asked.timeline
         flops = sum(operation.flops for operation in timeline.operations)
         real = flops <= MOST_FLOPS and timeline.peak <= free_bytes("cpu") / 2
-        context = max(asked.shape.context, asked.tokens)  # it has to hold the whole sequence
         arguments = {
-            "shape": replace(asked.shape, context=context),
+            # The context has to hold the whole sequence.
+            "shape": replace(asked.shape, context=max(asked.shape.context, asked.tokens)),
             "recipe": asked.recipe,
             "batch": asked.batch,
             "sequence": asked.tokens,
@@ -75,9 +75,9 @@ def _refuse_what_cannot_run(asked: Asked) -> None:
     if asked.machines > 1:
         raise ValueError("A step is measured on one machine, yours. Set machines to 1.")
     if asked.timeline.peak > MOST_BYTES:
-        most = bytes_text(asked.timeline.peak)
         raise ValueError(
-            f"{most} are more than torch can address, even without memory. Make it smaller."
+            f"{bytes_text(asked.timeline.peak)} are more than torch can address, even without "
+            "memory. Make it smaller."
         )
 
 
