@@ -25,7 +25,7 @@ ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 .PHONY: help maintain
 .PHONY: lab anew results present slides assignment key grade hub site napkin cards
 .PHONY: test thorough explore lint fuzz samepages elsewhere versions beside without-stage in-anki gpu
-.PHONY: outputs pictures minutes seconds where ledger glossary claims
+.PHONY: outputs pictures minutes seconds where ledger glossary claims translations
 .PHONY: bench latency students record recording recordings reported
 .PHONY: colab colab-proof constraints clean space-at-home
 
@@ -130,6 +130,9 @@ glossary: $(TESTS)
 
 claims: $(TESTS)
 	@$(RUN) -m tests.tools.claims
+
+translations: $(READY)
+	@LANGUAGE="$$LANGUAGE" $(RUN) -m course_utils.stage.translations
 
 bench: $(TESTS)
 	$(RUN) -m tests.tools.bench $(ARGS)
