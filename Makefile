@@ -17,6 +17,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Prediction and measurement are compared digit by digit, so tests run and outputs are stored
 # with one thread of a CPU, whatever else the machine has.
 ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=
+# `make lab LANG=zh_CN` shows the course in Chinese. In the environment, LANG is the system's language.
+ifeq ($(origin LANG),command line)
+export COURSE_LANG := $(LANG)
+export PYTHONUTF8 := 1
+endif
 # Tests start a hundred kernels, and without bytecode files each would compile the course again.
 unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root without this option, and containers often run as root.

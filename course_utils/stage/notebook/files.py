@@ -56,8 +56,13 @@ def write(path: Path, notebook: Notebook) -> None:
 
     So the file does not change where JupyterLab saves a notebook that nobody has changed.
     """
+    write_whole(path, contents_of(notebook))
+
+
+def contents_of(notebook: Notebook) -> bytes:
+    """Return what a file with the notebook contains, in JupyterLab's form."""
     text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False)
-    write_whole(path, f"{text}\n".encode())
+    return f"{text}\n".encode()
 
 
 def source(cell: Cell) -> str:

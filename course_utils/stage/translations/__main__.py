@@ -1,4 +1,4 @@
-"""`make translations LANGUAGE=zh_CN`: bring a language's catalogues up to date, and say what is left.
+"""`make translations LANGUAGE=zh_CN`: bring a language's catalogues up to date, list what is left.
 
 `python -m course_utils.stage.translations check zh_CN 04_flops` says only what is wrong with the
 entries of one catalogue, and changes nothing.

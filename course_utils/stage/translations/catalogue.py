@@ -15,7 +15,7 @@ import polib
 from course_utils.core.record import write_whole
 from course_utils.stage.translations.sources import Unit
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent  # has a folder for each language
 FUZZY = "fuzzy"  # gettext's word for an entry whose English has changed
 ALIKE = 0.4  # two texts of one cell that are at least so similar are taken for the same one
 TRANSLATED = "translated"
@@ -54,14 +54,14 @@ class Compared:
         return {**counts, ORPHANED: len(self.orphans)}
 
 
-def languages(folder: Path = HERE) -> list[str]:
+def languages() -> list[str]:
     """Return the languages that have a folder of catalogues, such as "zh_CN"."""
-    return sorted({path.parent.name for path in folder.glob("*/*.po")})
+    return sorted({path.parent.name for path in FOLDER.glob("*/*.po")})
 
 
-def path_of(language: str, source: str, folder: Path = HERE) -> Path:
+def path_of(language: str, source: str) -> Path:
     """Return the path of a catalogue."""
-    return folder / language / f"{source}.po"
+    return FOLDER / language / f"{source}.po"
 
 
 def entries(path: Path) -> list[polib.POEntry]:
@@ -169,6 +169,11 @@ class Translations:
                 self._by_place[entry.msgctxt or "", entry.msgid] = entry.msgstr
                 self._by_text.setdefault(entry.msgid, set()).add(entry.msgstr)
 
+    @property
+    def any(self) -> bool:
+        """Whether there is any translation at all."""
+        return bool(self._by_place)
+
     def find(self, context: str, english: str) -> str | None:
         """Return the translation of a text, or None.
 
@@ -181,9 +186,9 @@ class Translations:
         return next(iter(elsewhere)) if len(elsewhere) == 1 else None
 
 
-def translations(language: str, source: str, folder: Path = HERE) -> Translations:
+def translations(language: str, source: str) -> Translations:
     """Return what the catalogue of a source says; nothing if there is no such file."""
-    path = path_of(language, source, folder)
+    path = path_of(language, source)
     changed_ns = path.stat().st_mtime_ns if path.is_file() else 0
     return _translations(path, changed_ns)
 

@@ -4,6 +4,7 @@ Everything is read anew from the course's own files each time, so no list of it 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[3]  # the folder of a clone
 PAGES = ("notebooks/GLOSSARY.md", "notebooks/INSTRUCTORS.md", "README.md")
 SOLUTION = "Solution"  # the title of all solutions, which is translated once in each notebook
 ABOUT = ("title", "question")  # what a notebook's metadata say in words
-HEADING = re.compile(r'#{1,6} (?:<a id="([^"]*)"></a>)?$')
+HEADING = re.compile(r'#{1,6} (?:<a id="(?P<anchor>[^"]*)"></a>)?')
 ON_A_SLIDE = "on a slide, where no picture can be moved"
 
 
@@ -76,37 +77,39 @@ def of_cell(context: str, text: str) -> list[Unit]:
 def of_page(text: str) -> list[Unit]:
     """Return the units of a page of text, whose contexts are its headings' anchors.
 
-    >>> of_page("# Words\\n\\n## <a id='gb'></a>GB\\n\\nA unit.")[-1]
+    >>> of_page('# Words\\n\\n## <a id="gb"></a>GB\\n\\nA unit.')[-1]
     Unit(context='gb', english='A unit.', note='')
     """
-    found = []
-    for context, english in placed(text):
-        found.append(Unit(context, english))
+    found = [Unit(place.context, place.text) for place in placed(text) if place.is_unit]
     return _each_once(found)
 
 
-def placed(text: str) -> list[tuple[str, str]]:
-    """Return the units of a page with their contexts."""
-    found = []
+@dataclass(frozen=True)
+class Placed:
+    """A piece of a page, and the anchor of the heading that it stands below, or is.
+
+    `has_anchor` says that the heading's marks name its anchor.
+    """
+
+    text: str
+    context: str
+    is_unit: bool
+    is_heading: bool = False
+    has_anchor: bool = False
+
+
+def placed(text: str) -> Iterator[Placed]:
+    """Yield the pieces of a page with their places."""
     context = ""
-    marks = ""  # what stands before a unit
+    marks = None  # those of a heading, where its words come next
     for piece in pieces(text):
-        if piece.text.startswith("#"):
-            marks = piece.text
-            context = _anchor(marks) or context
-        elif marks:  # this piece has the words of the heading
-            if not _anchor(marks):
-                context = anchor_of(piece.text)
-            marks = ""
-        if piece.is_unit:
-            found.append((context, piece.text))
-    return found
-
-
-def _anchor(marks: str) -> str:
-    """Return the anchor that a heading's marks name, or ""."""
-    match = HEADING.search(marks.replace("'", '"'))
-    return (match[1] or "") if match else ""
+        begins_a_heading = HEADING.fullmatch(piece.text)
+        is_heading = marks is not None and not begins_a_heading
+        named = marks["anchor"] if is_heading else None
+        if is_heading:
+            context = named or anchor_of(piece.text)
+        yield Placed(piece.text, context, piece.is_unit, is_heading, bool(named))
+        marks = begins_a_heading
 
 
 def anchor_of(heading: str) -> str:

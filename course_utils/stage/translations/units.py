@@ -38,14 +38,6 @@ def units(text: str) -> list[str]:
     return [piece.text for piece in pieces(text) if piece.is_unit]
 
 
-def replaced(text: str, translate: Callable[[str], str]) -> str:
-    """Return the text with each unit replaced by what `translate` returns for it."""
-    shown = []
-    for piece in pieces(text):
-        shown.append(translate(piece.text) if piece.is_unit else piece.text)
-    return "".join(shown)
-
-
 def pieces(text: str) -> Iterator[Piece]:
     """Yield the pieces of the text: the units, and what stands around them."""
     for block in _blocks(text):
@@ -78,28 +70,41 @@ def _blocks(text: str) -> Iterator[Piece]:
     paragraph = ""  # the lines of the unit so far
     lines = iter(text.splitlines(keepends=True))
     for line in lines:
-        kept = _kept_as_it_is(line, lines, is_inside=bool(paragraph.strip()))
-        mark = MARKS.match(line)
-        begins_anew = kept or mark or "<summary>" in line or line.startswith("|")
-        if begins_anew and paragraph:
-            yield Piece(paragraph, is_unit=True)
-            paragraph = ""
-        if kept:
-            yield Piece(kept)
-        elif "<summary>" in line:
-            yield from _folded(line)
-        elif mark:
-            yield Piece(mark[0])
-            paragraph = line[mark.end() :]
-            if "#" in mark[0]:  # the words of a heading end with its line
-                yield Piece(paragraph, is_unit=True)
-                paragraph = ""
-        elif line.startswith("|"):
-            yield Piece(line, is_unit=True)
-        else:
+        block = list(_block(line, lines, is_inside=bool(paragraph.strip())))
+        if not block:  # the line goes on with the paragraph, or begins one
             paragraph += line
+            continue
+        if paragraph:
+            yield Piece(paragraph, is_unit=True)
+        *before, last = block
+        yield from before
+        # An item may go on with the next line.
+        goes_on = last.is_unit and not _ends_with_its_line(line)
+        paragraph = last.text if goes_on else ""
+        if not goes_on:
+            yield last
     if paragraph:
         yield Piece(paragraph, is_unit=True)
+
+
+def _ends_with_its_line(line: str) -> bool:
+    """Whether a unit ends with this line: a heading, or a row of a table."""
+    return line.lstrip().startswith(("#", "|"))
+
+
+def _block(line: str, following: Iterator[str], *, is_inside: bool) -> Iterator[Piece]:
+    """Yield the pieces of a line that begins anew; none of a plain line of a paragraph."""
+    kept = _kept_as_it_is(line, following, is_inside=is_inside)
+    mark = MARKS.match(line)
+    if kept:
+        yield Piece(kept)
+    elif "<summary>" in line:
+        yield from _folded(line)
+    elif mark:
+        yield Piece(mark[0])
+        yield Piece(line[mark.end() :], is_unit=True)
+    elif line.startswith("|"):
+        yield Piece(line, is_unit=True)
 
 
 def _kept_as_it_is(line: str, following: Iterator[str], *, is_inside: bool) -> str:

@@ -22,6 +22,7 @@ from course_utils.core.say import Guess
 from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
 from course_utils.stage.recall import due
+from course_utils.stage.translations.edition import ENGLISH
 from course_utils.stage.workspace import copies, estimates, own_terms, progress
 from course_utils.stage.workspace.going_on import go_on
 from course_utils.stage.workspace.place import place
@@ -40,7 +41,9 @@ SAID = "course_said"  # the server's setting with the sentence on what the last 
 class Contents(JupyterHandler):
     """The handler of the contents page."""
 
-    def initialize(self, mine: Path, news: list[str], judge: own_terms.Judge) -> None:
+    def initialize(
+        self, mine: Path, news: list[str], judge: own_terms.Judge, language: str = ENGLISH
+    ) -> None:
         """Tornado calls this method for each request. `mine` is the folder of the copies.
 
         `judge` has the verdicts on the reader's accountant in that folder. `news` are the sentences
@@ -50,6 +53,7 @@ class Contents(JupyterHandler):
         self.mine = mine
         self.judge = judge
         self.news = news
+        self.language = language
 
     @web.authenticated
     def get(self) -> None:
@@ -58,7 +62,7 @@ class Contents(JupyterHandler):
         The page's script loads the page again, with `look`, to see what has changed. Nobody reads
         that answer, so it does not use the sentence up.
         """
-        copies.make_missing(self.mine, contents=self.request.path)
+        copies.make_missing(self.mine, contents=self.request.path, language=self.language)
         self.set_header("Cache-Control", "no-store")
         said = ""
         if not self.get_query_argument("look", ""):

@@ -22,6 +22,7 @@ from course_utils.core.record import HIDDEN, write_whole
 from course_utils.stage.notebook.about import about, with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
+from course_utils.stage.translations.edition import ENGLISH, Edition, in_english
 from course_utils.stage.workspace.accountant import renewed
 from course_utils.stage.workspace.folds import with_folds, without_folds
 from course_utils.stage.workspace.former_guesses import carry_renamed, with_fields
@@ -66,11 +67,17 @@ def notebooks(course: Path = COURSE) -> list[Path]:
 
 
 def bring_up_to_date(
-    course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False, contents: str = "/contents"
+    course: Path = COURSE,
+    mine: Path = MINE,
+    *,
+    in_use: bool = False,
+    contents: str = "/contents",
+    language: str = ENGLISH,
 ) -> Iterator[str]:
     """Bring the reader's copies up to date; yields sentences on what was changed or has failed.
 
     `contents` is the address of the contents page. Links to it replace the links to the README.
+    `language` is that of the text; another one than before is a change like any other.
 
     If the copies are in use, missing ones are made and the others are left alone: a JupyterLab in
     which one is open would show another text than the file has.
@@ -79,7 +86,7 @@ def bring_up_to_date(
     # `glob` finds no glossary in a folder that has none.
     for path in (*notebooks(course), *course.glob(GLOSSARY), AGENTS, OURS):
         try:
-            new = _new_version(path, contents)
+            new = _new_version(path, contents, language)
         except (OSError, ValueError) as error:
             yield (
                 f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. "
@@ -107,17 +114,16 @@ def _is_notebook(path: Path) -> bool:
     return path.suffix == ".ipynb"
 
 
-def _new_version(path: Path, contents: str) -> bytes:
+def _new_version(path: Path, contents: str, language: str) -> bytes:
     """Return what the copy of the course's file has in it; ValueError if a notebook is broken.
 
     The file is read only once, because a `git pull` may change it between two readings.
     """
     # A new copy of the course's accountant has a stub in place of each term.
     new = ours().encode() if path == OURS else path.read_bytes()
-    new = new.replace(TO_README, f"({contents})".encode())
-    if _is_notebook(path):
-        parsed(new)
-    return new
+    # The translation comes first, because it is found by the very words of the course's file.
+    new = Edition(language, path.stem).contents(new, is_notebook=_is_notebook(path))
+    return new.replace(TO_README, f"({contents})".encode())
 
 
 def as_handed_out(course: Notebook) -> Notebook:
@@ -272,7 +278,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     """
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)
-    all_turns = turns(course)
+    all_turns = turns(in_english(course))
     chosen_turns = []  # all, or the one of that number or check
     for known in all_turns:
         if turn is None or turn in (known.number, known.check):

@@ -10,6 +10,7 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
 
 from course_utils.core.record import HIDDEN
+from course_utils.stage.translations import language
 from course_utils.stage.workspace import copies
 from course_utils.stage.workspace.contents import ADDRESS, Contents, get_ready
 from course_utils.stage.workspace.own_terms import Judge
@@ -28,20 +29,29 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     """Set up the server. Jupyter calls this function when the server starts."""
     mine = Path(server.root_dir) / copies.MINE.name
     settings = server.web_app.settings
+    spoken = language.chosen()
     address = url_path_join(settings["base_url"], ADDRESS)
     news = []
     try:
-        news.extend(_bring_up_to_date(mine, settings, address))
+        news.extend(_bring_up_to_date(mine, settings, address, spoken))
     except OSError as error:
         news.append(
             f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. "
             f"{place().remedy}"
         )
+    change = language.how_to_change(spoken)
+    if change:
+        news.append(change)
     for sentence in news:
         server.log.warning(sentence)
     judge = Judge(mine)
     get_ready(mine, judge)
-    given = {"mine": mine, "news": news, "judge": judge}  # to `Contents.initialize`
+    given = {
+        "mine": mine,
+        "news": news,
+        "judge": judge,
+        "language": spoken,
+    }  # to `Contents.initialize`
     pages = [(address, Contents, given)]
     for path, page in ((RECALL, Recall), (NAPKIN, Napkin)):
         pages.append((url_path_join(settings["base_url"], path), page, {"mine": mine}))
@@ -53,7 +63,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     show_pictures_of_gone_labs(server)
 
 
-def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]:
+def _bring_up_to_date(mine: Path, settings: dict, address: str, spoken: str) -> Iterator[str]:
     """Bring the copies up to date, and hold their lock as long as the server runs.
 
     Yields the sentences on what was done.
@@ -62,7 +72,9 @@ def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]
     lock = (mine / HIDDEN / LOCK).open("w+")
     settings["course_lock"] = lock  # so that the file stays open, and the lock with it
     is_alone = _try_to_hold_alone(lock)
-    yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=not is_alone, contents=address)
+    yield from copies.bring_up_to_date(
+        copies.COURSE, mine, in_use=not is_alone, contents=address, language=spoken
+    )
     with suppress(OSError):  # of a file system without locks
         # From now on several servers may hold the lock. This waits only while another server, which
         # has just started, holds it alone to bring the copies up to date.

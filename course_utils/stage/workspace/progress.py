@@ -12,6 +12,7 @@ from course_utils.core.say import Guess
 from course_utils.stage.notebook.about import About, about, unknown
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Outline, Turn, outline
+from course_utils.stage.translations.edition import in_english
 
 # Matches the beginning of a line of the record, up to the notebook's name. Questions that come back
 # are not asked in their notebook, so the reader was not there.
@@ -89,7 +90,7 @@ def _known(path: Path, changed_ns: int, nbytes: int) -> Known:
 
     It is cached, because to read all eight takes several times as long as a page may.
     """
-    notebook = read(path)
+    notebook = in_english(read(path))  # a copy may be in another language
     has = outline(notebook)
     return Known(
         name=path.name,
