@@ -13,6 +13,8 @@ import sys
 import nbformat
 
 from course_utils.core.record import write_whole
+from course_utils.stage.translations import language
+from course_utils.stage.translations.edition import Edition
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
 
@@ -107,7 +109,8 @@ def main(repository: str, tag: str, links: str = "") -> int:
         return 2
     FOLDER.mkdir(exist_ok=True)
     for path in NOTEBOOKS:
-        copy = made(read(path), repository, tag)
+        translated = Edition(language.chosen(), path.stem).notebook(read(path))
+        copy = made(nbformat.from_dict(translated), repository, tag)
         write_whole(FOLDER / path.name, f"{nbformat.writes(copy)}\n".encode())
     print(f"{len(NOTEBOOKS)} copies in {FOLDER.name}/ bring {repository} at {tag}.")
     if links:

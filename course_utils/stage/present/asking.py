@@ -10,6 +10,7 @@ for its page.
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -20,11 +21,12 @@ from IPython.display import HTML, display
 from course_utils.core.say import Choice, Comparison, number_text
 from course_utils.engine import guessing
 from course_utils.stage.notebook.code import checked_in, checks_of, reveals_in
-from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.files import Notebook, read
 from course_utils.stage.notebook.outline import Asked, Part, outline
 from course_utils.stage.notebook.prose import Question
 from course_utils.stage.present.bands import bands
 from course_utils.stage.recall.in_class import Recalled
+from course_utils.stage.translations.edition import in_english
 
 Json = dict[str, object]
 Listed = list[tuple[object, str]]  # answers that a check knows, each with the advice on it
@@ -53,7 +55,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     # Jupyter's server puts the path of the kernel's notebook into this variable.
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
-        parts = outline(read(path)).parts
+        parts = parts_of(read(path))
     except (OSError, ValueError):  # without the notebook, nothing is known to ask
         return
 
@@ -79,6 +81,23 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
             display(HTML(_frame(questions, result.execution_count, height)))
 
     shell.events.register("post_run_cell", show_wall)
+
+
+def parts_of(notebook: Notebook) -> list[Part]:
+    """Return the notebook's parts. If it is translated, their questions are in its language.
+
+    Units and choices are found in the English.
+    """
+    found = []
+    in_both = zip(outline(in_english(notebook)).parts, outline(notebook).parts, strict=True)
+    for part, shown in in_both:
+        asked = []
+        for value, shown_value in zip(part.asked, shown.asked, strict=True):
+            pairs = zip(value.questions, shown_value.questions, strict=True)
+            questions = tuple(replace(one, words=other.words) for one, other in pairs)
+            asked.append(replace(value, questions=questions))
+        found.append(replace(part, asked=tuple(asked)))
+    return found
 
 
 def _frame(questions: Sequence[Json], run: int, height: str | int) -> str:

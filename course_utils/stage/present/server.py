@@ -34,8 +34,17 @@ from course_utils.stage.notebook.files import Cell, Notebook, read, write
 from course_utils.stage.notebook.outline import is_code
 from course_utils.stage.present import cuts
 from course_utils.stage.recall import in_class
+from course_utils.stage.translations import language
+from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.workspace import websocket
-from course_utils.stage.workspace.copies import COURSE, TO_README, as_handed_out, named, notebooks
+from course_utils.stage.workspace.copies import (
+    COURSE,
+    GLOSSARY,
+    TO_README,
+    as_handed_out,
+    named,
+    notebooks,
+)
 from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
@@ -133,12 +142,16 @@ def _prepare_all(
     shows_results: bool,
     recall: Sequence[Cell],
 ) -> None:
+    spoken = language.chosen()
     # A set, because the chosen notebook is usually among the others, and is prepared once.
     for path in {copies / chosen, *notebooks(copies)}:
         is_chosen = path.name == chosen
         plan = lecture if is_chosen else None
         head = recall if is_chosen else ()
-        prepare(path, plan, shows_results=shows_results, recall=head)
+        prepare(path, plan, shows_results=shows_results, recall=head, spoken=spoken)
+    for path in copies.glob(GLOSSARY):
+        edition = Edition(spoken, path.stem)
+        path.write_bytes(edition.contents(path.read_bytes(), is_notebook=False))
 
 
 def _jupyterlab() -> Callable[[list[str]], None]:
@@ -152,9 +165,13 @@ def _jupyterlab() -> Callable[[list[str]], None]:
 
 
 def prepare(
-    path: Path, lecture: cuts.Plan | None, shows_results: bool, recall: Sequence[Cell] = ()
+    path: Path,
+    lecture: cuts.Plan | None,
+    shows_results: bool,
+    recall: Sequence[Cell] = (),
+    spoken: str = ENGLISH,
 ) -> None:
-    """Rewrite the copied notebook for the room: cut by the plan, if there is one.
+    """Rewrite the copied notebook for the room: cut by the plan, if there is one, and translated.
 
     The cells of `recall` come behind its opening, in front of the first cell of code. Unless
     `shows_results`, the copy has no outputs.
@@ -166,6 +183,9 @@ def prepare(
         write(path, cuts.cut(read(path), lecture))
     if recall:
         write(path, _with_recall(read(path), recall))
+    edition = Edition(spoken, path.stem)
+    if not edition.is_english:  # last, because a cut is made by the English headings
+        write(path, edition.notebook(read(path)))
     if not shows_results:
         write(path, with_clocks(as_handed_out(read(path))))
 

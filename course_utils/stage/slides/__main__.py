@@ -7,6 +7,7 @@ import os
 import sys
 
 from course_utils.stage.slides.deck import deck_of_cut, decks
+from course_utils.stage.translations import language
 from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "slides"
@@ -16,12 +17,13 @@ def main(names: list[str]) -> int:
     """Write the decks of these notebooks, or of all, into `slides/`; return the exit status."""
     minutes = os.environ.get("CUT", "")
     try:
+        spoken = language.chosen()
         texts = {}  # the HTML of each deck by the name of its file
         for path in copies.chosen(names):
             if minutes:
-                texts |= deck_of_cut(path, minutes)
+                texts |= deck_of_cut(path, minutes, spoken)
             else:
-                texts |= decks(path)
+                texts |= decks(path, spoken)
     except ValueError as error:
         print(error)
         return 2

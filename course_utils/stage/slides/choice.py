@@ -15,13 +15,14 @@ from course_utils.stage.notebook.outline import BEYOND, Asked, Part, outline
 from course_utils.stage.notebook.prose import folds, for_a_still, without_contents, without_folds
 from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
+from course_utils.stage.translations.edition import Edition
 
 NOT_ATTEMPTED = "Not attempted yet"
 Piece = tuple[str, str | NotebookNode]  # its kind and its content: see `pieces`
 
 
-def pieces(notebook: NotebookNode) -> Iterator[Piece]:
-    """Yield the pieces of the notebook that a deck shows, in order.
+def pieces(notebook: NotebookNode, edition: Edition) -> Iterator[Piece]:
+    """Yield the pieces of the notebook that a deck shows, in order, in the edition's language.
 
     The content of "prose" is Markdown, of "code" Python, and of "output" a dict by MIME types. That
     of "guess" says what the room guesses before the next slide: its unit, or the options. "turn"
@@ -34,12 +35,12 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
     for at, cell in enumerate(notebook.cells):
         part = parts[at]
         if cell.cell_type == "markdown":
-            yield from _folded(cell)
+            yield from _folded(cell, edition)
             text = without_contents(without_folds(cell.source))
             if moves_beside(parts, at):
                 text = for_a_still(text)
             if text:
-                yield "prose", text
+                yield "prose", edition.text(cell.id, text)
                 after_prose = True
         # Folded cells only define names. What a cell asks ahead, a later notebook asks again.
         elif cell.cell_type == "code" and not (is_folded(cell) or asks_ahead(cell.source)):
@@ -52,10 +53,10 @@ def pieces(notebook: NotebookNode) -> Iterator[Piece]:
             after_prose = after_prose and is_preparation(cell.source)
 
 
-def _folded(cell: NotebookNode) -> Iterator[Piece]:
+def _folded(cell: NotebookNode, edition: Edition) -> Iterator[Piece]:
     """Yield the answers that the notebook folds in this cell of text."""
     for title, answer in folds(cell.source):
-        yield "folded", f"### {title}\n\n{answer}"
+        yield "folded", edition.text(cell.id, f"### {title}\n\n{answer}")
 
 
 def _asked(part: Part) -> Iterator[Piece]:

@@ -289,12 +289,15 @@
   let inSection = null;
   let sectionBegun = 0;
 
+  // Notes and minutes know a heading by its English, which a translated one carries.
+  const englishOf = (node) => node.dataset.english ?? node.textContent;
+
   // Whether a note of that name is for that slide. A note has the name of a heading, or it is for
   // every guess, or for a lab.
   function concerns(name, slide) {
     if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
     const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
-    const titles = headings.map((node) => node.textContent.toLowerCase());
+    const titles = headings.map((node) => englishOf(node).toLowerCase());
     const ofLab = /^moves(?:, )?(.*):$/.exec(name); // "moves:" or "moves, walk pictures:"
     if (!ofLab) return titles.some((title) => `${title} `.startsWith(`${name} `));
     return titles.some((title) => title.startsWith("explore") && title.endsWith(ofLab[1]));
@@ -307,8 +310,8 @@
   function sectionOf(place) {
     for (const each of slides.slice(0, place + 1).reverse()) {
       const headings = [...each.querySelectorAll("header > *, .body > :is(h2, .again)")];
-      const found = headings.find((node) => node.textContent in planned);
-      if (found) return found.textContent;
+      const found = headings.find((node) => englishOf(node) in planned);
+      if (found) return englishOf(found);
     }
     return "";
   }

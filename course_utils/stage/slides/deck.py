@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
@@ -13,8 +14,15 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from course_utils.stage.notebook.outline import outline
+from course_utils.stage.notebook.prose import headings
 from course_utils.stage.present import cuts
 from course_utils.stage.slides import choice, formulas
+from course_utils.stage.translations.edition import (
+    BEGIN_OF_ENGLISH,
+    END_OF_ENGLISH,
+    ENGLISH,
+    Edition,
+)
 from course_utils.stage.workspace.copies import GLOSSARY
 
 HERE = Path(__file__).parent
@@ -28,6 +36,25 @@ class Renderer(IPythonRenderer):
 
     Links to the glossary and the README are dropped, because neither lies beside the decks.
     """
+
+    def __init__(
+        self, *arguments: object, titles: Mapping[str, str] = {}, **options: object
+    ) -> None:
+        """Make it. `titles` has the English of translated headings, by which notes are found."""
+        super().__init__(*arguments, **options)
+        self._titles = titles
+
+    def heading(self, text: str, level: int, **attrs: object) -> str:
+        """Return the heading; a translated one says its English, for the deck's script."""
+        html = super().heading(text, level, **attrs)
+        english = self._titles.get(_without_marks(text))
+        if not english:
+            return html
+        return html.replace(f"<h{level}", f'<h{level} data-english="{escape(english)}"', 1)
+
+    def inline_html(self, html: str) -> str:
+        """Return the marks of what is English in a translated text; escape everything else."""
+        return html if html in (BEGIN_OF_ENGLISH, END_OF_ENGLISH) else super().inline_html(html)
 
     def block_math(self, body: str) -> str:
         """Return a formula, drawn as a picture."""
@@ -44,22 +71,26 @@ class Renderer(IPythonRenderer):
         return super().link(text, of_deck, title)
 
 
-def decks(path: Path) -> dict[str, str]:
-    """Return the decks of the notebook's main path and of *Beyond*, as HTML by file name."""
+def decks(path: Path, spoken: str = ENGLISH) -> dict[str, str]:
+    """Return the decks of the notebook's main path and of *Beyond*, as HTML by file name.
+
+    `spoken` is the language of their text.
+    """
     notebook = nbformat.read(path, as_version=4)
     beyond = f"{path.stem}_beyond.html"
     return {
-        f"{path.stem}.html": deck(path, choice.main_part(notebook), beyond),
-        beyond: deck(path, choice.beyond_part(notebook)),
+        f"{path.stem}.html": deck(path, choice.main_part(notebook), beyond, spoken=spoken),
+        beyond: deck(path, choice.beyond_part(notebook), spoken=spoken),
     }
 
 
-def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
+def deck_of_cut(path: Path, minutes: str, spoken: str = ENGLISH) -> dict[str, str]:
     """Return the deck of a lecture of that many minutes, such as "25", as HTML by file name."""
     lecture = cuts.plan(path, minutes)
     whole = nbformat.read(path, as_version=4)
     notebook = nbformat.from_dict(cuts.cut(whole, lecture))  # `cut` returns a plain dict
-    return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}
+    html = deck(path, notebook, is_whole=False, spoken=spoken)
+    return {f"{path.stem}_{minutes}.html": html}
 
 
 def deck(
@@ -68,6 +99,7 @@ def deck(
     beyond: str = "",
     *,
     is_whole: bool = True,
+    spoken: str = ENGLISH,
 ) -> str:
     """Return the deck of the notebook at `path`, or of a part of it, as HTML.
 
@@ -77,21 +109,41 @@ def deck(
     """
     notebook = nbformat.read(path, as_version=4)
     shown = notebook if part is None else part
+    edition = Edition(spoken, path.stem)
+    titles = english_titles(notebook, edition)
     # Pairs of a kind, such as "prose" or "picture", and HTML.
-    pieces = [rendered(kind, content) for kind, content in choice.pieces(shown)]
+    pieces = [rendered(kind, content, titles) for kind, content in choice.pieces(shown, edition)]
     if beyond:
         pieces.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
     divs = [f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in pieces]
     _, notes_html = rendered("prose", notes(path))
     of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
     return Template(_text("deck.html")).substitute(
-        title=escape(outline(notebook).heading),
+        title=escape(edition.words(outline(notebook).heading)),
+        language=edition.shown_language,
         style=_text("deck.css") + of_code,
         notes=notes_html,
         minutes=escape(json.dumps(minutes(path) if is_whole else {})),
         script=_text("deck.js"),
         pieces="\n".join(divs),
     )
+
+
+def english_titles(notebook: nbformat.NotebookNode, edition: Edition) -> dict[str, str]:
+    """Return the English of each translated heading, both without Markdown's marks."""
+    titles = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for heading in headings(cell.source):
+                shown = edition.words(heading.title, cell.id)
+                if shown != heading.title:
+                    titles[_without_marks(shown)] = _without_marks(heading.title)
+    return titles
+
+
+def _without_marks(text: str) -> str:
+    """Return a heading's words, whether it is in Markdown or rendered, for a comparison."""
+    return re.sub(r"<[^>]*>|[*`\[\]]|\([^()]*\.md[^()]*\)", "", text)
 
 
 def _text(name: str) -> str:
@@ -121,13 +173,16 @@ def minutes(path: Path) -> dict[str, int]:
     return {title: int(stated) for title, stated in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
 
 
-def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
+def rendered(
+    kind: str, content: str | nbformat.NotebookNode, titles: Mapping[str, str] = {}
+) -> tuple[str, str]:
     """Return the kind of a piece on a slide, and the piece as HTML.
 
-    The kind stays as it is, but an output becomes a "picture" or a "result".
+    The kind stays as it is, but an output becomes a "picture" or a "result". `titles` has the
+    English of translated headings.
     """
     if kind in ("prose", "folded"):
-        renderer = Renderer(escape=True, exclude_anchor_links=True)
+        renderer = Renderer(escape=True, exclude_anchor_links=True, titles=titles)
         return kind, MarkdownWithMath(renderer=renderer).render(content)
     if kind == "code":
         # At most one blank line in a row.

@@ -177,11 +177,13 @@ class Translations:
     def find(self, context: str, english: str) -> str | None:
         """Return the translation of a text, or None.
 
-        A text that stands elsewhere too, as a title in a list does, is found by its words if all
-        its translations are the same.
+        A part of a cell, such as "c0a1-2", has the cell's context. A text that stands elsewhere
+        too, as a title in a list does, is found by its words if all its translations are the same.
         """
-        if (context, english) in self._by_place:
-            return self._by_place[context, english]
+        cell, _, _ = context.rpartition("-")
+        for place in (context, cell):
+            if (place, english) in self._by_place:
+                return self._by_place[place, english]
         elsewhere = self._by_text.get(english, set())
         return next(iter(elsewhere)) if len(elsewhere) == 1 else None
 

@@ -12,8 +12,10 @@ from itertools import islice
 from pathlib import Path
 
 from course_utils.core.record import write_whole
-from course_utils.stage.notebook.files import Notebook, parsed, read, write
+from course_utils.stage.notebook.files import Notebook, contents_of, read, write
 from course_utils.stage.notebook.outline import Turn, outline, turns
+from course_utils.stage.translations import language
+from course_utils.stage.translations.edition import Edition
 from course_utils.stage.workspace import copies
 
 # Links to the README or to another notebook, such as "[notebook 2](02_tensors.ipynb)".
@@ -107,15 +109,21 @@ def assignment(path: Path, folder: Path) -> str:
 def write_notebook(path: Path, folder: Path) -> None:
     """Write the notebook, the texts that it links to, and a README on what to do with it."""
     folder.mkdir(parents=True)
-    # Of a link to a page that the class does not get, only the words stay.
-    text = LEADS_AWAY.sub(r"\1", path.read_text(encoding="utf-8"))
-    handed_out = copies.as_handed_out(parsed(text.encode()))
-    write(folder / path.name, without_solutions(handed_out))
+    spoken = language.chosen()
+    # Solutions are found in the English.
+    handed_out = without_solutions(copies.as_handed_out(read(path)))
+    shown = contents_of(Edition(spoken, path.stem).notebook(handed_out))
+    _write_without_links(folder / path.name, shown)
     for beside in (path.with_name(copies.GLOSSARY), copies.AGENTS):
-        words = LEADS_AWAY.sub(r"\1", beside.read_text(encoding="utf-8"))
-        write_whole(folder / beside.name, words.encode())
+        words = Edition(spoken, beside.stem).contents(beside.read_bytes(), is_notebook=False)
+        _write_without_links(folder / beside.name, words)
     page = readme(read(path), path.name)
     write_whole(folder / "README.md", page.encode())
+
+
+def _write_without_links(path: Path, contents: bytes) -> None:
+    """Write the file. Of a link to a page that the class does not get, only the words stay."""
+    write_whole(path, LEADS_AWAY.sub(r"\1", contents.decode()).encode())
 
 
 def without_solutions(notebook: Notebook) -> Notebook:
