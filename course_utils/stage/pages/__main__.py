@@ -9,7 +9,7 @@ from pathlib import Path
 from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.screen import Screen
 from course_utils.stage.front import drawing
-from course_utils.stage.pages import guesses, recall_page, render, runtime
+from course_utils.stage.pages import guesses, languages, recall_page, render, runtime
 from course_utils.stage.pages.host import Precomputed
 from course_utils.stage.workspace import copies
 
@@ -34,10 +34,14 @@ def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> N
 
 def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     """Return the texts of the site by the names of their files; rendering them fills `found`."""
-    texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
-    texts["index.html"] = render.contents_page()
+    texts = {}
+    for spoken in languages.there_are():
+        ending = languages.ending(spoken)
+        for path in copies.notebooks():
+            texts[f"{path.stem}{ending}"] = render.notebook_page(path, found, spoken)
+        texts[f"index{ending}"] = render.contents_page(spoken)
+        texts[f"glossary{ending}"] = render.glossary_page(spoken)
     texts["account.html"] = render.account_page(found)
-    texts["glossary.html"] = render.glossary_page()
     texts["recall.html"] = render.recall_page()
     texts["questions.js"] = recall_page.script()
     texts["style.css"] = render.style()

@@ -5,7 +5,9 @@ import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./
 import { noteMet } from "./met.js";
 import tables from "./tables.js";
 
-const KEPT = `guesses on ${location.pathname}`;
+// The same in each language: "01_floats.zh_CN.html" is the page "01_floats.html".
+const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
+const KEPT = `guesses on ${PAGE}`;
 const CAN_CHANGE = "You can change it, and the answer below changes with it.";
 const MOST_LETTERS = 10; // of a number with its unit at a mark
 const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width

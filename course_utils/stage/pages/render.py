@@ -23,11 +23,12 @@ from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Figure, asks_ahead, is_imports
 from course_utils.stage.notebook.files import WIDGET
 from course_utils.stage.notebook.outline import Outline, Part, outline
-from course_utils.stage.pages import guesses
+from course_utils.stage.pages import guesses, languages
 from course_utils.stage.pages import recall_page as recall
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
+from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.workspace import copies, progress
 
 HERE = Path(__file__).parent
@@ -43,6 +44,8 @@ FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
 RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
+ENGLISH_EDITION = Edition(ENGLISH, "")
+CONTENTS = "contents"  # the catalogue with the words of the contents pages
 NOT_YET = (
     "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
     "on a page that a web server sends."
@@ -60,7 +63,14 @@ ACCOUNT = (
 
 
 class Renderer(deck.Renderer):
-    """Renders Markdown as for slides, but headings have anchors, and the glossary is a page."""
+    """Renders Markdown as for slides, but headings have anchors, and the glossary is a page.
+
+    `ending` is how the names of the pages end that links lead to.
+    """
+
+    def __init__(self, ending: str, **options: object) -> None:
+        super().__init__(**options)
+        self._ending = ending
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
         """Return the heading with its anchor."""
@@ -68,9 +78,9 @@ class Renderer(deck.Renderer):
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """Return the link; one to a notebook or to the glossary leads to its page."""
-        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
-        url = url.replace(copies.GLOSSARY, "glossary.html", 1)
-        url = url.replace("../README.md#the-notebooks", "index.html")
+        url = re.sub(r"^([\w-]+)\.ipynb", rf"\1{self._ending}", url)
+        url = url.replace(copies.GLOSSARY, f"glossary{self._ending}", 1)
+        url = url.replace("../README.md#the-notebooks", f"index{self._ending}")
         # Not super().link, which is that of the slides and drops links to the glossary.
         return IPythonRenderer.link(self, text, url, title)
 
@@ -81,9 +91,13 @@ def _anchor(heading: str) -> str:
     return words.replace(" ", "-")
 
 
-def prose(text: str) -> str:
-    """Return a text in Markdown as HTML. It may have formulas and the course's own HTML in it."""
-    return MarkdownWithMath(renderer=Renderer(escape=False)).render(text)
+def prose(text: str, spoken: str = ENGLISH) -> str:
+    """Return a text in Markdown as HTML. It may have formulas and the course's own HTML in it.
+
+    Its links lead to pages in the language `spoken`.
+    """
+    renderer = Renderer(languages.ending(spoken), escape=False)
+    return MarkdownWithMath(renderer=renderer).render(text)
 
 
 def repository_url() -> str:
@@ -112,8 +126,13 @@ def page(
     script: str = "",
     description: str = DESCRIPTION,
     kind: str = "",
+    stem: str = "index",
+    edition: Edition = ENGLISH_EDITION,
 ) -> str:
-    """Return a page of the site around that HTML, whose main element may have a class, `kind`."""
+    """Return a page of the site around that HTML, whose main element may have a class, `kind`.
+
+    `stem` is the beginning of its file's name, and `edition` says its language.
+    """
     url = repository_url()
     return PAGE.substitute(
         title=escape(title),
@@ -121,23 +140,27 @@ def page(
         kind=f' class="{kind}"' if kind else "",
         script=script,
         description=escape(description),
+        language=edition.shown_language,
+        ending=languages.ending(edition.language),
+        languages=languages.switch(stem, edition.language),
         repository=f' Its source is <a href="{url}">here</a>.' if url else "",
         repository_short=f' · <a href="{url}">Source</a>' if url else "",
     )
 
 
-def notebook_page(path: Path, found: Found) -> str:
+def notebook_page(path: Path, found: Found, spoken: str = ENGLISH) -> str:
     """Return the page of a notebook with its stored results and its labs.
 
-    What the labs compute with torch is added to `found`.
+    What the labs compute with torch is added to `found`. `spoken` is the language of its text.
     """
+    edition = Edition(spoken, path.stem)
     notebook = nbformat.read(path, as_version=4)
     known = outline(notebook)
     shown = []
     folds = 0
     for cell, part in zip(notebook.cells, known.parts, strict=True):
         if cell.cell_type == "markdown":
-            shown.append(prose(cell.source))
+            shown.append(prose(edition.text(cell.id, cell.source), spoken))
         elif asks_ahead(cell.source):
             continue  # without a reader's copy there is no record in which a guess could wait
         elif part.is_guess:
@@ -153,14 +176,17 @@ def notebook_page(path: Path, found: Found) -> str:
                 folds += 1
     shown.append("</details>" * folds)  # each FOLD has opened one, inside the one before
     # Behind the first cell, which has the heading.
-    shown.insert(1, _outline([section.title for section in known.sections]))
+    titles = [edition.words(section.title, section.cell) for section in known.sections]
+    shown.insert(1, _outline(titles))
     has_labs = any("data-lab=" in html for html in shown)
     question = about(notebook, path.name).question
     return page(
-        known.heading,
+        edition.words(known.heading),
         "\n".join(shown),
         script=LAB_SCRIPT if has_labs else "",
-        description=question if question else DESCRIPTION,
+        description=edition.words(question) if question else DESCRIPTION,
+        stem=path.stem,
+        edition=edition,
     )
 
 
@@ -284,24 +310,26 @@ def _buttons_elsewhere(the_lab: Lab) -> str:
     return f'<p class="needs">Not on this page: {names}. {how}</p>'
 
 
-def contents_page() -> str:
+def contents_page(spoken: str = ENGLISH) -> str:
     """Return the front page: what this is, each notebook's card, and how to get a kernel."""
     notebooks = []
     places = {}
     for number, path in enumerate(copies.notebooks(), 1):
         known = progress.known(path)
-        link = f"{path.stem}.html"
+        edition = Edition(spoken, path.stem)
+        link = f"{path.stem}{languages.ending(spoken)}"
         notebooks.append(
             {
-                "title": known.about.title,
+                "title": edition.words(known.about.title, "title"),
                 "link": link,
-                "question": known.about.question,
+                "question": edition.words(known.about.question, "question"),
                 "needs": known.about.minutes_and_needs,
                 "picture": cards.picture(known.about.chapter),
             }
         )
         for turn in known.turns:
-            heading = _anchor(f"Your turn {turn.number} · {turn.title}")
+            words = edition.words(f"Your turn {turn.number} · {turn.title}", turn.cells[0])
+            heading = _anchor(words)
             places[turn.exercise] = bricks.Place(number, f"{link}#{heading}", "")
     main = drawing.environment(HERE).get_template("contents.html")
     shown = main.render(
@@ -313,7 +341,8 @@ def contents_page() -> str:
         model=bricks.MODEL,
         url=repository_url(),
     )
-    return page(TITLE, shown, script=FRONT_SCRIPT, kind="front")
+    edition = Edition(spoken, CONTENTS)
+    return page(TITLE, shown, script=FRONT_SCRIPT, kind="front", edition=edition)
 
 
 def account_page(found: Found) -> str:
@@ -330,10 +359,17 @@ def recall_page() -> str:
     return page(RECALL_TITLE, recall.MAIN, script=RECALL_SCRIPT, description=RECALL)
 
 
-def glossary_page() -> str:
+def glossary_page(spoken: str = ENGLISH) -> str:
     """Return the page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
-    return page("Glossary", prose(text), description="Every word of the course, explained.")
+    edition = Edition(spoken, "GLOSSARY")
+    return page(
+        edition.words("Glossary"),
+        prose(edition.page(text), spoken),
+        description="Every word of the course, explained.",
+        stem="glossary",
+        edition=edition,
+    )
 
 
 def style() -> str:
