@@ -3,10 +3,14 @@
 So the browser keeps guesses in one place, whatever the language.
 """
 
+import re
 from html import escape
 
 from course_utils.stage.translations import catalogue, language
 from course_utils.stage.translations.edition import ENGLISH
+
+# A link to a page that exists in each language.
+TO_A_PAGE = re.compile(r'(href="(?:\d\d_\w+|glossary|index))\.html')
 
 
 def ending(spoken: str) -> str:
@@ -22,6 +26,15 @@ def there_are() -> list[str]:
     """Return the languages in which pages are written: English, and those with anything in them."""
     others = [spoken for spoken in catalogue.languages() if language.has_anything(spoken)]
     return [ENGLISH, *others]
+
+
+def within(html: str, spoken: str) -> str:
+    """Return the HTML with its links leading to pages in that language, where there are such.
+
+    >>> within('<a href="glossary.html#gb">', "zh_CN"), within('<a href="account.html">', "zh_CN")
+    ('<a href="glossary.zh_CN.html#gb">', '<a href="account.html">')
+    """
+    return TO_A_PAGE.sub(rf"\1{ending(spoken)}", html)
 
 
 def switch(stem: str, spoken: str) -> str:

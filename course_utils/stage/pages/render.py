@@ -28,15 +28,14 @@ from course_utils.stage.pages import recall_page as recall
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
+from course_utils.stage.translations import sentences
 from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.loading import in_language
+from course_utils.stage.translations.templates import CONTENTS, DESCRIPTION
 from course_utils.stage.workspace import copies, progress
 
 HERE = Path(__file__).parent
 Found = dict[str, Precomputed | None]  # what each lab computed with torch, by the lab's name
-DESCRIPTION = (
-    "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
-    "from a single float to a run on thousands of GPUs."
-)
 # "owner/name", alone or as https://github.com/owner/name
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 FOLD = '<details class="fold"><summary>Go on</summary>'  # it is closed at the end of the page
@@ -45,7 +44,6 @@ RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 ENGLISH_EDITION = Edition(ENGLISH, "")
-CONTENTS = "contents"  # the catalogue with the words of the contents pages
 NOT_YET = (
     "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
     "on a page that a web server sends."
@@ -63,14 +61,7 @@ ACCOUNT = (
 
 
 class Renderer(deck.Renderer):
-    """Renders Markdown as for slides, but headings have anchors, and the glossary is a page.
-
-    `ending` is how the names of the pages end that links lead to.
-    """
-
-    def __init__(self, ending: str, **options: object) -> None:
-        super().__init__(**options)
-        self._ending = ending
+    """Renders Markdown as for slides, but headings have anchors, and the glossary is a page."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
         """Return the heading with its anchor."""
@@ -78,9 +69,9 @@ class Renderer(deck.Renderer):
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """Return the link; one to a notebook or to the glossary leads to its page."""
-        url = re.sub(r"^([\w-]+)\.ipynb", rf"\1{self._ending}", url)
-        url = url.replace(copies.GLOSSARY, f"glossary{self._ending}", 1)
-        url = url.replace("../README.md#the-notebooks", f"index{self._ending}")
+        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
+        url = url.replace(copies.GLOSSARY, "glossary.html", 1)
+        url = url.replace("../README.md#the-notebooks", "index.html")
         # Not super().link, which is that of the slides and drops links to the glossary.
         return IPythonRenderer.link(self, text, url, title)
 
@@ -91,13 +82,9 @@ def _anchor(heading: str) -> str:
     return words.replace(" ", "-")
 
 
-def prose(text: str, spoken: str = ENGLISH) -> str:
-    """Return a text in Markdown as HTML. It may have formulas and the course's own HTML in it.
-
-    Its links lead to pages in the language `spoken`.
-    """
-    renderer = Renderer(languages.ending(spoken), escape=False)
-    return MarkdownWithMath(renderer=renderer).render(text)
+def prose(text: str) -> str:
+    """Return a text in Markdown as HTML. It may have formulas and the course's own HTML in it."""
+    return MarkdownWithMath(renderer=Renderer(escape=False)).render(text)
 
 
 def repository_url() -> str:
@@ -136,7 +123,7 @@ def page(
     url = repository_url()
     return PAGE.substitute(
         title=escape(title),
-        main=main,
+        main=languages.within(main, edition.language),
         kind=f' class="{kind}"' if kind else "",
         script=script,
         description=escape(description),
@@ -160,7 +147,7 @@ def notebook_page(path: Path, found: Found, spoken: str = ENGLISH) -> str:
     folds = 0
     for cell, part in zip(notebook.cells, known.parts, strict=True):
         if cell.cell_type == "markdown":
-            shown.append(prose(edition.text(cell.id, cell.source), spoken))
+            shown.append(prose(edition.text(cell.id, cell.source)))
         elif asks_ahead(cell.source):
             continue  # without a reader's copy there is no record in which a guess could wait
         elif part.is_guess:
@@ -314,16 +301,17 @@ def contents_page(spoken: str = ENGLISH) -> str:
     """Return the front page: what this is, each notebook's card, and how to get a kernel."""
     notebooks = []
     places = {}
+    of_the_page = Edition(spoken, CONTENTS)
     for number, path in enumerate(copies.notebooks(), 1):
         known = progress.known(path)
         edition = Edition(spoken, path.stem)
-        link = f"{path.stem}{languages.ending(spoken)}"
+        link = f"{path.stem}.html"
         notebooks.append(
             {
                 "title": edition.words(known.about.title, "title"),
                 "link": link,
                 "question": edition.words(known.about.question, "question"),
-                "needs": known.about.minutes_and_needs,
+                "needs": sentences.minutes_and_needs(spoken, known.about, edition),
                 "picture": cards.picture(known.about.chapter),
             }
         )
@@ -331,18 +319,25 @@ def contents_page(spoken: str = ENGLISH) -> str:
             words = edition.words(f"Your turn {turn.number} · {turn.title}", turn.cells[0])
             heading = _anchor(words)
             places[turn.exercise] = bricks.Place(number, f"{link}#{heading}", "")
-    main = drawing.environment(HERE).get_template("contents.html")
+    templates = in_language(drawing.environment(HERE), spoken)
+    main = templates.get_template("contents.html")
     shown = main.render(
-        title=TITLE,
-        description=DESCRIPTION,
+        title=of_the_page.words(TITLE),
+        description=of_the_page.words(DESCRIPTION),
         notebooks=notebooks,
         motion=motion(),
         bricks=bricks.wall(places, laid=()),
         model=bricks.MODEL,
         url=repository_url(),
     )
-    edition = Edition(spoken, CONTENTS)
-    return page(TITLE, shown, script=FRONT_SCRIPT, kind="front", edition=edition)
+    return page(
+        of_the_page.words(TITLE),
+        shown,
+        script=FRONT_SCRIPT,
+        description=of_the_page.words(DESCRIPTION),
+        kind="front",
+        edition=of_the_page,
+    )
 
 
 def account_page(found: Found) -> str:
@@ -362,10 +357,10 @@ def recall_page() -> str:
 def glossary_page(spoken: str = ENGLISH) -> str:
     """Return the page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
-    edition = Edition(spoken, "GLOSSARY")
+    edition = Edition(spoken, Path(copies.GLOSSARY).stem)
     return page(
         edition.words("Glossary"),
-        prose(edition.page(text), spoken),
+        prose(edition.page(text)),
         description="Every word of the course, explained.",
         stem="glossary",
         edition=edition,

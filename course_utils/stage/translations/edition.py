@@ -13,9 +13,8 @@ from course_utils.stage.notebook.files import Cell, Notebook, contents_of, parse
 from course_utils.stage.translations import catalogue
 from course_utils.stage.translations.catalogue import Translations
 from course_utils.stage.translations.sources import anchor_of, placed
-from course_utils.stage.translations.units import pieces
+from course_utils.stage.translations.units import ENGLISH, pieces
 
-ENGLISH = "en"
 CARRIED = "course_english"  # the entry of a cell's metadata with its English text
 BEGIN_OF_ENGLISH = f'<span lang="{ENGLISH}">'
 END_OF_ENGLISH = "</span>"

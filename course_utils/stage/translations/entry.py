@@ -14,7 +14,9 @@ SAME = {
     "formula": re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$[^$\n]+\$(?!\d)", re.DOTALL),
     "link": re.compile(r"\]\(([^)]*)\)"),
     "tag": re.compile(r"<[^<>]+>"),
-    "placeholder": re.compile(r"(?<!\{)\{\w*\}|%\(\w+\)[sd]|%[sd]\b"),
+    "placeholder": re.compile(
+        r"\{\{.*?\}\}|\{%.*?%\}|(?<!\{)\{\w*\}|%\(\w+\)[sd]|%[sd]\b", re.DOTALL
+    ),
 }
 EMPHASIS = re.compile(r"\*\*|(?<![\s*])\*(?![\s*])|(?<!\*)\*(?![\s*])|(?<![\s*])\*(?!\*)")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -66,11 +68,12 @@ def _differ(name: str, here: Counter[str], there: Counter[str]) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Return the text without code, formulas, targets of links, and tags."""
+    """Return the text without code, formulas, targets of links, tags and placeholders."""
     text = CODE.sub(" ", text)
     text = SAME["formula"].sub(" ", text)
     text = re.sub(r"\]\([^)]*\)", "] ", text)
-    return SAME["tag"].sub(" ", text)
+    text = SAME["tag"].sub(" ", text)
+    return SAME["placeholder"].sub(" ", text)
 
 
 def _lines_differ(english: str, translation: str) -> list[str]:

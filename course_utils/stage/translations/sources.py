@@ -11,6 +11,7 @@ from pathlib import Path
 from course_utils.stage.notebook import prose
 from course_utils.stage.notebook.about import course_entry
 from course_utils.stage.notebook.files import Notebook, read, source
+from course_utils.stage.translations.templates import CONTENTS, SENTENCES, TEMPLATES, units_of
 from course_utils.stage.translations.units import pieces, units
 
 ROOT = Path(__file__).parents[3]  # the folder of a clone
@@ -41,7 +42,20 @@ def sources(root: Path = ROOT) -> dict[str, list[Unit]]:
     for page in PAGES:
         path = root / page
         found[path.stem] = of_page(path.read_text(encoding="utf-8"))
+    found[CONTENTS] = of_templates(root / "course_utils" / "stage")
     return found
+
+
+def of_templates(folder: Path) -> list[Unit]:
+    """Return the units of the contents pages: their sentences, and those of their templates.
+
+    The context of the latter is the template's path.
+    """
+    found = [Unit("sentence", sentence) for sentence in SENTENCES]
+    for name in TEMPLATES:
+        text = (folder / name).read_text(encoding="utf-8")
+        found += [Unit(name, unit) for unit in units_of(text)]
+    return _each_once(found)
 
 
 def of_notebook(notebook: Notebook) -> list[Unit]:

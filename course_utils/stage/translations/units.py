@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+ENGLISH = "en"  # the language of the course itself
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 # The marks that begin a line and belong to no unit: of a heading, an item or a quotation.
 MARKS = re.compile(r'\s*(?:#{1,6} (?:<a id="[^"]*"></a>)?|[-*] |\d+\. |> )')

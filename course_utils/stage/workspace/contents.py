@@ -7,10 +7,13 @@ JavaScript, too, because its links and buttons are the browser's own.
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
+from jinja2 import Template
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from markupsafe import Markup
@@ -21,8 +24,11 @@ from course_utils.core.accountant_file import NAME, TERMS
 from course_utils.core.say import Guess
 from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
+from course_utils.stage.notebook.outline import Turn
 from course_utils.stage.recall import due
-from course_utils.stage.translations.edition import ENGLISH
+from course_utils.stage.translations import sentences
+from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.loading import in_language
 from course_utils.stage.workspace import copies, estimates, own_terms, progress
 from course_utils.stage.workspace.going_on import go_on
 from course_utils.stage.workspace.place import place
@@ -34,7 +40,11 @@ NAPKIN = f"{ADDRESS}/napkin"
 LAB = "lab/tree"
 # What `make colab` puts into the README, if the course has a public address.
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
-PAGE = drawing.environment(Path(__file__).parent).get_template("contents.html")
+TEMPLATES = drawing.environment(Path(__file__).parent)
+PAGE = TEMPLATES.get_template("contents.html")
+# A turn's heading is "Your turn 3 · Its title".
+BEFORE_A_TITLE = "Your turn "
+DOT = " · "
 SAID = "course_said"  # the server's setting with the sentence on what the last button did
 
 
@@ -92,14 +102,14 @@ class Contents(JupyterHandler):
             # The record knows a notebook by its chapter.
             by_notebook[number] = guesses.get(known.about.chapter, [])
         terms = own_terms.own(self.mine, self.judge)
-        return PAGE.render(
+        return _page_in(self.language).render(
             style=Markup(drawing.style()),
             script=Markup(drawing.SCRIPT),
             motion=motion(),
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
-            go_on=go_on(self.mine, course, self._link, self._page_at(NAPKIN)),
+            go_on=go_on(self.mine, course, self._link, self._page_at(NAPKIN), self.language),
             recall=self._page_at(RECALL),
             due=len(due.three(self.mine, copies.COURSE, date.today())),
             notebooks=[
@@ -118,6 +128,10 @@ class Contents(JupyterHandler):
             place=place(),
         )
 
+    def _edition(self, known: Known) -> Edition:
+        """Return the notebook in the language of the page."""
+        return Edition(self.language, known.name.removesuffix(".ipynb"))
+
     def _places_of_terms(self, course: Sequence[Known]) -> dict[str, bricks.Place]:
         """Return where the terms of the accountant are written: each is a turn of that name."""
         places = {}
@@ -134,17 +148,20 @@ class Contents(JupyterHandler):
     ) -> dict[str, object]:
         """Return what the template contents.html needs to show the notebook."""
         turns_done = progress.turns_done(known.turns, done)
+        edition = self._edition(known)
         return {
-            "title": known.about.title,
+            "title": edition.words(known.about.title, "title"),
             "name": known.name,
             "picture": cards.picture(known.about.chapter),
-            "question": known.about.question,
-            "needs": known.about.minutes_and_needs,
+            "question": edition.words(known.about.question, "question"),
+            "needs": sentences.minutes_and_needs(self.language, known.about, edition),
             "guesses": estimates.summary(guesses),
             "guesses_made": progress.guesses_made(known, guesses),
             "link": self._link(known.name),
             "place": self._place(known.about.chapter),
-            "turns": [(turn, progress.entry_on(turn, done)) for turn in known.turns],
+            "turns": [
+                (_in_words_of(edition, turn), progress.entry_on(turn, done)) for turn in known.turns
+            ],
             "turns_done": turns_done,
             "right": progress.in_words(turns_done),
             "is_begun": any(turn.check in done for turn in known.turns),
@@ -182,6 +199,19 @@ def get_ready(mine: Path, judge: own_terms.Judge) -> None:
     due.three(mine, copies.COURSE, date.today())
     motion()
     own_terms.own(mine, judge)
+
+
+@cache
+def _page_in(spoken: str) -> Template:
+    """Return the page's template in that language; it is cached, since to read it takes long."""
+    return in_language(TEMPLATES, spoken).get_template(PAGE.name)
+
+
+def _in_words_of(edition: Edition, turn: Turn) -> Turn:
+    """Return the turn with its title in the edition's language."""
+    english = f"{BEFORE_A_TITLE}{turn.number}{DOT}{turn.title}"  # as its heading has it
+    _, _, title = edition.words(english, turn.cells[0]).rpartition(DOT)
+    return replace(turn, title=title)
 
 
 def where_it_opens(name: str, mine: Path) -> str:

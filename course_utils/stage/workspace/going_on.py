@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.core import record
+from course_utils.stage.translations import sentences
+from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.workspace import progress
 from course_utils.stage.workspace.progress import Known
-
-ALL_FINISHED = (
-    "You have finished all eight notebooks: all turns and guesses of their main paths are done."
-)
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,17 @@ class GoOn:
 
 
 def go_on(
-    mine: Path, course: Sequence[Known], link: Callable[[str], str], napkin: str
+    mine: Path,
+    course: Sequence[Known],
+    link: Callable[[str], str],
+    napkin: str,
+    spoken: str = ENGLISH,
 ) -> GoOn | None:
     """Return where the reader goes on: at the cell that ran last, or else with notebook 1.
 
     If that notebook is finished, it is the next one that is not, and after the whole course the
     napkin. `link` returns the address that opens a file, and `napkin` is the address of that page.
-    None if the course has no notebooks.
+    The words are in the language `spoken`. None if the course has no notebooks.
     """
     if not course:
         return None
@@ -44,22 +46,23 @@ def go_on(
     chapter, _ = progress.latest(mine)
     if chapter not in chapters:
         first = course[0]
-        words = f"Start: 1, {first.about.title}"
+        title = _edition(first, spoken).words(first.about.title, "title")
+        words = sentences.start(spoken, 1, title)
         return GoOn(words, first.name, link(first.name), is_start=True)
     here = chapters.index(chapter)
     following = [*range(here, len(course)), *range(here)]
     unfinished = next(_unfinished(mine, course, following), None)
     if unfinished is None:
-        return GoOn("Take the napkin: ten questions", "", napkin, finished=ALL_FINISHED)
+        words = sentences.said(spoken, sentences.TAKE_NAPKIN)
+        finished = sentences.said(spoken, sentences.ALL_FINISHED)
+        return GoOn(words, "", napkin, finished=finished)
     finished = ""
     if unfinished != here:
-        finished = (
-            f"You have finished notebook {here + 1}: all turns and guesses of its main path are "
-            "done."
-        )
-    words, address = _at(course[unfinished], mine, link)
+        finished = sentences.said(spoken, sentences.FINISHED, number=here + 1)
+    title, address = _at(course[unfinished], mine, link, spoken)
     name = course[unfinished].name
-    return GoOn(f"Continue: {unfinished + 1}, {words}", name, address, finished=finished)
+    words = sentences.go_on(spoken, unfinished + 1, title)
+    return GoOn(words, name, address, finished=finished)
 
 
 def _unfinished(mine: Path, course: Sequence[Known], order: Sequence[int]) -> Iterator[int]:
@@ -74,15 +77,22 @@ def _unfinished(mine: Path, course: Sequence[Known], order: Sequence[int]) -> It
             yield place
 
 
-def _at(known: Known, mine: Path, link: Callable[[str], str]) -> tuple[str, str]:
+def _at(known: Known, mine: Path, link: Callable[[str], str], spoken: str) -> tuple[str, str]:
     """Return the title of the section or turn where the reader is in a notebook, and its address.
 
     Of a notebook that is not begun, it is the notebook's title.
     """
     cell = record.place(mine, known.about.chapter)
     address = link(known.name)
+    title = _edition(known, spoken).words(known.about.title, "title")
     if not cell:
-        return known.about.title, address
+        return title, address
     heading = progress.heading_of(cell, known, mine / known.name)
-    title = heading if heading else known.about.title
+    if heading:
+        title = _edition(known, spoken).words(heading)
     return title, f"{address}#cell-id={cell}" if address else ""
+
+
+def _edition(known: Known, spoken: str) -> Edition:
+    """Return the notebook in that language."""
+    return Edition(spoken, known.name.removesuffix(".ipynb"))

@@ -1,0 +1,53 @@
+"""Sentences that Python makes for the contents pages, as whole templates with named gaps.
+
+A language may order the parts of a sentence as it likes, so no sentence is made of pieces.
+"""
+
+from course_utils.stage.notebook.about import About
+from course_utils.stage.translations.edition import Edition
+from course_utils.stage.translations.templates import CONTENTS, SENTENCES
+
+MINUTES, MINUTES_BEYOND, NEEDS, NEEDS_NOTEBOOK, NEEDS_NOTEBOOKS, START, GO_ON, AND, *_ = SENTENCES
+*_, FINISHED, ALL_FINISHED, TAKE_NAPKIN, _ = SENTENCES
+
+
+def said(spoken: str, sentence: str, **values: object) -> str:
+    """Return the sentence in that language, with the values in its gaps."""
+    return Edition(spoken, CONTENTS).words(sentence).format(**values)
+
+
+def start(spoken: str, number: int, title: str) -> str:
+    """Return the words of the button with which the course begins."""
+    return said(spoken, START, number=number, title=title)
+
+
+def go_on(spoken: str, number: int, title: str) -> str:
+    """Return the words of the button that leads to where the reader was."""
+    return said(spoken, GO_ON, number=number, title=title)
+
+
+def minutes_and_needs(spoken: str, about: About, edition: Edition) -> str:
+    """Return how long a notebook takes and what its reader needs; `edition` is the notebook's.
+
+    In English they are the sentences of `About`, word by word.
+    """
+    sentences = []
+    if about.minutes:
+        sentence = MINUTES_BEYOND if about.minutes_beyond else MINUTES
+        values = {"minutes": about.minutes, "beyond": about.minutes_beyond}
+        sentences.append(said(spoken, sentence, **values))
+    if about.needs:
+        needs = [edition.words(need, "needs") for need in about.needs]
+        sentence = NEEDS
+        if about.needs[0].isdecimal():
+            sentence = NEEDS_NOTEBOOK if len(needs) == 1 else NEEDS_NOTEBOOKS
+        sentences.append(said(spoken, sentence, needs=_listed(spoken, needs)))
+    return " ".join(sentences)
+
+
+def _listed(spoken: str, items: list[str]) -> str:
+    """Return the items as a list in a sentence, such as "1, 2 and 3"."""
+    *first, last = items
+    if not first:
+        return last
+    return said(spoken, AND, items=", ".join(first), last=last)

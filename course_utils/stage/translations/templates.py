@@ -1,0 +1,80 @@
+"""Translates the templates of pages: the words inside an element are a unit, placeholders and all.
+
+So a template stays plain English, and its translation is checked like any other: what Jinja puts
+in, and every tag, has to be in it as often.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from course_utils.stage.translations.units import ENGLISH
+
+CONTENTS = "contents"  # the catalogue of all templates
+TEMPLATES = ("workspace/contents.html", "front/parts.html", "pages/contents.html")
+# What the site says of itself, to search engines as well.
+DESCRIPTION = (
+    "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
+    "from a single float to a run on thousands of GPUs."
+)
+# Whole sentences that Python fills in, for `sentences`, which names them in this order.
+SENTENCES = (
+    "{minutes} minutes.",
+    "{minutes} minutes, and {beyond} beyond.",
+    "You need: {needs}.",
+    "You need: notebook {needs}.",
+    "You need: notebooks {needs}.",
+    "Start: {number}, {title}",
+    "Continue: {number}, {title}",
+    "{items} and {last}",
+    "You have finished notebook {number}: all turns and guesses of its main path are done.",
+    "You have finished all eight notebooks: all turns and guesses of their main paths are done.",
+    "Take the napkin: ten questions",
+    DESCRIPTION,
+)
+# An element that is translated as a whole, whatever is inside it; or a macro that is only a text.
+ELEMENT = re.compile(
+    r"(?P<begin><(?P<tag>p|h[123]|summary|dt|dd|figcaption|title)\b[^<>]*>)"
+    r"(?P<words>.*?)(?P<end></(?P=tag)>)"
+    r"|(?P<macro>{% macro \w+\(\) %}\n)(?P<text>[^<{].*?)(?=\n{%- endmacro)",
+    re.DOTALL,
+)
+NO_WORDS = re.compile(r"{{.*?}}|{%.*?%}|<[^>]*>|&\w+;", re.DOTALL)
+WORD = re.compile(r"[A-Za-z]{2}")
+HTML = '<html lang="en">'
+
+
+def units_of(template: str) -> Iterator[str]:
+    """Yield the units of a template.
+
+    >>> list(units_of('<h1>Start</h1><p>{{ said }}</p>'))
+    ['Start']
+    """
+    for match in ELEMENT.finditer(template):
+        words = match["words"] or match["text"] or ""
+        if _has_words(words):
+            yield words
+
+
+def translated(template: str, find: Callable[[str], str | None], tag: str) -> str:
+    """Return the template in another language, whose tag is such as "zh-CN".
+
+    An element whose words have no translation is marked as English.
+    """
+
+    def shown(match: re.Match[str]) -> str:
+        words = match["words"] or match["text"] or ""
+        if not _has_words(words):
+            return match[0]
+        translation = find(words)
+        if match["macro"]:
+            return match["macro"] + (translation or words)
+        begin = match["begin"]
+        if translation is None:
+            begin = begin.removesuffix(">") + f' lang="{ENGLISH}">'
+        return begin + (translation or words) + match["end"]
+
+    return ELEMENT.sub(shown, template).replace(HTML, f'<html lang="{tag}">')
+
+
+def _has_words(text: str) -> bool:
+    return bool(WORD.search(NO_WORDS.sub("", text)))
