@@ -137,7 +137,7 @@ claims: $(TESTS)
 	@$(RUN) -m tests.tools.claims
 
 translations: $(READY)
-	@LANGUAGE="$$LANGUAGE" $(RUN) -m course_utils.stage.translations
+	@$(RUN) -m course_utils.stage.translations $(if $(findstring command,$(origin LANGUAGE)),"$(LANGUAGE)")
 
 bench: $(TESTS)
 	$(RUN) -m tests.tools.bench $(ARGS)

@@ -29,6 +29,10 @@ BROWSERS_AT_ONCE = 2  # so many workers run tests in a browser from the beginnin
 collect_ignore_glob = ["tools/colab_modules/*"]
 
 
+# The course is shown in English, whatever the system's language is.
+os.environ["COURSE_LANG"] = "en"
+
+
 def _needs_browser(nodeid: str) -> bool:
     return bool(BROWSER.match(nodeid))
 

@@ -1,34 +1,53 @@
-"""`make translations LANGUAGE=zh_CN`: bring a language's catalogues up to date, list what is left.
+"""`make translations`: bring the catalogues of all languages up to date, and list what is left.
+
+LANGUAGE=de does so for one language, and begins it if there is none. Where a page has a
+translation, it is written beside the English one, such as `README.zh.md`. The numbers of what is
+translated go to `counts.json`, which a test compares with the notebooks as they are.
 
 `python -m course_utils.stage.translations check zh_CN 04_flops` says only what is wrong with the
 entries of one catalogue, and changes nothing.
 """
 
-import os
+import json
 import re
 import sys
 
-from course_utils.stage.translations import catalogue
+from course_utils.core.record import write_whole
+from course_utils.stage.translations import catalogue, pages
 from course_utils.stage.translations.catalogue import MISSING, STALE, TRANSLATED, Compared, Row
 from course_utils.stage.translations.entry import faults
 from course_utils.stage.translations.sources import Unit, sources
 
+COUNTS = "counts.json"
 SHOWN = 60  # characters of a text in the list of what is to be done
 
 
-def main() -> None:
-    """Bring all catalogues of the language in LANGUAGE up to date, or check some of them."""
-    if sys.argv[1:2] == ["check"]:
-        language, *names = sys.argv[2:]
-        sys.exit(checked(language, names))
-    language = os.environ.get("LANGUAGE", "")
-    if not re.fullmatch(r"[a-z]{2,3}(_[A-Z]{2})?", language):
-        known = ", ".join(catalogue.languages())
-        sys.exit(
-            f"Which language? make translations LANGUAGE=de, or another one. There is: {known}"
-        )
-    for name, units in sources().items():
-        bring_up_to_date(language, name, units)
+def main(arguments: list[str]) -> int:
+    """Bring catalogues up to date, or check some of them; return the exit status."""
+    if arguments[:1] == ["check"]:
+        language, *names = arguments[1:]
+        return checked(language, names)
+    for language in arguments or catalogue.languages():
+        if not re.fullmatch(r"[a-z]{2,3}(_[A-Z]{2})?", language):
+            print(f"LANGUAGE={language} is no code of a language, such as de or pt_BR.")
+            return 2
+        for name, units in sources().items():
+            bring_up_to_date(language, name, units)
+        pages.write(language)
+    write_whole(catalogue.FOLDER / COUNTS, f"{json.dumps(counted(), indent=1)}\n".encode())
+    return 0
+
+
+def counted() -> dict[str, dict[str, dict[str, int]]]:
+    """Return how many units are translated, stale, missing and orphaned, by language and source."""
+    found = {}
+    now = sources()
+    for language in catalogue.languages():
+        found[language] = {}
+        for name, units in now.items():
+            entries = catalogue.entries(catalogue.path_of(language, name))
+            found[language][name] = catalogue.compared(units, entries).counts
+    return found
 
 
 def bring_up_to_date(language: str, name: str, units: list[Unit]) -> None:
@@ -93,4 +112,4 @@ def _beginning(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

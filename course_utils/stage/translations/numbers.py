@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from course_utils.core.say import number_text
+
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 ENGLISH_POWERS = {
     "hundred": 1e2,
@@ -198,4 +200,4 @@ def _agree(first: Values, second: Values) -> bool:
 
 
 def _said(values: Values) -> str:
-    return " or ".join(f"{value:,.10g}" for value in sorted(values))
+    return " or ".join(number_text(value) for value in sorted(values))

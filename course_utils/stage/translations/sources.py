@@ -77,9 +77,9 @@ def of_cell(context: str, text: str) -> list[Unit]:
     A slide leaves out sentences on what to do in a live picture. What remains of a paragraph is a
     unit of its own, since nobody can say which sentences of a translation to leave out.
     """
-    if text.startswith(prose.SOLUTION):
-        return [Unit("solution", SOLUTION)]
-    found = [Unit(context, unit) for unit in units(text)]
+    found = []
+    for unit in units(text):
+        found.append(Unit(SOLUTION.lower() if unit == SOLUTION else context, unit))
     on_a_slide = prose.for_a_still(prose.without_contents(prose.without_folds(text)))
     here = {unit.english for unit in found}
     for unit in units(on_a_slide) + units(prose.without_contents(text)):

@@ -29,7 +29,7 @@ PLAIN_FILES = (
     "environment.yml",
     ".gitignore",
 )
-FOR_INSTRUCTORS = "INSTRUCTORS.md"
+FOR_INSTRUCTORS = "INSTRUCTORS*"  # the page and its translations
 # Links of the README to pages that a class does not get.
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
