@@ -290,6 +290,7 @@ MAY_IMPORT = {
         "stage.notebook",
         "stage.recall",
         "stage.slides",
+        "stage.translations",
         "stage.workspace",
     },
     "stage.poll": {"segno", "tornado", "core.say"},
@@ -312,6 +313,7 @@ MAY_IMPORT = {
         "engine.guessing",
         "stage.notebook",
         "stage.recall",
+        "stage.translations",
         "stage.workspace",
     },
     "stage.slides": {
@@ -324,9 +326,12 @@ MAY_IMPORT = {
         "chapters.labs",
         "stage.notebook",
         "stage.present",
+        "stage.translations",
         "stage.workspace",
     },
+    "stage.translations": {"jinja2", "polib", "core.record", "core.say", "stage.notebook"},
     "stage.workspace": {
+        "jinja2",
         "jupyter_core",
         "jupyter_server",
         "jupyterlab",
@@ -340,6 +345,7 @@ MAY_IMPORT = {
         "stage.front",
         "stage.notebook",
         "stage.recall",
+        "stage.translations",
     },
 }
 

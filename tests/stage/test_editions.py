@@ -13,7 +13,7 @@ from course_utils.stage.notebook.files import read, source, write
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import languages, render
 from course_utils.stage.present import asking, cuts, server
-from course_utils.stage.slides.deck import deck_of_cut, decks
+from course_utils.stage.slides.deck import deck_of_cut
 from course_utils.stage.translations import catalogue, language, sentences
 from course_utils.stage.translations.edition import Edition, in_english
 from course_utils.stage.translations.units import units
@@ -259,17 +259,23 @@ def test_a_room_is_asked_in_its_language_with_the_units_of_the_english(translate
 
 
 def test_a_deck_is_translated_and_finds_its_notes_by_the_english(translated):
-    english = decks(TENSORS)
-    for name, html in {**decks(TENSORS, QUOTED), **deck_of_cut(TENSORS, "25", QUOTED)}.items():
-        page = BeautifulSoup(html, "html.parser")
-        assert page.html["lang"] == QUOTED
-        assert page(lang="en") == []
-        assert "&lt;span" not in html
-        if name in english:
-            before = BeautifulSoup(english[name], "html.parser")
-            titles = [heading.get_text() for heading in before.select(HEADINGS)]
-            assert [heading["data-english"] for heading in page.select(HEADINGS)] == titles
-            assert len(page(class_="cell")) == len(before(class_="cell"))
+    (english,) = deck_of_cut(TENSORS, "25").values()
+    (html,) = deck_of_cut(TENSORS, "25", QUOTED).values()
+    before = BeautifulSoup(english, "html.parser")
+    page = BeautifulSoup(html, "html.parser")
+    titles = [heading.get_text() for heading in before.select(HEADINGS)]
+    assert titles
+    assert [heading["data-english"] for heading in page.select(HEADINGS)] == titles
+    assert len(page(class_="cell")) == len(before(class_="cell"))
+    assert page.html["lang"] == QUOTED
+    assert page(lang="en") == []
+
+
+def test_what_a_deck_has_no_translation_for_is_marked(chinese):
+    (html,) = deck_of_cut(TENSORS, "25", "zh_CN").values()
+    assert "&lt;span" not in html
+    marked = BeautifulSoup(html, "html.parser").find_all("span", lang="en")
+    assert any("view" in span.get_text() for span in marked)
 
 
 def test_a_page_leads_to_pages_in_its_language_and_to_itself_in_english(translated):

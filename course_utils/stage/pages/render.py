@@ -299,45 +299,47 @@ def _buttons_elsewhere(the_lab: Lab) -> str:
 
 def contents_page(spoken: str = ENGLISH) -> str:
     """Return the front page: what this is, each notebook's card, and how to get a kernel."""
-    notebooks = []
-    places = {}
-    of_the_page = Edition(spoken, CONTENTS)
-    for number, path in enumerate(copies.notebooks(), 1):
-        known = progress.known(path)
-        edition = Edition(spoken, path.stem)
-        link = f"{path.stem}.html"
-        notebooks.append(
-            {
-                "title": edition.words(known.about.title, "title"),
-                "link": link,
-                "question": edition.words(known.about.question, "question"),
-                "needs": sentences.minutes_and_needs(spoken, known.about, edition),
-                "picture": cards.picture(known.about.chapter),
-            }
-        )
-        for turn in known.turns:
-            words = edition.words(f"Your turn {turn.number} · {turn.title}", turn.cells[0])
-            heading = _anchor(words)
-            places[turn.exercise] = bricks.Place(number, f"{link}#{heading}", "")
+    edition = Edition(spoken, CONTENTS)
+    title = edition.words(TITLE)
+    description = edition.words(DESCRIPTION)
     templates = in_language(drawing.environment(HERE), spoken)
-    main = templates.get_template("contents.html")
-    shown = main.render(
-        title=of_the_page.words(TITLE),
-        description=of_the_page.words(DESCRIPTION),
-        notebooks=notebooks,
+    shown = templates.get_template("contents.html").render(
+        title=title,
+        description=description,
+        notebooks=[_card(path, spoken) for path in copies.notebooks()],
         motion=motion(),
-        bricks=bricks.wall(places, laid=()),
+        bricks=bricks.wall(_places_of_turns(spoken), laid=()),
         model=bricks.MODEL,
         url=repository_url(),
     )
     return page(
-        of_the_page.words(TITLE),
-        shown,
-        script=FRONT_SCRIPT,
-        description=of_the_page.words(DESCRIPTION),
-        kind="front",
-        edition=of_the_page,
+        title, shown, script=FRONT_SCRIPT, description=description, kind="front", edition=edition
     )
+
+
+def _card(path: Path, spoken: str) -> dict[str, object]:
+    """Return what the template needs to show a notebook's card."""
+    known = progress.known(path)
+    edition = Edition(spoken, path.stem)
+    return {
+        "title": edition.words(known.about.title, "title"),
+        "link": f"{path.stem}.html",
+        "question": edition.words(known.about.question, "question"),
+        "needs": sentences.minutes_and_needs(spoken, known.about, edition),
+        "picture": cards.picture(known.about.chapter),
+    }
+
+
+def _places_of_turns(spoken: str) -> dict[str, bricks.Place]:
+    """Return where each turn stands on the pages, by its check's name within its chapter."""
+    places = {}
+    for number, path in enumerate(copies.notebooks(), 1):
+        edition = Edition(spoken, path.stem)
+        for turn in progress.known(path).turns:
+            words = edition.words(f"Your turn {turn.number} · {turn.title}", turn.cells[0])
+            link = f"{path.stem}.html#{_anchor(words)}"
+            places[turn.exercise] = bricks.Place(number, link, "")
+    return places
 
 
 def account_page(found: Found) -> str:

@@ -114,9 +114,9 @@ def present(
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
         _prepare_all(copies, chosen.name, lecture, RESULTS in options, recall)
+        translate_glossary(copies)
         trust(copies / chosen.name)
-        extensions.mkdir()
-        shutil.copytree(PAGE, extensions / "course-room")
+        shutil.copytree(PAGE, extensions / "course-room")  # which makes both folders
         if serve is None:
             serve = _jupyterlab()
 
@@ -149,9 +149,6 @@ def _prepare_all(
         plan = lecture if is_chosen else None
         head = recall if is_chosen else ()
         prepare(path, plan, shows_results=shows_results, recall=head, spoken=spoken)
-    for path in copies.glob(GLOSSARY):
-        edition = Edition(spoken, path.stem)
-        path.write_bytes(edition.contents(path.read_bytes(), is_notebook=False))
 
 
 def _jupyterlab() -> Callable[[list[str]], None]:
@@ -195,6 +192,13 @@ def _with_recall(notebook: Notebook, recall: Sequence[Cell]) -> Notebook:
     cells = notebook["cells"]
     first = next((place for place, cell in enumerate(cells) if is_code(cell)), len(cells))
     return {**notebook, "cells": [*cells[:first], *recall, *cells[first:]]}
+
+
+def translate_glossary(copies: Path) -> None:
+    """Rewrite the copied glossary in the language of the room."""
+    for path in copies.glob(GLOSSARY):  # none in a folder of another's notebooks
+        edition = Edition(language.chosen(), path.stem)
+        path.write_bytes(edition.contents(path.read_bytes(), is_notebook=False))
 
 
 def trust(path: Path) -> None:

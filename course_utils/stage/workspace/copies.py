@@ -76,11 +76,9 @@ def bring_up_to_date(
 ) -> Iterator[str]:
     """Bring the reader's copies up to date; yields sentences on what was changed or has failed.
 
-    `contents` is the address of the contents page. Links to it replace the links to the README.
-    `language` is that of the text; another one than before is a change like any other.
-
-    If the copies are in use, missing ones are made and the others are left alone: a JupyterLab in
-    which one is open would show another text than the file has.
+    `contents` is the address of the contents page, to which links to the README are led. If the
+    copies are in use, missing ones are made and the others are left alone: a JupyterLab in which
+    one is open would show another text than the file has.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     # `glob` finds no glossary in a folder that has none.
@@ -105,8 +103,7 @@ def bring_up_to_date(
         except ValueError as error:
             yield (
                 f"{mine.name}/{path.name} stays as it is, without what is new in the course: "
-                f"{_why(error)}. "
-                "If you rename it, the next start puts the course's own beside it."
+                f"{_why(error)}. If you rename it, the next start puts the course's own beside it."
             )
 
 
