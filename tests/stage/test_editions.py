@@ -1,6 +1,8 @@
 """The course in another language is one course: English is parsed first, and translated last."""
 
+import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +114,21 @@ def test_one_line_says_how_to_change_a_language_that_nobody_asked_for():
     assert "make lab LANG=en" in said
     assert language.how_to_change("zh_CN", {"COURSE_LANG": "zh_CN"}) == ""
     assert language.how_to_change("en", {"LANG": "en_US.UTF-8"}) == ""
+
+
+SHOWS = 'show:\n\t@echo "$$COURSE_LANG"\n'
+ASKED_FOR = [(["LANG=zh_CN"], "zh_CN"), ([], "")]
+
+
+@pytest.mark.parametrize(("given", "passed_on"), ASKED_FOR)
+def test_make_tells_a_language_that_is_asked_for_from_the_system_s(given, passed_on):
+    environment = {**os.environ, "LANG": "zh_CN.UTF-8"}
+    del environment["COURSE_LANG"]
+    command = ["make", "--silent", "--file=Makefile", "--file=-", "show", *given]
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, input=SHOWS, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == passed_on
 
 
 # A reader's copies.
@@ -315,10 +332,13 @@ def test_english_pages_lead_to_another_language_only_if_there_is_any(translated,
 
 
 def test_the_contents_page_is_in_the_language(translated):
-    html = contents._page_in(QUOTED).render(place=place(), notebooks=[])
+    other_languages = [("English", "en")]
+    template = contents._page_in(QUOTED)
+    html = template.render(place=place(), notebooks=[], languages=other_languages)
     page = BeautifulSoup(html, "html.parser")
     assert page.html["lang"] == QUOTED
     assert page(lang="en") == []
+    assert "English: make lab LANG=en" in page.get_text()
     assert page.h1.get_text() == quoted("Where the memory and the compute go")
 
 

@@ -111,12 +111,15 @@ RIGHT = [
     ("**a format** is", "**格式**是"),
     ("AdamW", "AdamW"),
     ("{minutes} minutes.", "{minutes} 分钟。"),
+    ("below 2^-9, from -1 on", "低于 2^-9，从 −1 开始"),
+    ("GPT-3 has 3-5 of them", "GPT-3 有 3-5 个"),
 ]
 WRONG = [
     ("It stops at 256.", "它停在 265。", "265 is not in the English"),
     ("It stops at 256.", "它停下来。", "256 is missing"),
     ("70 billion parameters", "70 亿参数", "70,000,000,000 is missing"),
     ("15 trillion tokens", "15 亿个 token", "15,000,000,000,000 is missing"),
+    ("It begins at -1.", "它从 1 开始。", "-1 is missing"),
     ("It has 6 bytes.", "它有八个字节。", "6 is missing"),
     ("Call `view`.", "调用 `reshape`。", "`view` is missing"),
     ("Call `view`.", "调用 view。", "`view` is missing"),

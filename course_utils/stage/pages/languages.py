@@ -6,7 +6,7 @@ So the browser keeps guesses in one place, whatever the language.
 import re
 from html import escape
 
-from course_utils.stage.translations import catalogue, language
+from course_utils.stage.translations import language
 from course_utils.stage.translations.edition import ENGLISH
 
 # A link to a page that exists in each language.
@@ -24,8 +24,7 @@ def ending(spoken: str) -> str:
 
 def there_are() -> list[str]:
     """Return the languages in which pages are written: English, and those with anything in them."""
-    others = [spoken for spoken in catalogue.languages() if language.has_anything(spoken)]
-    return [ENGLISH, *others]
+    return [ENGLISH, *(code for _, code in language.others(ENGLISH))]
 
 
 def within(html: str, spoken: str) -> str:
@@ -40,10 +39,8 @@ def within(html: str, spoken: str) -> str:
 def switch(stem: str, spoken: str) -> str:
     """Return links to the same page in the other languages, behind a dot; "" if there are none."""
     links = []
-    for other in there_are():
-        if other != spoken:
-            tag = other.replace("_", "-")
-            name = escape(language.NAMES.get(other, other))
-            href = f"{stem}{ending(other)}"
-            links.append(f' · <a href="{href}" lang="{tag}" hreflang="{tag}">{name}</a>')
+    for name, other in language.others(spoken):
+        tag = other.replace("_", "-")
+        href = f"{stem}{ending(other)}"
+        links.append(f' · <a href="{href}" lang="{tag}" hreflang="{tag}">{escape(name)}</a>')
     return "".join(links)

@@ -63,6 +63,12 @@ def has_anything(language: str) -> bool:
     return any(not Edition(language, name).is_english for name in names)
 
 
+def others(spoken: str) -> list[tuple[str, str]]:
+    """Return the names and codes of the other languages that have anything."""
+    there_are = [ENGLISH, *(other for other in languages() if has_anything(other))]
+    return [(NAMES.get(other, other), other) for other in there_are if other != spoken]
+
+
 def how_to_change(language: str, environment: Mapping[str, str] = os.environ) -> str:
     """Return a sentence on the language, if nobody has asked for it; else ""."""
     if language == ENGLISH or environment.get(ASKED):

@@ -12,6 +12,9 @@ from collections.abc import Iterator, Sequence
 from course_utils.core.say import number_text
 
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
+MINUS = "[-\u2212]"  # a hyphen, or the sign itself
+# With its sign, but not the hyphen of "GPT-3" and of "3-5".
+SIGNED = rf"(?:(?<![A-Za-z\d)]){MINUS})?{NUMBER}"
 ENGLISH_POWERS = {
     "hundred": 1e2,
     "thousand": 1e3,
@@ -40,15 +43,15 @@ ENGLISH_WORDS = {
         (
             "zero no none nothing",
             "one once first a an single each other",
-            "two twice second double doubles doubled half halves halved both pair",
+            "two twice second double doubles doubled half halves halved both pair couple twofold",
             "three third thirds thrice triple",
-            "four fourth quarter quarters fourths",
+            "four fourth quarter quarters fourths fourfold",
             "five fifth fifths",
             "six sixth",
             "seven seventh",
-            "eight eighth eighths",
+            "eight eighth eighths eightfold",
             "nine ninth",
-            "ten tenth tenths tens",
+            "ten tenth tenths tens tenfold",
             "eleven",
             "twelve dozen twelfth",
             "thirteen",
@@ -115,8 +118,8 @@ def _digits(text: str) -> list[str]:
 def _in_digits(text: str, powers: dict[str, float]) -> Iterator[Values]:
     """Yield the values of each number that the text has in digits."""
     power = "|".join(sorted(powers, key=len, reverse=True))
-    for match in re.finditer(NUMBER, text):
-        number = float(match[0].replace(",", ""))
+    for match in re.finditer(SIGNED, text):
+        number = float(re.sub(MINUS, "-", match[0]).replace(",", ""))
         values = {number}
         behind = text[match.end() :]
         own = re.match(rf"[\s-]*({power})", behind)

@@ -26,7 +26,7 @@ from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
 from course_utils.stage.notebook.outline import Turn
 from course_utils.stage.recall import due
-from course_utils.stage.translations import sentences
+from course_utils.stage.translations import language, sentences
 from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.translations.loading import in_language
 from course_utils.stage.workspace import copies, estimates, own_terms, progress
@@ -52,7 +52,7 @@ class Contents(JupyterHandler):
     """The handler of the contents page."""
 
     def initialize(
-        self, mine: Path, news: list[str], judge: own_terms.Judge, language: str = ENGLISH
+        self, mine: Path, news: list[str], judge: own_terms.Judge, spoken: str = ENGLISH
     ) -> None:
         """Tornado calls this method for each request. `mine` is the folder of the copies.
 
@@ -63,7 +63,7 @@ class Contents(JupyterHandler):
         self.mine = mine
         self.judge = judge
         self.news = news
-        self.language = language
+        self.language = spoken
 
     @web.authenticated
     def get(self) -> None:
@@ -125,6 +125,7 @@ class Contents(JupyterHandler):
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
             folder=self.mine.name,
+            languages=language.others(self.language) if place().kind == "clone" else [],
             place=place(),
         )
 
