@@ -19,7 +19,7 @@ from course_utils.stage.slides.deck import deck_of_cut
 from course_utils.stage.translations import catalogue, language, sentences
 from course_utils.stage.translations.edition import Edition, in_english
 from course_utils.stage.translations.units import units
-from course_utils.stage.workspace import assignment, contents, copies, progress
+from course_utils.stage.workspace import assignment, contents, copies, progress, spacers
 from course_utils.stage.workspace.place import place
 from tests import NOTEBOOKS, ROOT
 from tests.helpers import notebooks
@@ -194,6 +194,19 @@ def test_a_copy_is_in_the_language_and_says_what_is_still_english(desk):
     assert progress.known(own).turns == progress.known(desk[0]).turns
 
 
+def test_what_keeps_an_answer_out_of_view_is_in_the_language(desk, tmp_path):
+    waits = "先猜一猜。"
+    write_some(tmp_path / "translations", "zh_CN", "contents", {("sentence", spacers.WORDS): waits})
+    _, own = desk
+    for spoken, words in (("zh_CN", waits), ("en", spacers.WORDS), ("zh_CN", waits)):
+        brought(desk, spoken)
+        spaced = [cell for cell in read(own)["cells"] if spacers.has_spacer(cell)]
+        assert [spacers.words_of(cell) for cell in spaced] == [words]
+    assert not any(map(spacers.has_spacer, spacers.without_spacers(read(own))["cells"]))
+    copies.show_results(desk[0], own.parent)
+    assert waits not in own.read_text(encoding="utf-8")
+
+
 def test_an_answer_stays_when_the_language_changes_and_changes_back(desk):
     _, own = desk
     brought(desk, "en")
@@ -286,6 +299,9 @@ def test_a_deck_is_translated_and_finds_its_notes_by_the_english(translated):
     assert len(page(class_="cell")) == len(before(class_="cell"))
     assert page.html["lang"] == QUOTED
     assert page(lang="en") == []
+    asked = [guess.get_text() for guess in page.select(".guess")]
+    assert asked[0].startswith("«Your guess")
+    assert all(guess["data-english"] for guess in page.select(".guess"))
 
 
 def test_what_a_deck_has_no_translation_for_is_marked(chinese):
@@ -301,6 +317,9 @@ def test_a_page_leads_to_pages_in_its_language_and_to_itself_in_english(translat
     assert page.html["lang"] == QUOTED
     assert f"01_floats.{QUOTED}.html" in links
     assert any(link.startswith(f"glossary.{QUOTED}.html#") for link in links)
+    buttons = [button.get_text() for button in page(["summary", "button"])]
+    assert "«Sections»" in buttons
+    assert page(lang="en", href=False) == []
     (to_english,) = page("a", hreflang="en")
     assert to_english["href"] == "02_tensors.html"
     heads = {heading["id"] for heading in page(["h1", "h2", "h3"])}

@@ -8,8 +8,12 @@ from html import escape
 
 from course_utils.stage.translations import language
 from course_utils.stage.translations.edition import ENGLISH
+from course_utils.stage.translations.sentences import said
 
-# A link to a page that exists in each language.
+# What stands around the text of each page, and links to a page that exists in each language.
+FIXED = re.compile(
+    r"(<summary>|<button[^<>]*>)(Imports|Sections|Go on|Show everything, guesses aside)(?=</)"
+)
 TO_A_PAGE = re.compile(r'(href="(?:\d\d_\w+|glossary|index))\.html')
 
 
@@ -28,12 +32,13 @@ def there_are() -> list[str]:
 
 
 def within(html: str, spoken: str) -> str:
-    """Return the HTML with its links leading to pages in that language, where there are such.
+    """Return the HTML in that language: its links lead to such pages, and its buttons are in it.
 
     >>> within('<a href="glossary.html#gb">', "zh_CN"), within('<a href="account.html">', "zh_CN")
     ('<a href="glossary.zh_CN.html#gb">', '<a href="account.html">')
     """
-    return TO_A_PAGE.sub(rf"\1{ending(spoken)}", html)
+    linked = TO_A_PAGE.sub(rf"\1{ending(spoken)}", html)
+    return FIXED.sub(lambda match: match[1] + said(spoken, match[2]), linked)
 
 
 def switch(stem: str, spoken: str) -> str:

@@ -28,9 +28,9 @@ from course_utils.stage.pages import recall_page as recall
 from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
-from course_utils.stage.translations import sentences
+from course_utils.stage.translations import sentences, templates
 from course_utils.stage.translations.edition import ENGLISH, Edition
-from course_utils.stage.translations.loading import in_language
+from course_utils.stage.translations.loading import in_edition, in_language
 from course_utils.stage.translations.templates import CONTENTS, DESCRIPTION
 from course_utils.stage.workspace import copies, progress
 
@@ -121,7 +121,8 @@ def page(
     `stem` is the beginning of its file's name, and `edition` says its language.
     """
     url = repository_url()
-    return PAGE.substitute(
+    around = in_edition(Edition(edition.language, CONTENTS), templates.PAGE, PAGE.template)
+    return Template(around).substitute(
         title=escape(title),
         main=languages.within(main, edition.language),
         kind=f' class="{kind}"' if kind else "",
@@ -302,8 +303,8 @@ def contents_page(spoken: str = ENGLISH) -> str:
     edition = Edition(spoken, CONTENTS)
     title = edition.words(TITLE)
     description = edition.words(DESCRIPTION)
-    templates = in_language(drawing.environment(HERE), spoken)
-    shown = templates.get_template("contents.html").render(
+    environment = in_language(drawing.environment(HERE), spoken)
+    shown = environment.get_template("contents.html").render(
         title=title,
         description=description,
         notebooks=[_card(path, spoken) for path in copies.notebooks()],

@@ -45,7 +45,7 @@ from course_utils.stage.workspace.copies import (
     named,
     notebooks,
 )
-from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
+from course_utils.stage.workspace.spacers import has_spacer, words_of
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
@@ -219,9 +219,10 @@ def with_clocks(notebook: Notebook) -> Notebook:
     """
     for cell in notebook["cells"]:
         if has_spacer(cell):
-            html = f'<div class="course-spacer"><p>{WORDS}</p>{CLOCK}</div>'
-            data = {**SPACER["data"], "text/html": html}
-            cell["outputs"] = [{**SPACER, "data": data}]
+            (spacer,) = cell["outputs"]
+            html = f'<div class="course-spacer"><p>{words_of(cell)}</p>{CLOCK}</div>'
+            data = {**spacer["data"], "text/html": html}
+            cell["outputs"] = [{**spacer, "data": data}]
     return notebook
 
 

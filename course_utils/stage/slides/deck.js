@@ -295,7 +295,10 @@
   // Whether a note of that name is for that slide. A note has the name of a heading, or it is for
   // every guess, or for a lab.
   function concerns(name, slide) {
-    if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
+    if (name === "guesses aloud:") {
+      const translated = slide.querySelector('[data-english="Your guess"]');
+      return translated !== null || /Your guess/.test(slide.textContent);
+    }
     const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
     const titles = headings.map((node) => englishOf(node).toLowerCase());
     const ofLab = /^moves(?:, )?(.*):$/.exec(name); // "moves:" or "moves, walk pictures:"

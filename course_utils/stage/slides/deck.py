@@ -17,6 +17,7 @@ from course_utils.stage.notebook.outline import outline
 from course_utils.stage.notebook.prose import headings
 from course_utils.stage.present import cuts
 from course_utils.stage.slides import choice, formulas
+from course_utils.stage.translations import sentences
 from course_utils.stage.translations.edition import (
     BEGIN_OF_ENGLISH,
     END_OF_ENGLISH,
@@ -112,7 +113,9 @@ def deck(
     edition = Edition(spoken, path.stem)
     titles = english_titles(notebook, edition)
     # Pairs of a kind, such as "prose" or "picture", and HTML.
-    pieces = [rendered(kind, content, titles) for kind, content in choice.pieces(shown, edition)]
+    pieces = [
+        rendered(kind, content, titles, spoken) for kind, content in choice.pieces(shown, edition)
+    ]
     if beyond:
         pieces.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
     divs = [f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in pieces]
@@ -174,12 +177,15 @@ def minutes(path: Path) -> dict[str, int]:
 
 
 def rendered(
-    kind: str, content: str | nbformat.NotebookNode, titles: Mapping[str, str] = {}
+    kind: str,
+    content: str | nbformat.NotebookNode,
+    titles: Mapping[str, str] = {},
+    spoken: str = ENGLISH,
 ) -> tuple[str, str]:
     """Return the kind of a piece on a slide, and the piece as HTML.
 
     The kind stays as it is, but an output becomes a "picture" or a "result". `titles` has the
-    English of translated headings.
+    English of translated headings, and `spoken` is the language of what the slide asks.
     """
     if kind in ("prose", "folded"):
         renderer = Renderer(escape=True, exclude_anchor_links=True, titles=titles)
@@ -190,11 +196,16 @@ def rendered(
         highlighted = highlight(compact, PythonLexer(), CODE).rstrip()
         return kind, f'<pre class="code">{highlighted}</pre>'
     if kind == "guess":
-        unit = f" ({escape(content)})" if content else ""
-        return kind, f'<p class="guess">Your guess{unit}?</p>'
+        return kind, _guess(sentences.asked(spoken, content), "Your guess", spoken)
     if kind == "turn":
-        return kind, '<p class="guess">Your answer?</p>'
+        return kind, _guess(sentences.said(spoken, "Your answer?"), "Your answer", spoken)
     return _rendered_output(content)
+
+
+def _guess(words: str, english: str, spoken: str) -> str:
+    """Return what a slide asks the room; translated, it says its English for the deck's script."""
+    mark = "" if spoken == ENGLISH else f' data-english="{english}"'
+    return f'<p class="guess"{mark}>{escape(words)}</p>'
 
 
 def _rendered_output(data: nbformat.NotebookNode) -> tuple[str, str]:

@@ -5,7 +5,7 @@ English, and asks an edition last. A translated cell carries its English along, 
 gives it back to whoever has to parse a copy.
 """
 
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from course_utils.stage.translations.catalogue import Translations
 from course_utils.stage.translations.sources import anchor_of, placed
 from course_utils.stage.translations.units import ENGLISH, pieces
 
-CARRIED = "course_english"  # the entry of a cell's metadata with its English text
+CARRIED = "course_translated"  # the entry of a cell's metadata with its language and its English
 BEGIN_OF_ENGLISH = f'<span lang="{ENGLISH}">'
 END_OF_ENGLISH = "</span>"
 
@@ -96,7 +96,8 @@ class Edition:
             return cell
         english = source(cell)
         shown = self.text(cell["id"], english)
-        metadata = {**cell["metadata"], CARRIED: english}
+        carried = {"language": self.language, "english": english}
+        metadata = {**cell["metadata"], CARRIED: carried}
         return {**cell, "source": shown.splitlines(keepends=True), "metadata": metadata}
 
     def _unit(self, context: str, english: str) -> str:
@@ -127,9 +128,25 @@ def in_english(notebook: Notebook) -> Notebook:
     return {**notebook, "cells": [_in_english(cell) for cell in notebook["cells"]]}
 
 
+def language_of(notebook: Notebook) -> str:
+    """Return the language that most of the notebook's translated cells are in, or English."""
+    spoken = Counter(carried["language"] for carried in map(_carried, notebook["cells"]) if carried)
+    return spoken.most_common(1)[0][0] if spoken else ENGLISH
+
+
 def _in_english(cell: Cell) -> Cell:
-    metadata = cell.get("metadata")
-    if not isinstance(metadata, Mapping) or not isinstance(metadata.get(CARRIED), str):
+    carried = _carried(cell)
+    if not carried:
         return cell
-    rest = {name: value for name, value in metadata.items() if name != CARRIED}
-    return {**cell, "source": metadata[CARRIED], "metadata": rest}
+    rest = {name: value for name, value in cell["metadata"].items() if name != CARRIED}
+    return {**cell, "source": carried["english"], "metadata": rest}
+
+
+def _carried(cell: Cell) -> dict[str, str]:
+    """Return what a translated cell carries; empty if it is not translated, or was damaged."""
+    metadata = cell.get("metadata")
+    carried = metadata.get(CARRIED) if isinstance(metadata, dict) else None
+    if not isinstance(carried, dict):
+        return {}
+    is_whole = all(isinstance(carried.get(name), str) for name in ("language", "english"))
+    return carried if is_whole else {}

@@ -15,7 +15,7 @@ SAME = {
     "link": re.compile(r"\]\(([^)]*)\)"),
     "tag": re.compile(r"<[^<>]+>"),
     "placeholder": re.compile(
-        r"\{\{.*?\}\}|\{%.*?%\}|(?<!\{)\{\w*\}|%\(\w+\)[sd]|%[sd]\b", re.DOTALL
+        r"\{\{.*?\}\}|\{%.*?%\}|(?<!\{)\{\w*\}|%\(\w+\)[sd]|%[sd]\b|\$[a-z]\w+", re.DOTALL
     ),
 }
 EMPHASIS = re.compile(r"\*\*|(?<![\s*])\*(?![\s*])|(?<!\*)\*(?![\s*])|(?<![\s*])\*(?!\*)")

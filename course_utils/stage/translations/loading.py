@@ -18,6 +18,14 @@ def in_language(environment: Environment, spoken: str) -> Environment:
     return environment.overlay(loader=Loader(environment.loader.searchpath, spoken))
 
 
+def in_edition(edition: Edition, context: str, template: str) -> str:
+    """Return a template's text translated, as far as the edition of all templates has it."""
+    if edition.is_english:
+        return template
+    find = edition.translations.find
+    return translated(template, lambda words: find(context, words), edition.shown_language)
+
+
 class Loader(FileSystemLoader):
     """Loads templates translated."""
 
@@ -33,9 +41,5 @@ class Loader(FileSystemLoader):
         text, path, is_as_it_was = super().get_source(environment, template)
         # Jinja gives a path with slashes on every system.
         context = path.removeprefix(f"{STAGE.as_posix()}/")
-        shown = translated(
-            text,
-            lambda words: self._edition.translations.find(context, words),
-            self._edition.shown_language,
-        )
+        shown = in_edition(self._edition, context, text)
         return shown, path, is_as_it_was

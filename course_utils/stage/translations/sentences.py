@@ -26,6 +26,13 @@ def go_on(spoken: str, number: int, title: str) -> str:
     return said(spoken, GO_ON, number=number, title=title)
 
 
+def asked(spoken: str, unit: str) -> str:
+    """Return the question of a slide for a guess, with its unit if there is one."""
+    if unit:
+        return said(spoken, "Your guess ({unit})?", unit=unit)
+    return said(spoken, "Your guess?")
+
+
 def minutes_and_needs(spoken: str, about: About, edition: Edition) -> str:
     """Return how long a notebook takes and what its reader needs; `edition` is the notebook's.
 

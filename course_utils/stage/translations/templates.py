@@ -10,13 +10,19 @@ from collections.abc import Callable, Iterator
 from course_utils.stage.translations.units import ENGLISH
 
 CONTENTS = "contents"  # the catalogue of all templates
-TEMPLATES = ("workspace/contents.html", "front/parts.html", "pages/contents.html")
+PAGE = "pages/page.html"
+TEMPLATES = ("workspace/contents.html", "front/parts.html", "pages/contents.html", PAGE)
 # What the site says of itself, to search engines as well.
 DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
 )
-# Whole sentences that Python fills in, for `sentences`, which names them in this order.
+# What stands below a guess in a copy, until its cell has run.
+WAITS = (
+    "Your guess first: run this cell (Shift+Enter), and it asks for it. "
+    "What follows comes up with Show."
+)
+# Whole sentences that Python fills in, of which `sentences` names the first ones in this order.
 SENTENCES = (
     "{minutes} minutes.",
     "{minutes} minutes, and {beyond} beyond.",
@@ -30,15 +36,24 @@ SENTENCES = (
     "You have finished all eight notebooks: all turns and guesses of their main paths are done.",
     "Take the napkin: ten questions",
     DESCRIPTION,
+    # What stands around the text, on a page, in a deck, and below a guess in a copy.
+    "Imports",
+    "Sections",
+    "Go on",
+    "Show everything, guesses aside",
+    "Your guess?",
+    "Your guess ({unit})?",
+    "Your answer?",
+    WAITS,
 )
 # An element that is translated as a whole, whatever is inside it; or a macro that is only a text.
 ELEMENT = re.compile(
-    r"(?P<begin><(?P<tag>p|h[123]|summary|dt|dd|figcaption|title)\b[^<>]*>)"
+    r"(?P<begin><(?P<tag>p|h[123]|summary|dt|dd|figcaption|title|nav)\b[^<>]*>)"
     r"(?P<words>.*?)(?P<end></(?P=tag)>)"
     r"|(?P<macro>{% macro \w+\(\) %}\n)(?P<text>[^<{].*?)(?=\n{%- endmacro)",
     re.DOTALL,
 )
-NO_WORDS = re.compile(r"{{.*?}}|{%.*?%}|<[^>]*>|&\w+;", re.DOTALL)
+NO_WORDS = re.compile(r"{{.*?}}|{%.*?%}|<[^>]*>|&\w+;|\$\w+", re.DOTALL)
 WORD = re.compile(r"[A-Za-z]{2}")
 HTML = '<html lang="en">'
 

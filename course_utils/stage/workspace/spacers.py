@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from course_utils.stage.notebook.files import Cell, Notebook
 from course_utils.stage.notebook.outline import outline
+from course_utils.stage.translations.edition import language_of
+from course_utils.stage.translations.sentences import said
+from course_utils.stage.translations.templates import WAITS
 
 # The spacer is the stored output of the cell of a guess. It fills the window, so that the answer is
 # not in view, and disappears as soon as the cell runs, as any output does.
 SPACER_LINES = 38  # enough to fill a window
 WITHIN = 3  # the code cells below a guess among which one shows the answer
-WORDS = (
-    "Your guess first: run this cell (Shift+Enter), and it asks for it. "
-    "What follows comes up with Show."
-)
+WORDS = WAITS
+MARK = "course_spacer"
 # Spacers of earlier versions, which copies may still have.
 FORMER_WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
@@ -38,8 +39,25 @@ def with_spacers(notebook: Notebook) -> Notebook:
     for at, cell in enumerate(code):
         if cell["id"] in guesses and _waits(cell, code[at + 1 : at + 1 + WITHIN]):
             waiting.add(cell["id"])
-    spaced = [{**cell, "outputs": [SPACER]} if cell["id"] in waiting else cell for cell in cells]
+    spacer = _spacer(language_of(notebook))
+    spaced = [{**cell, "outputs": [spacer]} if cell["id"] in waiting else cell for cell in cells]
     return {**notebook, "cells": spaced}
+
+
+def _spacer(spoken: str) -> dict[str, object]:
+    """Return the spacer; a translated one is known by a mark, and not by its words."""
+    words = said(spoken, WORDS)
+    if words == WORDS:
+        return SPACER
+    text = [f"{words}\n", *["\n"] * SPACER_LINES, "."]
+    return {**SPACER, "data": {"text/plain": text}, "metadata": {MARK: True}}
+
+
+def words_of(cell: Cell) -> str:
+    """Return what the spacer of a cell says."""
+    text = "".join(cell["outputs"][0]["data"]["text/plain"])
+    words, _, _ = text.partition("\n")
+    return words
 
 
 def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
@@ -65,7 +83,10 @@ def has_spacer(cell: Cell) -> bool:
 
 
 def _is_spacer(output: dict[str, object]) -> bool:
-    """Whether the output has the words of a spacer, or of one of an earlier version."""
+    """Whether the output has the mark or the words of a spacer, or of one of an earlier version."""
+    metadata = output.get("metadata")
+    if isinstance(metadata, dict) and MARK in metadata:
+        return True
     data = output.get("data", {})
     text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
     return WORDS in text or FORMER_WORDS in text
