@@ -10,9 +10,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from course_utils.stage.grading.reading import code_of
+from course_utils.stage.notebook import prose
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import read, source, write
-from course_utils.stage.notebook.outline import outline
+from course_utils.stage.notebook.outline import outline, parted
 from course_utils.stage.pages import languages, render
 from course_utils.stage.present import asking, cuts, server
 from course_utils.stage.slides.deck import deck_of_cut
@@ -58,6 +59,22 @@ def test_a_translated_notebook_has_all_its_text_translated_and_is_the_same_cours
         assert cell.get("outputs") == before.get("outputs")
         if cell["cell_type"] == "markdown" and units(source(before)):
             assert source(cell) != source(before)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_a_slide_or_a_cut_leaves_of_a_text_is_translated_too(translated, path):
+    edition = Edition(QUOTED, path.stem)
+    cells = read(path)["cells"]
+    left = []
+    for cell in filter(is_text, cells):
+        for text in (source(cell), prose.without_contents(source(cell))):
+            left.append((cell["id"], text))
+            left.append((cell["id"], prose.for_a_still(prose.without_folds(text))))
+        left += [
+            (cell["id"], f"### {title}\n\n{text}") for title, text in prose.folds(source(cell))
+        ]
+    left += [(cell["id"], source(cell)) for cell in parted(cells) if is_text(cell)]
+    assert [text for name, text in left if MARK in edition.text(name, text)] == []
 
 
 def test_the_glossary_keeps_the_anchors_that_links_lead_to(translated):

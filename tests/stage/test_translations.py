@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import mistune
 import polib
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_utils.stage.notebook import prose
 from course_utils.stage.notebook.files import read, source
@@ -214,6 +217,26 @@ def test_a_stale_entry_keeps_the_older_english_until_somebody_has_looked(german)
         entry.previous_msgid = None
     file.save()
     assert [state for state, _ in states(notebook, german)] == ["translated"] * 3
+
+
+@given(st.data())
+def test_whatever_paragraph_is_edited_it_alone_is_stale(data):
+    """A word is put at any place of any paragraph of a notebook in which all is translated."""
+    now = of_notebook(read(NOTEBOOKS[1]))
+    entries = []
+    for unit in now:
+        english = unit.english
+        entries.append(polib.POEntry(msgctxt=unit.context, msgid=english, msgstr=f"«{english}»"))
+    long_enough = [at for at, unit in enumerate(now) if len(unit.english) > 20]
+    at = data.draw(st.sampled_from(long_enough))
+    before = now[at].english
+    place = data.draw(st.integers(0, len(before)))
+    now[at] = replace(now[at], english=f"{before[:place]} not {before[place:]}")
+    compared = catalogue.compared(now, entries)
+    stale = [row for row in compared.rows if row.state != "translated"]
+    assert [(row.state, row.unit, row.before) for row in stale] == [("stale", now[at], before)]
+    assert stale[0].translation == f"«{before}»"
+    assert compared.orphans == []
 
 
 def test_what_a_header_says_is_not_believed(german):

@@ -127,7 +127,7 @@ ASKED = re.compile(rf"(?:How many (?:new )?|^)({UNITS})")
 PLAIN = (
     (r"\[([^]]+)\]\([^)]*\)", r"\1"),  # of a link its text
     (r" \(A string,[^)]*\)", ""),  # phones list the choices
-    (r"^\*[^*]*minutes?\.\* ", ""),  # "*easy, 3 minutes.* "
+    (r"^\*[^*]*(?:minutes?\.|分钟。)\* ", ""),  # "*easy, 3 minutes.* ", in Chinese as well
     (r"(\*\*?|`)(\S(?:.*?\S)??)\1", r"\2"),  # *words*, **words** and `code`
 )
 

@@ -5,6 +5,7 @@ English, and asks an edition last. A translated cell carries its English along, 
 gives it back to whoever has to parse a copy.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from course_utils.stage.translations.sources import anchor_of, placed
 from course_utils.stage.translations.units import ENGLISH, pieces
 
 CARRIED = "course_translated"  # the entry of a cell's metadata with its language and its English
+BETWEEN_COLUMNS = re.compile(r"(?<!\\)\|")
 BEGIN_OF_ENGLISH = f'<span lang="{ENGLISH}">'
 END_OF_ENGLISH = "</span>"
 
@@ -114,7 +116,7 @@ def marked(english: str) -> str:
     if not english.startswith("|"):
         return f"{BEGIN_OF_ENGLISH}{english}{END_OF_ENGLISH}"
     columns = []
-    for column in english.split("|"):
+    for column in BETWEEN_COLUMNS.split(english):
         words = column.strip()
         columns.append(column.replace(words, marked(words)) if words else column)
     return "|".join(columns)
