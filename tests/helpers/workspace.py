@@ -76,16 +76,21 @@ def come_back(page: Page) -> None:
 def started(root: Path) -> SimpleNamespace:
     """Return a stand-in for a Jupyter server over that folder, with the extension loaded.
 
-    It has what an extension uses of a server; `said` holds the warnings in its log.
+    It has what an extension uses of a server. `said` holds the warnings in its log, and `pages` the
+    handlers of its pages.
     """
     said = []
+    pages = []
     settings = {"base_url": "/", "static_custom_path": []}
-    app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: None)
+    app = SimpleNamespace(
+        settings=settings, add_handlers=lambda _, handlers: pages.extend(handlers)
+    )
     server = SimpleNamespace(
         root_dir=str(root),
         web_app=app,
         log=SimpleNamespace(warning=said.append),
         said=said,
+        pages=pages,
         contents_manager=SimpleNamespace(get=None),
         kernel_manager=SimpleNamespace(restart_kernel=None),
         session_manager=SimpleNamespace(list_sessions=None),

@@ -25,7 +25,7 @@ from course_utils.stage.workspace.place import place
 from tests import NOTEBOOKS, ROOT
 from tests.helpers import notebooks
 from tests.helpers.translations import QUOTED, quoted, write_quoted, write_some
-from tests.helpers.workspace import FLOPS
+from tests.helpers.workspace import FLOPS, started
 
 TENSORS = NOTEBOOKS[1]
 HEADINGS = ".cell[data-kind=prose] :is(h1, h2, h3)"
@@ -153,7 +153,9 @@ def test_make_tells_a_language_that_is_asked_for_from_the_system_s(given, passed
 ANSWER = "alone_s = 2 * (2 * 1000 * 1000)"
 TITLE = "4 · 浮点运算"
 TURN = "轮到你 1 · 平方"
-ASKED = "*容易，3 分钟。*多少？"
+ASKED = "*容易，3 分钟。* 多少？"
+ENGLISH_ASKED = "*easy, 3 minutes.* How many?"
+CHINESE_TURN = {("turn", "Your turn 1 · The square_alone"): TURN}
 
 
 @pytest.fixture
@@ -167,11 +169,7 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "FOLDER", tmp_path / "translations")
     write(course / FLOPS, notebooks.short())
     title, turn, *_ = [cell["id"] for cell in read(course / FLOPS)["cells"] if is_text(cell)]
-    some = {
-        (title, "4 · FLOPs"): TITLE,
-        (turn, "Your turn 1 · The square_alone"): TURN,
-        (turn, "*easy, 3 minutes.* How many?"): ASKED,
-    }
+    some = {(title, "4 · FLOPs"): TITLE, (turn, ENGLISH_ASKED): ASKED, **CHINESE_TURN}
     write_some(tmp_path / "translations", "zh_CN", Path(FLOPS).stem, some)
     return course / FLOPS, mine / FLOPS
 
@@ -376,6 +374,42 @@ def test_the_contents_page_is_in_the_language(translated):
     assert page(lang="en") == []
     assert "English: make lab LANG=en" in page.get_text()
     assert page.h1.get_text() == quoted("Where the memory and the compute go")
+
+
+class ContentsPage(contents.Contents):
+    """The contents page without a server."""
+
+    base_url = "/"
+
+    def __init__(self, **given):
+        self.initialize(**given)
+
+    def xsrf_form_html(self):
+        return ""
+
+
+def test_the_server_of_a_chinese_system_says_so_and_serves_a_chinese_contents_page(
+    desk, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("COURSE_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    heading = {("workspace/contents.html", "Turn by turn"): "逐个练习"}
+    stem = Path(FLOPS).stem
+    some = {("title", "FLOPs"): "浮点运算", **CHINESE_TURN}
+    write_some(tmp_path / "translations", "zh_CN", stem, some)
+    write_some(tmp_path / "translations", "zh_CN", "contents", heading)
+    contents._page_in.cache_clear()
+    server_of_copies = started(tmp_path)
+    (given,) = [given for _, page, given in server_of_copies.pages if page is contents.Contents]
+    page = BeautifulSoup(ContentsPage(**given)._page(""), "html.parser")
+    contents._page_in.cache_clear()
+    assert ["make lab LANG=en" in said for said in server_of_copies.said] == [True]
+    assert page.html["lang"] == "zh-CN"
+    assert page.select_one(".card h2").get_text() == "1 · 浮点运算"
+    assert "逐个练习" in [heading.get_text() for heading in page("h2")]
+    assert "1 · 平方" in page.select_one(".exercises li").get_text()
+    assert page.h1["lang"] == "en"
+    assert TURN in text_of(desk[1])
 
 
 def test_the_words_of_the_contents_pages_are_whole_sentences(translated):

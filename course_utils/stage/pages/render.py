@@ -29,7 +29,7 @@ from course_utils.stage.pages.host import Precomputed, answer_of, session_of
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
 from course_utils.stage.translations import sentences, templates
-from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.edition import ENGLISH, IN_ENGLISH, Edition
 from course_utils.stage.translations.loading import in_edition, in_language
 from course_utils.stage.translations.templates import CONTENTS, DESCRIPTION
 from course_utils.stage.workspace import copies, progress
@@ -43,7 +43,6 @@ FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
 RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
-ENGLISH_EDITION = Edition(ENGLISH, "")
 NOT_YET = (
     "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
     "on a page that a web server sends."
@@ -114,7 +113,7 @@ def page(
     description: str = DESCRIPTION,
     kind: str = "",
     stem: str = "index",
-    edition: Edition = ENGLISH_EDITION,
+    edition: Edition = IN_ENGLISH,
 ) -> str:
     """Return a page of the site around that HTML, whose main element may have a class, `kind`.
 

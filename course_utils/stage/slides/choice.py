@@ -15,13 +15,13 @@ from course_utils.stage.notebook.outline import BEYOND, Asked, Part, outline
 from course_utils.stage.notebook.prose import folds, for_a_still, without_contents, without_folds
 from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
-from course_utils.stage.translations.edition import Edition
+from course_utils.stage.translations.edition import IN_ENGLISH, Edition
 
 NOT_ATTEMPTED = "Not attempted yet"
 Piece = tuple[str, str | NotebookNode]  # its kind and its content: see `pieces`
 
 
-def pieces(notebook: NotebookNode, edition: Edition) -> Iterator[Piece]:
+def pieces(notebook: NotebookNode, edition: Edition = IN_ENGLISH) -> Iterator[Piece]:
     """Yield the pieces of the notebook that a deck shows, in order, in the edition's language.
 
     The content of "prose" is Markdown, of "code" Python, and of "output" a dict by MIME types. That

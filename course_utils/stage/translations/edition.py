@@ -107,6 +107,9 @@ class Edition:
         return marked(english) if translation is None else translation
 
 
+IN_ENGLISH = Edition(ENGLISH, "")  # any source as it is
+
+
 def marked(english: str) -> str:
     """Return a unit marked as English, each column of a table's row by itself.
 

@@ -46,12 +46,8 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         server.log.warning(sentence)
     judge = Judge(mine)
     get_ready(mine, judge)
-    given = {
-        "mine": mine,
-        "news": news,
-        "judge": judge,
-        "language": spoken,
-    }  # to `Contents.initialize`
+    # What `Contents.initialize` gets.
+    given = {"mine": mine, "news": news, "judge": judge, "spoken": spoken}
     pages = [(address, Contents, given)]
     for path, page in ((RECALL, Recall), (NAPKIN, Napkin)):
         pages.append((url_path_join(settings["base_url"], path), page, {"mine": mine}))
