@@ -100,6 +100,10 @@ def test_the_translated_pages_are_those_of_the_catalogues(spoken):
 
 # What is wrong with an entry.
 
+BUDGET = (
+    "Each bit can be spent on how large and how small numbers may get, or on how close they are, "
+    "but not on both. That is why a format has a budget."
+)
 RIGHT = [
     ("It takes 1,024 H100s and 15 trillion tokens.", "用 1024 块 H100 和 15 万亿个 token。"),
     ("a model of 70 billion parameters", "一个有 700 亿参数的模型"),
@@ -115,6 +119,10 @@ RIGHT = [
     ("AdamW", "AdamW"),
     ("{minutes} minutes.", "{minutes} 分钟。"),
     ("below 2^-9, from -1 on", "低于 2^-9，从 −1 开始"),
+    (
+        BUDGET,
+        "每一位可以用来决定数能有多大、多小，也可以用来决定数之间有多近，但不能两者兼得。所以每种格式都有预算。",
+    ),
     ("GPT-3 has 3-5 of them", "GPT-3 有 3-5 个"),
 ]
 WRONG = [
@@ -136,6 +144,11 @@ WRONG = [
     ("**fp16 (half)** is", "**fp16（半精度）**是", "stars"),
     ("**a** b", "**甲 乙", "partner"),
     ("this is not translated", "this is not translated", "not in Chinese"),
+    (
+        BUDGET,
+        "所以每种格式都有预算。",
+        "is a sentence left out?",
+    ),
     ("no heading", "# 标题", "begins with #"),
 ]
 

@@ -23,6 +23,10 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 PUNCTUATION = re.compile(r"[^\w\s]")
 ENGLISH_WORDS = re.compile(r"\b[a-z]{2,}\b")
 FEW = 3  # a text of fewer English words may stay as it is: names, units
+# Chinese has 0.3 to 0.55 characters for one of an English text that is so long.
+LONG = 100
+SHORTEST = 0.22
+LONGEST = 0.8
 NOT_CODE = "\u2022"  # stands in place of code where emphasis is looked at: a mark, as a backtick is
 
 
@@ -45,6 +49,7 @@ def faults(english: str, translation: str, language: str) -> list[str]:
     found += compare(_bare(english), _bare(translation))
     if is_chinese:
         found += _is_no_chinese(english, translation)
+        found += _too_short_or_long(_bare(english), _bare(translation))
     found += _marks_not_read(translation)
     return found
 
@@ -101,6 +106,15 @@ def _is_no_chinese(english: str, translation: str) -> list[str]:
     if len(words) >= FEW and not CHINESE.search(translation):
         return ["It is not in Chinese."]
     return []
+
+
+def _too_short_or_long(english: str, translation: str) -> list[str]:
+    """Return a sentence if so little, or so much, is there that some of it cannot be right."""
+    share = len(translation) / max(1, len(english))
+    if len(english) < LONG or SHORTEST < share < LONGEST:
+        return []
+    what = "left out" if share <= SHORTEST else "added"
+    return [f"It has {share:.2f} characters for one of the English: is a sentence {what}?"]
 
 
 def _marks_not_read(translation: str) -> list[str]:
