@@ -17,7 +17,7 @@ from course_utils.stage.notebook.outline import outline, parted
 from course_utils.stage.pages import languages, render
 from course_utils.stage.present import asking, cuts, server
 from course_utils.stage.slides.deck import deck_of_cut
-from course_utils.stage.translations import catalogue, language, sentences
+from course_utils.stage.translations import catalogue, language, pages, sentences
 from course_utils.stage.translations.edition import Edition, in_english
 from course_utils.stage.translations.units import units
 from course_utils.stage.workspace import assignment, contents, copies, progress, spacers
@@ -28,6 +28,7 @@ from tests.helpers.translations import QUOTED, quoted, write_quoted, write_some
 from tests.helpers.workspace import FLOPS, started
 
 TENSORS = NOTEBOOKS[1]
+PAGES_BESIDE = ("GLOSSARY", "INSTRUCTORS")
 HEADINGS = ".cell[data-kind=prose] :is(h1, h2, h3)"
 MARK = '<span lang="en">'
 
@@ -85,6 +86,22 @@ def test_the_glossary_keeps_the_anchors_that_links_lead_to(translated):
     for path in NOTEBOOKS:
         linked |= set(re.findall(r"GLOSSARY\.md#([\w-]+)", path.read_text(encoding="utf-8")))
     assert linked <= anchors
+
+
+def test_the_translated_pages_lead_to_one_another_and_to_places_that_they_have(translated):
+    """Links and anchors are those that a code-hosting page makes of Markdown."""
+    texts = pages.pages(QUOTED)
+    names = {path.relative_to(ROOT).as_posix() for path in texts}
+    assert names == {f"README.{QUOTED}.md", *(f"notebooks/{n}.{QUOTED}.md" for n in PAGES_BESIDE)}
+    for path, text in texts.items():
+        assert text.startswith(f"[English]({path.name.replace(f'.{QUOTED}', '')})\n\n# <a id=")
+        _, _, rest = text.partition("\n")  # without the way back to English
+        for target, anchor in re.findall(r"\]\(((?!https?:)[^)#]*)#?([^)]*)\)", rest):
+            led_to = path if not target else (path.parent / target).resolve()
+            assert led_to in texts or led_to.exists(), target
+            assert not target.endswith(tuple(f"{name}.md" for name in PAGES_BESIDE)), target
+            if anchor and led_to in texts:
+                assert f'<a id="{anchor}"></a>' in texts[led_to], anchor
 
 
 # Which language.
