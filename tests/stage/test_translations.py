@@ -107,6 +107,7 @@ BUDGET = (
 RIGHT = [
     ("It takes 1,024 H100s and 15 trillion tokens.", "用 1024 块 H100 和 15 万亿个 token。"),
     ("a model of 70 billion parameters", "一个有 700 亿参数的模型"),
+    ("reported in October 2024", "2024 年 10 月公布"),
     ("50 to 60 billion", "500 亿到 600 亿"),
     ("50 to 60 billion", "500 到 600 亿"),
     ("three quarters of eight GPUs", "8 块 GPU 的 3/4"),

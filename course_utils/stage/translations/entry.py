@@ -26,7 +26,7 @@ FEW = 3  # a text of fewer English words may stay as it is: names, units
 # Chinese has 0.3 to 0.55 characters for one of an English text that is so long.
 LONG = 100
 SHORTEST = 0.22
-LONGEST = 0.8
+LONGEST = 0.9
 NOT_CODE = "\u2022"  # stands in place of code where emphasis is looked at: a mark, as a backtick is
 
 

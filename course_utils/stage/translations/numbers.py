@@ -68,6 +68,11 @@ ENGLISH_WORDS = {
 }
 TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 ENGLISH_WORDS |= {word: 10 * (number + 3) for number, word in enumerate(TENS)}
+# Chinese says 10 月 for October. May is left out, as the word is mostly another one.
+JANUARY_TO_APRIL = ("january", "february", "march", "april")
+FROM_JUNE_ON = ("june", "july", "august", "september", "october", "november", "december")
+ENGLISH_WORDS |= {month: number for number, month in enumerate(JANUARY_TO_APRIL, 1)}
+ENGLISH_WORDS |= {month: number for number, month in enumerate(FROM_JUNE_ON, 6)}
 CHINESE_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")}
 CHINESE_DIGITS |= {"〇": 0, "两": 2, "半": 2, "双": 2, "倍": 2, "首": 1, "单": 1}
 CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
