@@ -146,7 +146,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-037",
-        "keep dividing by the fp32 peak, you can see more than 100 %",
+        "keep dividing by the fp32 peak, you can see an MFU of more than 100 %",
         lambda recording: best(recording, "tf32") / recording.machine.peak("fp32"),
         low=1,
         high=math.inf,
@@ -267,7 +267,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-16",
-        "all these FLOPs would take only a fifth of the time",
+        "all FLOPs of the step would take only a fifth of its time",
         share_at_the_best_rate,
         low=0.18,
         high=0.23,
@@ -336,7 +336,7 @@ def test_no_price_of_a_transposition_repairs_the_published_fp8_times_of_all_size
 
     With c = 0 they are those of the notebook's table.
     """
-    assert "no single value repairs all sizes" in cells["own-gpu-06"]
+    assert "no single value of c repairs all sizes" in cells["own-gpu-06"]
     published = machines.recordings()["H100 SXM, by OpenXLA"].as_published("fp8")
     ours = machines.recordings()["H100 SXM"].seconds_by_size["fp8"]
     of_a_number = 2 * (published[512, 4096, 4096] - published[4096, 4096, 512]) * 8 / 7 / 4096**2

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
 from course_utils.stage.notebook.outline import outline
-from course_utils.stage.pages import __main__, render, runtime
+from course_utils.stage.pages import __main__, languages, render, runtime
 from course_utils.stage.pages.host import answer_of, session_of
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
@@ -116,12 +116,16 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 # The pages.
 
 
+STEMS = [path.stem for path in NOTEBOOKS]
+
+
 @pytest.fixture(scope="module")
 def written(found) -> dict[str, str]:
     texts = {f"{path.stem}.html": render.notebook_page(path, dict(found)) for path in NOTEBOOKS}
     texts["index.html"] = render.contents_page()
     texts["account.html"] = render.account_page(dict(found))
     texts["glossary.html"] = render.glossary_page()
+    texts["recall.html"] = render.recall_page()
     return texts
 
 
@@ -133,18 +137,21 @@ def test_all_labs_are_alive_and_each_is_on_a_page(written):
 
 def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
     anchors = {name: set(re.findall(r'id="([^"]+)"', text)) for name, text in written.items()}
+    # Each notebook's page, the contents and the glossary have one in each other language.
+    endings = [languages.ending(spoken) for spoken in languages.there_are()]
+    translated = {f"{stem}{ending}" for stem in [*STEMS, "index", "glossary"] for ending in endings}
     for name, text in written.items():
         for link in re.findall(r'href="(?!https?:|data:|style)([^"]+)"', text):
             page, _, anchor = unescape(link).partition("#")
             assert not anchor or anchor in anchors[page or name], (name, link)
-            assert (page or name) in written, (name, link)
+            assert (page or name) in {*written, *translated}, (name, link)
     for path in NOTEBOOKS:
         linked = path.read_text(encoding="utf-8").count("(GLOSSARY.md#")
         assert written[f"{path.stem}.html"].count('href="glossary.html#') == linked, path.stem
 
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
-    own = {"lab.js", "page.js", "front.js"}
+    own = {"lab.js", "page.js", "front.js", "recall.js"}
     for name, text in written.items():
         assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= own, name
         assert "$$" not in text

@@ -178,7 +178,9 @@ def walls(monkeypatch):
     """Where the wall is, for each presentation that is begun."""
     walls = []
     monkeypatch.setattr("os.environ", os.environ | {"COURSE_ROOM": "http://left.over/"})
-    monkeypatch.setattr(present, "present", lambda *_: walls.append(os.environ.get("COURSE_ROOM")))
+    monkeypatch.setattr(
+        present, "present", lambda *_, **__: walls.append(os.environ.get("COURSE_ROOM"))
+    )
     return walls
 
 

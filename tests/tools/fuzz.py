@@ -64,7 +64,9 @@ def page(panel: Panel, name: str, part: int, said: object) -> None:
     if isinstance(said, tuple):  # the names that are ticked
         said = widget.description in said
     if hasattr(widget, "index"):
-        values = list(panel.session.lab.fields[name].options.values())
+        field = panel.session.lab.fields[name]
+        # Of a power of two, the exponent is the place of its words.
+        values = list(field.options.values()) if hasattr(field, "options") else []
         state = {"index": values.index(said) if said in values else said}
     elif isinstance(widget, widgets.Text):
         state = {"value": str(said)}

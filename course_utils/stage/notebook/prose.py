@@ -241,8 +241,8 @@ def _hint(comment: str) -> str:
 # cannot be moved: whole sentences, remarks in parentheses, and items of a list.
 
 MOVES = (
-    r"(?:Click|Drag|Draw it|Fit|Look for|Move|Play|Press|Pull|Raise|Set (?:a|the) marks?"
-    r"|Tick|Try|Type|Untick)\b"
+    r"(?:Click|Drag|Draw (?:it|your guess)|Fit|Look for|Move|Play|Press|Pull|Raise"
+    r"|Set (?:a|the) marks?|Tick|Try|Type|Untick)\b"
 )
 # The beginning of a sentence: of a line, or behind the end of another sentence.
 BEGINS = r"(?:(?<=^)|(?<=[.?!)] ))(?:(?:Then|Now|And) )?"
