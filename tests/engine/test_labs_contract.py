@@ -46,7 +46,7 @@ LINE_PX = 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
     "account": 219, "float": 153, "sum": 117, "heads": 117, "einsum": 199, "matmul": 169,
     "optimizer": 204, "precision": 163, "updates": 120, "plan": 151,
-    "timeline": 217, "walk": 200, "roof": 160, "chain": 117, "box": 119,
+    "timeline": 247, "walk": 200, "roof": 160, "chain": 117, "box": 119,
 }  # fmt: skip
 RESCALED = {  # the scales of each lab that are not always the same
     "account": {"bytes"},
