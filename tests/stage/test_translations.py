@@ -288,3 +288,11 @@ def test_a_language_begins_with_a_command(tmp_path, monkeypatch, capsys):
     assert "eo/02_tensors.po: 0 translated" in capsys.readouterr().out
     assert main(["klingon"]) == 2
     assert "klingon is no code" in capsys.readouterr().out
+
+
+def test_a_line_that_leads_to_another_language_is_no_unit_and_not_on_that_languages_page():
+    assert list(units("# Title\n\n[中文](README.zh.md)\n\nText.")) == ["Title", "Text."]
+    chinese = (ROOT / "README.zh.md").read_text(encoding="utf-8")
+    assert chinese.startswith("[English](README.md)\n\n# ")
+    assert "(README.zh.md)" not in chinese
+    assert "[中文](README.zh.md)\n" in (ROOT / "README.md").read_text(encoding="utf-8")

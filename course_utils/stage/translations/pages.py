@@ -7,6 +7,7 @@ from course_utils.core.record import write_whole
 from course_utils.stage.translations import catalogue
 from course_utils.stage.translations.edition import Edition
 from course_utils.stage.translations.sources import PAGES, ROOT
+from course_utils.stage.translations.units import TO_A_LANGUAGE
 
 
 def write(language: str) -> None:
@@ -26,7 +27,8 @@ def pages(language: str) -> dict[Path, str]:
     for page, text in translated.items():
         path = ROOT / page
         back = f"[English]({path.name})"  # the way to the page in English
-        linked = _with_links(text, language, [Path(other).name for other in translated])
+        others = re.sub(TO_A_LANGUAGE.pattern + r"\n", "", text)  # the way here is not needed
+        linked = _with_links(others, language, [Path(other).name for other in translated])
         found[path.with_name(named(path.name, language))] = f"{back}\n\n{linked}"
     return found
 

@@ -20,6 +20,8 @@ INDENTED_CODE = "    "
 # What is left out of a text to see whether it has any words.
 NO_WORDS = re.compile(r"`+[^`]*`+|\$[^$]*\$|<[^>]*>|\]\([^)]*\)")
 WORD = re.compile(r"[A-Za-z]{2}|[^\W\d_]\s")
+# A line that leads to the page in another language, such as [中文](README.zh.md).
+TO_A_LANGUAGE = re.compile(r"\[[^\]]+\]\(\w+\.\w+\.md\)\n?")
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def _kept_as_it_is(line: str, following: Iterator[str], *, is_inside: bool) -> s
     `is_inside` says that the line follows one of a paragraph, where an indent means nothing.
     """
     if not line.strip() or TABLE_LINE.fullmatch(line) or HTML_LINE.match(line):
+        return line
+    if TO_A_LANGUAGE.fullmatch(line):
         return line
     if line.startswith(INDENTED_CODE) and not is_inside:
         return line
