@@ -336,7 +336,7 @@ def test_no_price_of_a_transposition_repairs_the_published_fp8_times_of_all_size
 
     With c = 0 they are those of the notebook's table.
     """
-    assert "no single value of c repairs all sizes" in cells["own-gpu-06"]
+    assert "no single value of c repairs the times of all sizes" in cells["own-gpu-06"]
     published = machines.recordings()["H100 SXM, by OpenXLA"].as_published("fp8")
     ours = machines.recordings()["H100 SXM"].seconds_by_size["fp8"]
     of_a_number = 2 * (published[512, 4096, 4096] - published[4096, 4096, 512]) * 8 / 7 / 4096**2
