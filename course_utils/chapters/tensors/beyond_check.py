@@ -173,7 +173,7 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     )
     yield (
         (shape, (width, 1)),
-        "That is right so far. But the next window begins step numbers later, not width.",
+        "The shape is right. But the next window begins step numbers later, not width.",
     )
     yield (shape, (1, 1)), "Those windows begin at neighbouring positions."
     yield (shape, (1, step)), "The first stride leads to the next window: step."

@@ -80,7 +80,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     without_offset = storage[steps]
     yield (
         without_offset,
-        "That is right so far. A slice begins inside the storage: add its offset.",
+        "The strides are right. A slice begins inside the storage: add its offset.",
     )
     indexed_twice = outcome(lambda: storage[i][j])  # an error, since a number has no index
     yield (

@@ -5,10 +5,17 @@ A language may order the parts of a sentence as it likes, so no sentence is made
 
 from course_utils.stage.notebook.about import About
 from course_utils.stage.translations.edition import Edition
-from course_utils.stage.translations.templates import CONTENTS, SENTENCES
-
-MINUTES, MINUTES_BEYOND, NEEDS, NEEDS_NOTEBOOK, NEEDS_NOTEBOOKS, START, GO_ON, AND, *_ = SENTENCES
-*_, FINISHED, ALL_FINISHED, TAKE_NAPKIN, _ = SENTENCES
+from course_utils.stage.translations.templates import (
+    AND,
+    CONTENTS,
+    GO_ON,
+    MINUTES,
+    MINUTES_BEYOND,
+    NEEDS,
+    NEEDS_NOTEBOOK,
+    NEEDS_NOTEBOOKS,
+    START,
+)
 
 
 def said(spoken: str, sentence: str, **values: object) -> str:

@@ -22,19 +22,32 @@ WAITS = (
     "Your guess first: run this cell (Shift+Enter), and it asks for it. "
     "What follows comes up with Show."
 )
-# Whole sentences that Python fills in, of which `sentences` names the first ones in this order.
+# Whole sentences that Python fills in; `sentences` does it.
+MINUTES = "{minutes} minutes."
+MINUTES_BEYOND = "{minutes} minutes, and {beyond} beyond."
+NEEDS = "You need: {needs}."
+NEEDS_NOTEBOOK = "You need: notebook {needs}."
+NEEDS_NOTEBOOKS = "You need: notebooks {needs}."
+START = "Start: {number}, {title}"
+GO_ON = "Continue: {number}, {title}"
+AND = "{items} and {last}"
+FINISHED = "You have finished notebook {number}: all turns and guesses of its main path are done."
+ALL_FINISHED = (
+    "You have finished all eight notebooks: all turns and guesses of their main paths are done."
+)
+TAKE_NAPKIN = "Take the napkin: ten questions"
 SENTENCES = (
-    "{minutes} minutes.",
-    "{minutes} minutes, and {beyond} beyond.",
-    "You need: {needs}.",
-    "You need: notebook {needs}.",
-    "You need: notebooks {needs}.",
-    "Start: {number}, {title}",
-    "Continue: {number}, {title}",
-    "{items} and {last}",
-    "You have finished notebook {number}: all turns and guesses of its main path are done.",
-    "You have finished all eight notebooks: all turns and guesses of their main paths are done.",
-    "Take the napkin: ten questions",
+    MINUTES,
+    MINUTES_BEYOND,
+    NEEDS,
+    NEEDS_NOTEBOOK,
+    NEEDS_NOTEBOOKS,
+    START,
+    GO_ON,
+    AND,
+    FINISHED,
+    ALL_FINISHED,
+    TAKE_NAPKIN,
     DESCRIPTION,
     # What stands around the text, on a page, in a deck, and below a guess in a copy.
     "Imports",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.core import record
-from course_utils.stage.translations import sentences
+from course_utils.stage.translations import sentences, templates
 from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.workspace import progress
 from course_utils.stage.workspace.progress import Known
@@ -53,12 +53,12 @@ def go_on(
     following = [*range(here, len(course)), *range(here)]
     unfinished = next(_unfinished(mine, course, following), None)
     if unfinished is None:
-        words = sentences.said(spoken, sentences.TAKE_NAPKIN)
-        finished = sentences.said(spoken, sentences.ALL_FINISHED)
+        words = sentences.said(spoken, templates.TAKE_NAPKIN)
+        finished = sentences.said(spoken, templates.ALL_FINISHED)
         return GoOn(words, "", napkin, finished=finished)
     finished = ""
     if unfinished != here:
-        finished = sentences.said(spoken, sentences.FINISHED, number=here + 1)
+        finished = sentences.said(spoken, templates.FINISHED, number=here + 1)
     title, address = _at(course[unfinished], mine, link, spoken)
     name = course[unfinished].name
     words = sentences.go_on(spoken, unfinished + 1, title)

@@ -245,7 +245,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
 
     (backward,) = (kind for kind in cost().passes if kind.name == "backward")
     assert f"At *{level}*" in said
-    assert f"each of {LEVELS[level].sequences} micro-batches" in said
+    assert f"there are {LEVELS[level].sequences} micro-batches" in said
     seconds = f"sending takes {backward.sent_s:.2f} s and computing {backward.compute_s:.2f} s"
     assert seconds in said
     days = [f"{cost(batch).days:.0f}" for batch in (1, 2, 4)]

@@ -34,7 +34,7 @@ def test_on_a_cpu_flex_attention_has_no_backward_pass(cells):
 
 
 def test_gemmas_windows_save_less_than_a_tenth_of_the_flops_at_4096_tokens(cells):
-    assert "At 4,096 tokens they save less than a tenth of the FLOPs." in cells["wins-14"]
+    assert "At 4,096 tokens the windows save less than a tenth of the FLOPs." in cells["wins-14"]
     m = known("gemma-3-1b")
     # What a window leaves out is a triangle of pairs; a head is 256 wide, and a layer has 4.
     pairs = m.window_layers * (4096 - 512) * (4096 - 511) // 2

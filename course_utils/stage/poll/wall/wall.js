@@ -104,6 +104,8 @@ function sentence(state) {
 // own text is out of view.
 function shortened(words) {
   const sentences = words.split(/(?<=[.?!][)"]?)\s+/);
+  // Two short sentences stay whole: the first may have a number that the question needs.
+  if (sentences.length <= 2 && words.length < 240) return words.replace(/\s+/g, " ");
   const asks = sentences.findLastIndex((text) => /\?[)"]?$/.test(text));
   let from = asks;
   let kept = sentences.at(asks);
