@@ -30,7 +30,24 @@ def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str,
     number = tried.index(key)
     if number >= len(hints):
         return "", FOLDED
-    return f"Hint {number + 1} of {len(hints)}", hints[number]
+    return _heading(number, hints), hints[number]
+
+
+def earlier_hints(
+    exercise: str, answer: object, hints: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the headings and the hints before the one of this answer, which `next_hint` saw.
+
+    A reader may have left them folded, so they stay within reach.
+    """
+    tried = TRIED.get(exercise, [])
+    key = _key(answer)
+    number = tried.index(key) if key in tried else 0
+    return tuple((_heading(place, hints), hint) for place, hint in enumerate(hints[:number]))
+
+
+def _heading(place: int, hints: Sequence[str]) -> str:
+    return f"Hint {place + 1} of {len(hints)}"
 
 
 def forget(exercise: str) -> None:

@@ -47,6 +47,7 @@ class Verdict:
     if the exercise lists the mistake, and `words` otherwise; `without_case` takes the place of
     `words` where the cases are kept secret. `ours` returns a right answer. `hints` are all hints of
     the exercise. `hint` is a heading and the hint shown below the verdict; both may be empty.
+    `earlier_hints` are those before it, which stay folded above it.
     """
 
     status: str  # one of those in COLOUR
@@ -58,6 +59,7 @@ class Verdict:
     ours: Callable[[], object] = field(default=_nothing, repr=False, compare=False)
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
     hint: tuple[str, str] = field(default=("", ""), repr=False, compare=False)
+    earlier_hints: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     # The check that judged the answer.
     check: Callable[[object], "Verdict"] | None = field(default=None, repr=False, compare=False)
 
@@ -109,7 +111,9 @@ class Verdict:
             hints.forget(self.exercise)
         if self.status != "not yet":
             return self
-        return replace(self, hint=hints.next_hint(self.exercise, self.answer, self.hints))
+        asked = (self.exercise, self.answer, self.hints)
+        hint = hints.next_hint(*asked)
+        return replace(self, hint=hint, earlier_hints=hints.earlier_hints(*asked))
 
     def take_back(self, words: str) -> None:
         """Replace the shown verdict by these words.
@@ -138,18 +142,22 @@ class Verdict:
         return f'<div style="{style}">{words}</div>'
 
     def _hint_html(self) -> str:
-        """Return the hint below its heading, folded: the reader may think once more before opening.
+        """Return each hint so far below its heading, folded: the reader may think before opening.
 
         `hints.next_hint` gives the sentence that leads to the solution without a heading. It gives
         nothing away, so it is shown open.
         """
-        name, hint = self.hint
-        if name:
-            folded = f'<summary style="cursor: pointer">{escape(name)}</summary>{escape(hint)}'
-            return f'<details style="margin-top: 4px">{folded}</details>'
-        if hint:
-            return f'<div style="margin-top: 4px">{escape(hint)}</div>'
-        return ""
+        return "".join(_folded(name, hint) for name, hint in (*self.earlier_hints, self.hint))
+
+
+def _folded(name: str, hint: str) -> str:
+    """Return one hint as HTML: below its heading, or open if it has none; "" if there is none."""
+    if name:
+        inside = f'<summary style="cursor: pointer">{escape(name)}</summary>{escape(hint)}'
+        return f'<details style="margin-top: 4px">{inside}</details>'
+    if hint:
+        return f'<div style="margin-top: 4px">{escape(hint)}</div>'
+    return ""
 
 
 # The verdicts that the running cell has shown. Outside a notebook nothing empties this list, so its
