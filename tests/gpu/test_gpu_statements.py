@@ -259,7 +259,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-14",
-        "they would take about a quarter of the step's time",
+        "they would take only about a quarter of the step's time",
         share_at_the_best_rates,
         low=0.23,
         high=0.28,
