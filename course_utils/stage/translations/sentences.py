@@ -4,33 +4,23 @@ A language may order the parts of a sentence as it likes, so no sentence is made
 """
 
 from course_utils.stage.notebook.about import About
+from course_utils.stage.translations import templates
 from course_utils.stage.translations.edition import Edition
-from course_utils.stage.translations.templates import (
-    AND,
-    CONTENTS,
-    GO_ON,
-    MINUTES,
-    MINUTES_BEYOND,
-    NEEDS,
-    NEEDS_NOTEBOOK,
-    NEEDS_NOTEBOOKS,
-    START,
-)
 
 
 def said(spoken: str, sentence: str, **values: object) -> str:
     """Return the sentence in that language, with the values in its gaps."""
-    return Edition(spoken, CONTENTS).words(sentence).format(**values)
+    return Edition(spoken, templates.CONTENTS).words(sentence).format(**values)
 
 
 def start(spoken: str, number: int, title: str) -> str:
     """Return the words of the button with which the course begins."""
-    return said(spoken, START, number=number, title=title)
+    return said(spoken, templates.START, number=number, title=title)
 
 
 def go_on(spoken: str, number: int, title: str) -> str:
     """Return the words of the button that leads to where the reader was."""
-    return said(spoken, GO_ON, number=number, title=title)
+    return said(spoken, templates.GO_ON, number=number, title=title)
 
 
 def asked(spoken: str, unit: str) -> str:
@@ -47,14 +37,14 @@ def minutes_and_needs(spoken: str, about: About, edition: Edition) -> str:
     """
     sentences = []
     if about.minutes:
-        sentence = MINUTES_BEYOND if about.minutes_beyond else MINUTES
+        sentence = templates.MINUTES_BEYOND if about.minutes_beyond else templates.MINUTES
         values = {"minutes": about.minutes, "beyond": about.minutes_beyond}
         sentences.append(said(spoken, sentence, **values))
     if about.needs:
         needs = [edition.words(need, "needs") for need in about.needs]
-        sentence = NEEDS
+        sentence = templates.NEEDS
         if about.needs[0].isdecimal():
-            sentence = NEEDS_NOTEBOOK if len(needs) == 1 else NEEDS_NOTEBOOKS
+            sentence = templates.NEEDS_NOTEBOOK if len(needs) == 1 else templates.NEEDS_NOTEBOOKS
         sentences.append(said(spoken, sentence, needs=_listed(spoken, needs)))
     return " ".join(sentences)
 
@@ -64,4 +54,4 @@ def _listed(spoken: str, items: list[str]) -> str:
     *first, last = items
     if not first:
         return last
-    return said(spoken, AND, items=", ".join(first), last=last)
+    return said(spoken, templates.AND, items=", ".join(first), last=last)
