@@ -213,6 +213,7 @@ def counted(kind: str, fields: Config, dtype: str) -> Config:
     config = AutoConfig.for_model(kind, **fields)  # a new one, since `from_config` changes it
     attention = "eager" if kind in UNFUSED else "sdpa"
     kernels = {"attn_implementation": attention, "experts_implementation": "eager"}
+    torch.manual_seed(0)  # routers pick experts by these weights, so each run draws the same
     trained = AutoModelForCausalLM.from_config(config, **kernels).to(getattr(torch, DTYPES[dtype]))
     trained.train()
     return {
