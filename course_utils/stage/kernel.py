@@ -1,5 +1,7 @@
 """An IPython extension for the kernels of the course: it explains a NameError after a restart.
 
+It also loads the two extensions that not every kernel needs.
+
 The environment's etc/ipython/ipython_kernel_config.json loads it. This module imports nothing of
 the course, so that a kernel starts as fast as one without it.
 """
@@ -12,6 +14,7 @@ from types import TracebackType
 
 from IPython.core.interactiveshell import InteractiveShell
 
+ENGLISH = "en"
 LONGEST_QUOTE = 60  # characters of a cell's first line
 
 
@@ -21,6 +24,9 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     # COURSE_ROOM has the address of the wall, in a presentation whose audience guesses by phone.
     if os.environ.get("COURSE_ROOM"):
         shell.extension_manager.load_extension("course_utils.stage.present.asking")
+    # COURSE_LANG has the language in which the server shows the course.
+    if os.environ.get("COURSE_LANG", ENGLISH) not in ("", ENGLISH):
+        shell.extension_manager.load_extension("course_utils.stage.translations.in_kernel")
 
 
 def _explain(

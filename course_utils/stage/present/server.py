@@ -143,6 +143,7 @@ def _prepare_all(
     recall: Sequence[Cell],
 ) -> None:
     spoken = language.chosen()
+    language.pass_on(spoken)
     # A set, because the chosen notebook is usually among the others, and is prepared once.
     for path in {copies / chosen, *notebooks(copies)}:
         is_chosen = path.name == chosen

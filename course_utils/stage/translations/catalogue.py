@@ -174,6 +174,11 @@ class Translations:
         """Whether there is any translation at all."""
         return bool(self._by_place)
 
+    @property
+    def by_english(self) -> dict[str, str]:
+        """All translations by their English, for sources in which a place changes no meaning."""
+        return {english: translation for (_, english), translation in self._by_place.items()}
+
     def find(self, context: str, english: str) -> str | None:
         """Return the translation of a text, or None.
 

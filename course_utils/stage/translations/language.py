@@ -69,6 +69,11 @@ def others(spoken: str) -> list[tuple[str, str]]:
     return [(NAMES.get(other, other), other) for other in there_are if other != spoken]
 
 
+def pass_on(spoken: str) -> None:
+    """Let the kernels of this server know the language: they inherit its environment."""
+    os.environ[ASKED] = spoken
+
+
 def how_to_change(language: str, environment: Mapping[str, str] = os.environ) -> str:
     """Return a sentence on the language, if nobody has asked for it; else ""."""
     if language == ENGLISH or environment.get(ASKED):

@@ -11,11 +11,14 @@ from pathlib import Path
 from course_utils.stage.notebook import prose
 from course_utils.stage.notebook.about import course_entry
 from course_utils.stage.notebook.files import Notebook, read, source
+from course_utils.stage.translations import package
 from course_utils.stage.translations.templates import CONTENTS, SENTENCES, TEMPLATES, units_of
 from course_utils.stage.translations.units import pieces, units
 
 ROOT = Path(__file__).parents[3]  # the folder of a clone
 PAGES = ("notebooks/GLOSSARY.md", "notebooks/INSTRUCTORS.md", "README.md")
+SENTENCES_OF_CODE = "sentences"  # the catalogue of what the package says to a reader
+EXERCISES = "exercises"  # and that of what it says about an answer: advice, reasons and hints
 SOLUTION = "Solution"  # the title of all solutions, which is translated once in each notebook
 ABOUT = ("title", "question")  # what a notebook's metadata say in words
 HEADING = re.compile(r'#{1,6} (?:<a id="(?P<anchor>[^"]*)"></a>)?')
@@ -43,7 +46,13 @@ def sources(root: Path = ROOT) -> dict[str, list[Unit]]:
         path = root / page
         found[path.stem] = of_page(path.read_text(encoding="utf-8"))
     found[CONTENTS] = of_templates(root / "course_utils" / "stage")
+    found[SENTENCES_OF_CODE] = _as_units(package.sentences_of(root / "course_utils"))
+    found[EXERCISES] = _as_units(package.exercises_of(root / "course_utils"))
     return found
+
+
+def _as_units(found: list[tuple[str, str]]) -> list[Unit]:
+    return [Unit(context, english) for context, english in found]
 
 
 def of_templates(folder: Path) -> list[Unit]:

@@ -42,6 +42,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     change = language.how_to_change(spoken)
     if change:
         news.append(change)
+    language.pass_on(spoken)  # not before: a language that was asked for needs no word on it
     for sentence in news:
         server.log.warning(sentence)
     judge = Judge(mine)

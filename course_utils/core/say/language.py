@@ -1,0 +1,36 @@
+"""A reader's sentences in their own language: whole templates with named gaps, as gettext has them.
+
+A sentence is never made of pieces, because another language orders them differently. English needs
+no catalogue. For another language, what surrounds a notebook calls `speak`.
+"""
+
+from collections.abc import Mapping
+
+# By the English template. It is one dict for the whole kernel, since a kernel has one reader.
+_translations: dict[str, str] = {}
+
+
+def speak(translations: Mapping[str, str]) -> None:
+    """From now on, use these translations; with none, English."""
+    _translations.clear()
+    _translations.update(translations)
+
+
+def translated(english: str, **gaps: object) -> str:
+    """Return the sentence in the reader's language, with `gaps` filled in.
+
+    Whoever lists what is to be translated reads the code, and not the sentences that were made. So
+    `english` is a literal, or a literal marked by `template`, or the advice of an exercise. What
+    has no translation is returned in English.
+
+    >>> translated("{number} too low", number="1,024")
+    '1,024 too low'
+    """
+    sentence = _translations.get(english, english)
+    # Advice without gaps may have braces of its own, as {name: tensor} has.
+    return sentence.format(**gaps) if gaps else sentence
+
+
+def template(english: str) -> str:
+    """Mark a sentence that is kept, as a constant is, and translated later. Returns it as it is."""
+    return english
