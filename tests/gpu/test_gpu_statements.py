@@ -211,7 +211,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-half-note",
-        "At 4,096 it is 79 %",
+        "At 4,096 it reaches 79 %",
         lambda recording: of_peak(recording, 4096),
         low=0.75,
         high=0.83,
@@ -259,7 +259,7 @@ STATEMENTS = [
     ),
     Statement(
         "own-gpu-14",
-        "they would take only about a quarter of the step's time",
+        "products would take only about a quarter of its time",
         share_at_the_best_rates,
         low=0.23,
         high=0.28,
@@ -291,7 +291,7 @@ STATEMENTS = [
     ),
     Statement(
         "16e5b3cb",
-        "activations frees, and the FLOPs that it costs",
+        "activations, and the FLOPs that it costs",
         step_peak_ratios,
         low=0.9,
         high=1.1,
