@@ -329,7 +329,14 @@ MAY_IMPORT = {
         "stage.translations",
         "stage.workspace",
     },
-    "stage.translations": {"jinja2", "polib", "core.record", "core.say", "stage.notebook"},
+    "stage.translations": {
+        "IPython",
+        "jinja2",
+        "polib",
+        "core.record",
+        "core.say",
+        "stage.notebook",
+    },
     "stage.workspace": {
         "jinja2",
         "jupyter_core",

@@ -245,7 +245,7 @@ def best_segment(layers: int, its_input: Number, layer: Number) -> Answers:
             in_range,
             "The formula takes the last segment for a whole one. It may be shorter: try all s.",
         )
-    yield 1, "That is right only where a layer keeps L/2 times its input, or more."
+    yield 1, "That is right only where a layer keeps about L/2 times its input, or more."
     divisors = min((s for s in segments if layers % s == 0), key=peak)
     yield divisors, "s need not divide the number of layers: the last segment may be shorter."
     rounded_up = min(segments, key=lambda s: math.ceil(layers / s) * its_input + s * layer)

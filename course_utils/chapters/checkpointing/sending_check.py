@@ -58,7 +58,7 @@ def data_parallel_bytes(
     yield scatter, "After the reduce-scatter, a GPU has the sum of one piece. What is missing?"
     yield (
         all_reduce,
-        "From stage 1 on, no GPU needs the sums of all gradients, but all the weights.",
+        "From stage 1 on, no GPU needs the sums of all gradients, but each needs all the weights.",
     )
     of_weights = right | {0: scatter + gather}
     yield of_weights[stage], "At stage 0 the sums of the gradients are gathered, and no weights."

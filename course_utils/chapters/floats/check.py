@@ -313,7 +313,7 @@ def _read_scale(scale: object, x: torch.Tensor) -> object:
 OTHER_LIMITS = {
     256: "256 is E4M3's largest power of two, and its largest number is 448. Let the largest "
     "magnitude land on 448.",
-    240: "That is where other E4M3s end, the IEEE's and fnuz. This one goes to 448.",
+    240: "That is where other kinds of E4M3 end, the IEEE's and fnuz. This one goes to 448.",
     464: "At 464 the largest is rounded down to 448. It is 3 % off then, for only 3 % more room "
     "below. Let the largest land on 448 itself.",
     57_344: "That is E5M2's limit. E4M3 goes to 448.",

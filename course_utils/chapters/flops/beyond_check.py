@@ -75,7 +75,11 @@ def utilisation(
     forward_of_a_layer = 2 * predict.matmul_flops(sequence, width, sequence)
     attention = 3 * layers * forward_of_a_layer  # training takes three forward passes
     right = (without_attention + attention) / seconds / peak
-    yield right, "Three runs: 6P + 12 · L · H · S FLOPs for each token, over the dense peak."
+    yield (
+        right,
+        "Three runs: 6P + 12 · L · H · S FLOPs for each token, times tokens per second, "
+        "over the dense peak.",
+    )
     for wrong_attention, advice in _wrong_attention_flops(attention, layers, sequence):
         yield (without_attention + wrong_attention) / seconds / peak, advice
     yield (
@@ -296,7 +300,7 @@ def fitted_roof(products: Sequence[Product]) -> Answers:
     shortest = all_seconds.index(min(all_seconds))
     yield (
         (rates[shortest], bandwidths[shortest]),
-        "The product that takes the least time has the least to do. Compare rates.",
+        "That product takes the least time because it has little to do. Compare rates.",
     )
     # In a roofline plot, the intensity is the horizontal axis.
     intensities = [flops / nbytes for flops, nbytes, _ in products]

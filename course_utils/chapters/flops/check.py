@@ -221,7 +221,8 @@ def _of_head_norms(m: Model, right: int) -> Answers:
     heads = m.heads + m.kv_heads  # the mistake: a vector for each of these
     yield (
         right + (heads - 2) * counted,
-        "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are.",
+        "All heads share the two vectors of m.head_norms: 2 × head_width, "
+        "however many heads there are.",
     )
 
 
@@ -307,11 +308,15 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     yield (right - output) // m.layers + output, all_layers
     yield right - other_layers_matrices, all_layers
     of_all_parameters = 2 * batch * sequence * shape.parameters
-    only_matrices = (
-        "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"
+    yield (
+        of_all_parameters,
+        "Only matrices are multiplied: no bias, no normalisation, no row that is looked up. "
+        "And attention is missing.",
     )
-    yield of_all_parameters, f"{only_matrices}. And attention is missing."
-    yield of_all_parameters + attention, f"{only_matrices}."
+    yield (
+        of_all_parameters + attention,
+        "Only matrices are multiplied: no bias, no normalisation, no row that is looked up.",
+    )
     yield right - output, "The last product compares with every token of the vocabulary."
     yield (
         right - output + output // sequence,

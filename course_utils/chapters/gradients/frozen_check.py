@@ -53,12 +53,15 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     of_frozen = forward - of_weights
     of_all_but_first = forward - layers[0]
     # A step is the forward pass, then weight gradients, then input gradients.
-    passes_on = "A frozen layer passes the gradient on if one before it is trained."
     yield (
         forward + of_weights + of_weights,
-        f"{passes_on} The first trained layer has nobody to pass it to.",
+        "A frozen layer passes the gradient on if one before it is trained. "
+        "The first trained layer has nobody to pass it to.",
     )
-    yield forward + of_weights + (of_weights - of_first_trained), passes_on
+    yield (
+        forward + of_weights + (of_weights - of_first_trained),
+        "A frozen layer passes the gradient on if one before it is trained.",
+    )
     yield (
         forward + of_weights + of_all_but_first,
         "An input gradient is wanted only if a layer before is trained.",

@@ -81,9 +81,16 @@ def moves(weight: Number, update: Number) -> Answers:
         update > gap / 2 or fraction_ends_in_1,
         "The fraction's last bit decides only where update is exactly half a gap.",
     )
-    to_even = "Half a gap exactly goes to the neighbour whose fraction ends in 0. That may be the"
-    yield update >= gap / 2, f"{to_even} weight itself."
-    yield update > gap / 2, f"{to_even} next number."
+    yield (
+        update >= gap / 2,
+        "Half a gap exactly goes to the neighbour whose fraction ends in 0. "
+        "That may be the weight itself.",
+    )
+    yield (
+        update > gap / 2,
+        "Half a gap exactly goes to the neighbour whose fraction ends in 0. "
+        "That may be the next number.",
+    )
 
 
 # fp16's largest number is 65,504. From 65,520 on, half a gap above it, a cast gives infinity.
@@ -115,7 +122,7 @@ def loss_scale(largest: Number) -> Answers:
     yield 65_520 / largest, "A power of two is wanted, and the product has to stay below 65,520."
     yield (
         2.0**15 / largest,
-        "That is no power of two for most gradients. Round 65,520 / largest down.",
+        "That is no power of two for most gradients. Round 65,520 / largest down to one.",
     )
     yield (
         2.0 ** int(math.log2(65_504 / largest)),
@@ -127,7 +134,7 @@ def loss_scale(largest: Number) -> Answers:
     )
     yield (
         right if right * largest <= 65_504 else right / 2,
-        "Below 65,520, fp16 rounds down to 65,504, which is still finite.",
+        "Between 65,504 and 65,520, fp16 rounds down to 65,504, which is still finite.",
     )
     yield (
         2.0 ** math.floor(math.log2(65_520 / largest)),

@@ -134,7 +134,7 @@ def clipped(gradients: Gradients, max_norm: Number) -> Answers:
     yield always, "Gradients with a smaller norm stay as they are."
     sum_of_sizes = sum(abs(x) for x in numbers)
     by_sizes = times(max_norm / max(max_norm, sum_of_sizes))
-    yield by_sizes, "The norm is the root of the sum of squares, not the sum of sizes."
+    yield by_sizes, "The norm is the root of the sum of squares, not the sum of magnitudes."
     squared = times(max_norm / max(max_norm, norm**2))
     yield squared, "That is the square of the norm: take its root."
     of_largest = times(max_norm / max(max_norm, *map(abs, numbers)))
@@ -190,7 +190,10 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     right = with_warmup(peak * _share(done))
     yield right, "Eight steps of two runs, the last of a warm-up and the first after it among them."
     from_zero = peak * step / warmup if step < warmup else right
-    yield from_zero, "Step 0 would do nothing. It has the rate peak / warmup: divide step + 1."
+    yield (
+        from_zero,
+        "Step 0 would do nothing. It has the rate peak / warmup: use (step + 1) / warmup.",
+    )
     without_rise = peak * _share(step / total)
     yield without_rise, "The warm-up is missing: before step `warmup` the rate rises."
     still_rising = rising if step <= warmup else right

@@ -265,7 +265,7 @@ def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> An
     averaged = 0.99 * v + 0.01 * g * g
     yield stepped(averaged), "That is RMSProp's average. In AdaGrad nothing fades: add g * g to v."
     yield stepped(g * g), "That forgets the squares of the earlier steps: add the new one to v."
-    yield stepped(v + g.abs()), "v adds up squares, g * g, and not sizes."
+    yield stepped(v + g.abs()), "v adds up squares, g * g, and not magnitudes."
     by_old = p - lr * g / (v.sqrt() + 1e-8)
     yield (by_old, summed), "That divides by the old v: add the new square first."
     rootless = p - lr * g / (summed + 1e-8)

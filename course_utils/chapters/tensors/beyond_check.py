@@ -126,7 +126,8 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     )
     yield (
         grid.numel() // math.prod(moving),
-        "Those are the sizes whose stride is 0, and there a step leads to no other position.",
+        "In dimensions whose stride is 0, a step leads to no other position: "
+        "count only the others.",
     )
     yield used, "Those are the positions. Return how many they are."
 
@@ -145,7 +146,10 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     of_torch = torch.arange(n).unfold(0, width, step)
     shape = tuple(of_torch.shape)
     stride = (step, 1)
-    yield (shape, stride), "Six cases, as torch's unfold has them; in some the windows touch."
+    yield (
+        (shape, stride),
+        "Six cases, as torch's unfold has them; in one, the windows touch but do not overlap.",
+    )
     count = shape[0]
     yield (
         ((count - 1, width), stride),

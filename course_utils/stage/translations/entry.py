@@ -13,7 +13,7 @@ CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 SAME = {
     "formula": re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$[^$\n]+\$(?!\d)", re.DOTALL),
     "link": re.compile(r"\]\(([^)]*)\)"),
-    "tag": re.compile(r"<[^<>]+>"),
+    "tag": re.compile(r"</?[A-Za-z][^<>]*>"),
     "placeholder": re.compile(
         r"\{\{.*?\}\}|\{%.*?%\}|(?<!\{)\{\w*\}|%\(\w+\)[sd]|%[sd]\b|\$[a-z]\w+", re.DOTALL
     ),
@@ -50,7 +50,9 @@ def faults(english: str, translation: str, language: str) -> list[str]:
     if is_chinese:
         found += _is_no_chinese(english, translation)
         found += _too_short_or_long(_bare(english), _bare(translation))
-    found += _marks_not_read(translation)
+    # Advice on code has stars that are no marks, as in beta**t, and is not read as Markdown.
+    if not _marks_not_read(english):
+        found += _marks_not_read(translation)
     return found
 
 

@@ -74,7 +74,10 @@ def _said_by_exercises(text: str) -> Iterator[str]:
 def _said_by(node: ast.AST) -> list[ast.expr]:
     """Return the expressions of a node that a verdict quotes."""
     if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
-        return node.value.elts[1:2]  # an answer, and the sentence on it
+        answer_and_sentence = node.value.elts
+        return answer_and_sentence[1:] if len(answer_and_sentence) == 2 else []
+    if isinstance(node, ast.For):
+        return [_container(node.iter)]
     if isinstance(node, ast.Call) and _name_called(node) == NOT_YET:
         return [*node.args, *(keyword.value for keyword in node.keywords)]
     if isinstance(node, ast.keyword) and node.arg == HINTS and isinstance(node.value, ast.Tuple):
@@ -86,12 +89,22 @@ def _said_by(node: ast.AST) -> list[ast.expr]:
     return []
 
 
+def _container(looped_over: ast.expr) -> ast.expr:
+    """Return ADVICE of a loop over ADVICE.items(): a dict with a sentence for each mistake."""
+    is_call = isinstance(looped_over, ast.Call) and isinstance(looped_over.func, ast.Attribute)
+    return looped_over.func.value if is_call else looped_over
+
+
 def _constants(text: str) -> dict[str, list[str]]:
     """Return the texts that names are set to, since several answers may share their advice."""
     found = {}
     for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).extend(_texts(node.value))
+            kept = found.setdefault(node.targets[0].id, [])
+            is_dict = isinstance(node.value, ast.Dict)
+            for value in node.value.values if is_dict else [node.value]:
+                # A dict may also have the cases of an exercise, such as patterns of an einsum.
+                kept.extend(said for said in _texts(value) if said.endswith(".") or not is_dict)
     return found
 
 
