@@ -123,10 +123,7 @@ def two_layers_backward(x: Tensor, y: Tensor, w1: Tensor, w2: Tensor) -> Answers
     )
     yield (2 * first, 2 * second), "The loss is half of the squares' sum: the 2 cancels."
     yield (first / len(x), second / len(x)), "The loss is a sum over the rows, and no mean."
-    yield (
-        (-first, -second),
-        "The sign is the other one: the loss's gradient has the sign of (result - y).",
-    )
+    yield (-first, -second), "The other sign: the loss's gradient has that of (result - y)."
     yield (second, first), "The gradient of w1 comes first."
     yield (first.T, second.T), "A gradient has the same shape as its matrix: transpose both."
 

@@ -146,10 +146,7 @@ def strided_windows(n: int, width: int, step: int) -> Answers:
     of_torch = torch.arange(n).unfold(0, width, step)
     shape = tuple(of_torch.shape)
     stride = (step, 1)
-    yield (
-        (shape, stride),
-        "Six cases, as torch's unfold has them; in one, the windows touch but do not overlap.",
-    )
+    yield (shape, stride), "Six cases, as torch's unfold has them; in one, windows only touch."
     count = shape[0]
     yield (
         ((count - 1, width), stride),
