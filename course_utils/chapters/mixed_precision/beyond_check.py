@@ -81,16 +81,8 @@ def moves(weight: Number, update: Number) -> Answers:
         update > gap / 2 or fraction_ends_in_1,
         "The fraction's last bit decides only where update is exactly half a gap.",
     )
-    yield (
-        update >= gap / 2,
-        "Half a gap exactly goes to the neighbour whose fraction ends in 0. "
-        "That may be the weight itself.",
-    )
-    yield (
-        update > gap / 2,
-        "Half a gap exactly goes to the neighbour whose fraction ends in 0. "
-        "That may be the next number.",
-    )
+    yield update >= gap / 2, "Half a gap may go to the weight itself: whose fraction ends in 0?"
+    yield update > gap / 2, "Half a gap may go to the next number: whose fraction ends in 0?"
 
 
 # fp16's largest number is 65,504. From 65,520 on, half a gap above it, a cast gives infinity.

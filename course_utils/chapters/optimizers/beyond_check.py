@@ -190,10 +190,7 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
     right = with_warmup(peak * _share(done))
     yield right, "Eight steps of two runs, the last of a warm-up and the first after it among them."
     from_zero = peak * step / warmup if step < warmup else right
-    yield (
-        from_zero,
-        "Step 0 would do nothing. It has the rate peak / warmup: use (step + 1) / warmup.",
-    )
+    yield from_zero, "Step 0 would do nothing: begin with peak / warmup, for (step + 1) / warmup."
     without_rise = peak * _share(step / total)
     yield without_rise, "The warm-up is missing: before step `warmup` the rate rises."
     still_rising = rising if step <= warmup else right
