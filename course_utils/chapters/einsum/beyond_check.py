@@ -223,10 +223,7 @@ def grouped_scores(q: torch.Tensor, k: torch.Tensor) -> Answers:
         "Heads that share keys are neighbours. With 2 heads of keys, heads 0 and 1 of 4 use the "
         "first, and not heads 0 and 2. In (kv group) the group changes fastest.",
     )
-    yield (
-        q @ k[:, :1].mT,
-        "All heads use the first head's keys there. Each group has keys of its own.",
-    )
+    yield q @ k[:, :1].mT, "All heads use the first head's keys. Each group has keys of its own."
     # The first of these mistakes has the other order in the merge alone, the second in the split.
     merge_as_split = "Merge in the order in which you split: (kv group) both times."
     yield rearrange(by_group, "b kv group i j -> b (group kv) i j"), merge_as_split
