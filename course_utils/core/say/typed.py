@@ -5,9 +5,11 @@ The pages without a kernel read it in JavaScript, with the tables of this module
 
 import re
 
+from course_utils.core.say.language import template, translated
+
 LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
-HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
+HOW = template("Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million.")
 OPERATIONS = {  # what may be typed, and the operation that it stands for
     "thousand": "*1e3",
     "million": "*1e6",
@@ -90,10 +92,16 @@ def read(text: str, unit: str = "") -> int | float:
             value = float(f"{value * size:.15g}")
         whole = int(value)  # raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
-        shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
-        raise ValueError(f"{shown} {HOW}") from None
+        raise ValueError(f"{_not_a_number(text.strip())} {translated(HOW)}") from None
     is_whole = whole == value and abs(value) < LARGEST_WHOLE
     return whole if is_whole else value
+
+
+def _not_a_number(typed: str) -> str:
+    """Return the sentence on a text that is no number, which may be empty."""
+    if not typed:
+        return translated("Type a number.")
+    return translated("{typed} is not a number here.", typed=repr(typed[:20]))
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
