@@ -23,8 +23,9 @@ from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  
 from course_utils.core import floats
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection
+from course_utils.engine.judging.errors import stopped
 from course_utils.engine.judging.exercises import Check, NotAttemptedError
-from course_utils.engine.judging.sentences import name_of, stopped
+from course_utils.engine.judging.sentences import name_of
 
 MASTERS_AND_UPDATES = [
     # Both copies in bf16 move here. The first update is less than half a gap between two numbers of
