@@ -128,7 +128,7 @@ MAY_IMPORT = {
     },
     "chapters.figures": set(),
     "chapters.labs": {"engine.labs"},
-    "chapters.small_models": {"core.accountant", "core.predict"},
+    "chapters.small_models": {"core.accountant", "core.predict", "core.say"},
     "chapters.floats": {
         "matplotlib",
         "torch",

@@ -22,6 +22,7 @@ from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  
 )
 from course_utils.core import floats
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection
 from course_utils.engine.judging.errors import stopped
 from course_utils.engine.judging.exercises import Check, NotAttemptedError
@@ -196,7 +197,7 @@ def _judge(loop: repair.Loop) -> repair.Seen:
     unchanged, a NotYetError if it fails or trains wrongly.
     """
     if repair.is_untouched(loop):
-        raise NotAttemptedError("Change the loop above, and run both cells again.")
+        raise NotAttemptedError(template("Change the loop above, and run both cells again."))
     seen, error = call(lambda: repair.seen(loop))
     if error is None:
         error = seen.error  # one that stopped the loop after it had begun

@@ -15,6 +15,8 @@ OPERATIONS = {  # what may be typed, and the operation that it stands for
     "million": "*1e6",
     "billion": "*1e9",
     "trillion": "*1e12",
+    "万": "*1e4",  # what a Chinese reader counts in; a trillion is one of the other
+    "亿": "*1e8",
     "**": "^",
 }
 # Typographic signs, and the ASCII ones for them.
@@ -76,6 +78,8 @@ def read(text: str, unit: str = "") -> int | float:
     (1.5, 12000, 2400000000, 0.001, 0.25)
     >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
     (12, 365.25, 16, 3)
+    >>> read("700 亿"), read("15 万亿")
+    (70000000000, 15000000000000)
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
     (2.4, 2147483648, 0.12)
     """

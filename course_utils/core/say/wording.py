@@ -47,7 +47,7 @@ def listed(names: Sequence[object]) -> str:
 def letters_wide(words: str) -> int:
     """Return how many letters wide the words are; those of Chinese and Japanese count twice.
 
-    >>> letters_wide("measured"), letters_wide("\u5b9e\u6d4b")
+    >>> letters_wide("measured"), letters_wide("实测")
     (8, 4)
     """
     return sum(2 if letter > _LAST_NARROW else 1 for letter in words)

@@ -102,7 +102,9 @@ def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
     """
     wrong = {name for slip in slips for name in slip.names}
     words = [f"{name} ✓" for name, size in parts.items() if size and name not in wrong]
-    names = translated(" or ").join(listed(slip.names) for slip in slips)
+    names = listed(slips[0].names)
+    for slip in slips[1:]:
+        names = translated("{names} or {last}", names=names, last=listed(slip.names))
     how = slips[0].in_words  # several slips are alike but for their parts
     words.append(translated("{names} {how}: {amount}.", names=names, how=how, amount=amount))
     checklist = ", ".join(words)
