@@ -11,8 +11,8 @@ from course_utils.core.say.wording import (
     as_float,
     factor_text,
     number_text,
-    ratio_text,
     three_digits,
+    times_text,
 )
 
 # What a number is called by how it was found, as `kind` and the heads of comparisons have it. Both
@@ -162,11 +162,11 @@ class Guess:
     @property
     def _times(self) -> str:
         """The ratio of a guess that is not far off, such as "2 times what was measured"."""
-        ratio = ratio_text(self._ratio)
+        times = times_text(self._ratio)
         kind = translated(self.kind)
         if self._is_participle:
-            return translated("{ratio} times what was {kind}", ratio=ratio, kind=kind)
-        return translated("{ratio} times the number {kind}", ratio=ratio, kind=kind)
+            return translated("{times} what was {kind}", times=times, kind=kind)
+        return translated("{times} the number {kind}", times=times, kind=kind)
 
     def _factor(self, *, is_high: bool) -> str:
         """The ratio of a guess that is far off, such as "a factor of 12.8 too small"."""

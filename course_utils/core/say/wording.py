@@ -61,10 +61,10 @@ def times_text(ratio: Number) -> str:
     >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
     ('15.8 times', '13,400,000 times', '1.00003 times')
     """
-    return f"{ratio_text(ratio)} times"
+    return translated("{ratio} times", ratio=_ratio_text(ratio))
 
 
-def ratio_text(ratio: Number) -> str:
+def _ratio_text(ratio: Number) -> str:
     """Return the number of `times_text`, without the word behind it."""
     apart = abs(ratio - 1)
     if 0 < apart < 0.005:  # three digits would be those of 1
