@@ -6,6 +6,7 @@ gate, tied tables, and heads that together are not as wide as the model.
 
 from course_utils.core.accountant import Model
 from course_utils.core.predict import known
+from course_utils.core.say.language import translated
 
 MATRICES_WITHOUT_GATE = ("query", "key", "value", "out", "up", "down")
 GPT = Model(
@@ -60,14 +61,26 @@ def case_in_words(m: Model, batch: int = 0, sequence: int = 0, *options: str | i
     >>> case_in_words(LLAMA, 1, 96, "bf16", 2)
     'For a small Llama (3 layers, width 96) and 1 × 96 tokens in bf16, 2 of 3 layers recomputed'
     """
-    words = f"For {model_in_words(m)}"
+    model = model_in_words(m)
     if batch:
-        words += f" and {batch} × {sequence} tokens"
+        words = translated(
+            "For {model} and {batch} × {sequence} tokens",
+            model=model,
+            batch=batch,
+            sequence=sequence,
+        )
+    else:
+        words = translated("For {model}", model=model)
     for option in options:
         if isinstance(option, str):  # a dtype
-            words += f" in {option}"
+            words = translated("{case} in {dtype}", case=words, dtype=option)
         else:
-            words += f", {option} of {m.layers} layers recomputed"
+            words = translated(
+                "{case}, {count} of {layers} layers recomputed",
+                case=words,
+                count=option,
+                layers=m.layers,
+            )
     return words
 
 
@@ -84,4 +97,9 @@ def model_in_words(m: Model) -> str:
         kind = "Qwen"
     else:
         kind = "Llama"
-    return f"a small {kind} ({m.layers} layers, width {m.width:,})"
+    return translated(
+        "a small {kind} ({layers} layers, width {width})",
+        kind=kind,
+        layers=m.layers,
+        width=f"{m.width:,}",
+    )

@@ -19,11 +19,10 @@ from pathlib import Path
 import course_utils.core.accountant_file as files
 from course_utils.core import record
 from course_utils.core.record import HIDDEN, write_whole
+from course_utils.core.say.language import translated
 
 JUDGED = f"{HIDDEN}/accountant.json"
 LOCK = f"{HIDDEN}/accountant.lock"  # locked while a notebook keeps a term
-# Follows the verdict on an answer that is right in the notebook, but not in the file.
-INSIDE = "Put what it takes from the notebook, as imports and helpers, inside the function"
 Space = dict[str, object]  # what a file defines, by name
 
 
@@ -46,15 +45,46 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
             written_terms = _keep_in(workspace, name, answer, check)  # by the reader, with this one
     except (OSError, ValueError, SyntaxError) as error:
         why = getattr(error, "strerror", None) or str(error)  # only an OSError has a strerror
-        return f"But not kept in {where}: {why.rstrip('.')}."
+        why = why.rstrip(".")
+        return translated("But not kept in {file}: {why}.", file=where, why=why)
+    return _kept(name, where, written_terms)
+
+
+def _kept(name: str, where: str, written_terms: list[str]) -> str:
+    """Return the sentence on a term that is kept, and on how many are the reader's now."""
     added = len({*written_terms} & {*files.ADDED})
+    to_add = len(files.ADDED)
     own = len(written_terms) - added  # of the thirteen
-    said = f"It is kept in {where}. Yours now: {own} of {len(files.TERMS)} terms"
-    if own == len(files.TERMS):
-        said = f"It is kept in {where}. All terms are yours: it needs the course no more"
-    if name in files.ADDED:
-        said += f", and {added} of {len(files.ADDED)} that 2026 adds"
-    return f"{said}."
+    count = len(files.TERMS)
+    is_of_2026 = name in files.ADDED
+    if own == count and is_of_2026:
+        return translated(
+            "It is kept in {file}. All terms are yours: it needs the course no more, "
+            "and {added} of {to_add} that 2026 adds.",
+            file=where,
+            added=added,
+            to_add=to_add,
+        )
+    if own == count:
+        return translated(
+            "It is kept in {file}. All terms are yours: it needs the course no more.", file=where
+        )
+    if is_of_2026:
+        return translated(
+            "It is kept in {file}. Yours now: {own} of {count} terms, "
+            "and {added} of {to_add} that 2026 adds.",
+            file=where,
+            own=own,
+            count=count,
+            added=added,
+            to_add=to_add,
+        )
+    return translated(
+        "It is kept in {file}. Yours now: {own} of {count} terms.",
+        file=where,
+        own=own,
+        count=count,
+    )
 
 
 def _keep_in(
@@ -76,7 +106,13 @@ def _keep_in(
     # The term may need something that the notebook has and the file lacks, so it is judged again.
     verdict = check(defined.get(name))
     if not verdict.right:
-        raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
+        raise ValueError(
+            translated(
+                "it works in the notebook, but not in the file. {verdict} "
+                "Put what it takes from the notebook, as imports and helpers, inside the function",
+                verdict=verdict.words,
+            )
+        )
     write_whole(path, text.encode())
     other_terms = {*files.theirs(former)} - {name}  # that the reader has written before
     # This term is right now. The whole file is known to be right if all other terms were judged
@@ -101,8 +137,12 @@ def _text_of(answer: object, name: str) -> str:
     except (OSError, TypeError, ValueError, SyntaxError):
         node = None
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
-        expected = f"one function, def {name}(...), without a decorator"
-        raise ValueError(f"write it in a cell as {expected}")
+        raise ValueError(
+            translated(
+                "write it in a cell as one function, def {name}(...), without a decorator",
+                name=name,
+            )
+        )
     text = "\n".join(source.split("\n")[: node.end_lineno])  # without comments below the function
     # A function that was copied from the file has the mark, and would count as the course's.
     text = re.sub(f" *{files.MARK}", "", text)
@@ -117,7 +157,11 @@ def run(text: str, path: Path) -> Space:
     try:
         exec(compile(text, path, "exec"), space)
     except (Exception, SystemExit) as error:  # SystemExit is raised by exit()
-        raise ValueError(f"the file stops with {type(error).__name__}: {error}") from error
+        raise ValueError(
+            translated(
+                "the file stops with {kind}: {error}", kind=type(error).__name__, error=error
+            )
+        ) from error
     return space
 
 

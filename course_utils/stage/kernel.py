@@ -2,8 +2,8 @@
 
 It also loads the two extensions that not every kernel needs.
 
-The environment's etc/ipython/ipython_kernel_config.json loads it. This module imports nothing of
-the course, so that a kernel starts as fast as one without it.
+The environment's etc/ipython/ipython_kernel_config.json loads it. Until there is such an error,
+this module imports nothing of the course, so that a kernel starts as fast as one without it.
 """
 
 import json
@@ -43,13 +43,22 @@ def _explain(
     name = error.name or ""  # a NameError that a program raises by itself may have none
     beginning = _beginning_of_the_cell_that_defines(name)
     if beginning:
-        words = (
-            f"The kernel does not know {name}. The cell that begins “{beginning}” makes it, "
-            "and has not run since the kernel was started. Choose Run → Run All Above Selected "
-            "Cell, and then run this cell again."
-        )
+        words = _not_known(name, beginning)
         error._render_traceback_ = lambda: [words]  # IPython shows these lines as the traceback
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def _not_known(name: str, beginning: str) -> str:
+    """Return the sentences on a name that a cell with this beginning would define."""
+    from course_utils.core.say.language import translated  # here: see this module's docstring
+
+    return translated(
+        "The kernel does not know {name}. The cell that begins “{beginning}” makes it, "
+        "and has not run since the kernel was started. Choose Run → Run All Above Selected "
+        "Cell, and then run this cell again.",
+        name=name,
+        beginning=beginning,
+    )
 
 
 def _beginning_of_the_cell_that_defines(name: str) -> str:

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "core.datasheets": {"core.say"},
     "core.einsums": set(),
     "core.floats": set(),
-    "core.keeping": {"core.accountant_file", "core.record"},
+    "core.keeping": {"core.accountant_file", "core.record", "core.say"},
     "core.layout": {"torch"},
     "core.measure": {"ml_dtypes", "numpy", "psutil", "torch", "core.say"},
     "core.predict": {
@@ -128,7 +128,7 @@ MAY_IMPORT = {
     },
     "chapters.figures": set(),
     "chapters.labs": {"engine.labs"},
-    "chapters.small_models": {"core.accountant", "core.predict"},
+    "chapters.small_models": {"core.accountant", "core.predict", "core.say"},
     "chapters.floats": {
         "matplotlib",
         "torch",
@@ -274,7 +274,7 @@ MAY_IMPORT = {
         "stage.present",
         "stage.workspace",
     },
-    "stage.kernel": {"IPython"},
+    "stage.kernel": {"IPython", "core.say"},
     "stage.notebook": {"core.record", "core.say"},
     "stage.pages": {
         "nbconvert",
@@ -484,9 +484,9 @@ def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_
     by_all = set.intersection(*loaded.values())
     assert ACCOUNTANT in by_all
     size_of_core = tokens_together(by_all - {ACCOUNTANT})
-    assert 10_000 < size_of_core <= 2600 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert 10_000 < size_of_core <= 2700 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
     by_notebook_2 = tokens_together(loaded[NOTEBOOKS[1]] - {ACCOUNTANT})
-    assert by_notebook_2 <= 2930 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert by_notebook_2 <= 3050 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
 
 
 def tokens_together(modules: Iterable[Path]) -> int:

@@ -9,6 +9,7 @@ import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
 from course_utils.chapters.accountant import CHAPTER_OF
 from course_utils.core import keeping
+from course_utils.core.say.language import translated
 
 
 def term_in(workspace: Path, name: str) -> object:
@@ -21,12 +22,19 @@ def term_in(workspace: Path, name: str) -> object:
         space, wrong = _space(workspace, text)
     except ValueError as error:
         _show_once(
-            f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew."
+            translated(
+                "{file}: {error}. Mend it, or delete it to begin it anew.",
+                file=f"{workspace.name}/{files.NAME}",
+                error=error,
+            )
         )
         return getattr(course, name)
     if name in wrong:
         where = f"{workspace.name}/{files.NAME}"
-        _show_once(f"{name} in {where} is not right as it stands there. {wrong[name]}")
+        is_wrong = translated(
+            "{name} in {file} is not right as it stands there.", name=name, file=where
+        )
+        _show_once(f"{is_wrong} {wrong[name]}")
     # Of a wrong term, `space` has the course's version, which calls the reader's right terms.
     return space[name]
 

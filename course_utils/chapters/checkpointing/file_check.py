@@ -11,7 +11,8 @@ from pathlib import Path
 from unittest import mock
 
 from course_utils.engine.judging import NotYetError, call, objection
-from course_utils.engine.judging.sentences import name_of, stopped
+from course_utils.engine.judging.errors import stopped
+from course_utils.engine.judging.sentences import name_of
 
 OLD = b"the old contents"
 PIECES = [b"the ", b"new ", b"contents"]

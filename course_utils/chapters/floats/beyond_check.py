@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from course_utils.core import floats
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, NotYetError, function, value
 from course_utils.engine.judging.agreement import plain
 from course_utils.engine.judging.sentences import shown
@@ -193,7 +194,7 @@ def _read_pattern(result: object, bits: int) -> object:
 @function(
     _fp32_patterns,
     read=_read_pattern,
-    case_words=lambda bits: f"With bits = {bits:#x}",
+    case_words=lambda bits: translated("With {arguments}", arguments=f"bits = {bits:#x}"),
     hints=(
         "Half a gap of bf16 is 0x8000. Adding nearly that much, 0x7FFF, rounds everything but the "
         "ties, and then bits >> 16 cuts.",

@@ -23,6 +23,7 @@ from course_utils.chapters.floats.beyond_check import (  # noqa: F401  exercises
 )
 from course_utils.core import measure
 from course_utils.core.accountant import BYTES
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function, outcome
 from course_utils.engine.judging.agreement import is_number, plain
 
@@ -79,7 +80,10 @@ def _pattern_in_words(bits: int, exponent_bits: int, fraction_bits: int) -> str:
     digits = f"{bits:0{width}b}"
     exponent = digits[1 : 1 + exponent_bits]
     fraction = digits[1 + exponent_bits :]
-    return f"For the bits {digits[0]} {exponent} {fraction} (sign, exponent, fraction)"
+    return translated(
+        "For the bits {bits} (sign, exponent, fraction)",
+        bits=f"{digits[0]} {exponent} {fraction}",
+    )
 
 
 @function(

@@ -11,6 +11,7 @@ from statistics import fmean, median
 
 from course_utils.core import predict
 from course_utils.core.say import Number, rate_text
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function, value
 
 
@@ -46,7 +47,12 @@ def _run_in_words(
     The sizes have one letter each, since the six parameters' full names would fill the verdict.
     """
     model = f"P = {parameters:,}, L = {layers}, H = {width:,}, S = {sequence:,}"
-    return f"For {tokens_per_sec:,.6g} tokens/s, {model} and a peak of {rate_text(peak)}"
+    return translated(
+        "For {rate} tokens/s, {model} and a peak of {peak}",
+        rate=f"{tokens_per_sec:,.6g}",
+        model=model,
+        peak=rate_text(peak),
+    )
 
 
 @function(
@@ -273,7 +279,7 @@ def _products() -> Iterator[tuple[list[Product]]]:
 
 def _in_words(products: Sequence[Product]) -> str:
     """Return the beginning of a verdict, which names the case that went wrong."""
-    return f"For {len(products)} products of an invented GPU"
+    return translated("For {count} products of an invented GPU", count=len(products))
 
 
 @function(

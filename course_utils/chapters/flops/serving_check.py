@@ -9,11 +9,17 @@ from dataclasses import replace
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, model_in_words
 from course_utils.core.accountant import Model
 from course_utils.core.predict import dtype_bytes
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function
 
 
 def _case_in_words(m: Model, tokens: int, dtype: str) -> str:
-    return f"For {model_in_words(m)} and {tokens} tokens in {dtype}"
+    return translated(
+        "For {model} and {tokens} tokens in {dtype}",
+        model=model_in_words(m),
+        tokens=tokens,
+        dtype=dtype,
+    )
 
 
 @function(

@@ -6,6 +6,7 @@ Each has a sentence: why it is right, or the advice on the mistake.
 
 from course_utils.core.accountant import Latent, Model
 from course_utils.core.predict import dtype_bytes, known
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function
 
 # Tokens of a sequence, and a window; in the third case the window is longer than the sequence.
@@ -13,7 +14,9 @@ WINDOWS = [(11, 4), (6, 6), (5, 9), (300, 64)]
 
 
 def _window_in_words(sequence: int, window: int) -> str:
-    return f"For {sequence} tokens and a window of {window}"
+    return translated(
+        "For {tokens} tokens and a window of {window}", tokens=sequence, window=window
+    )
 
 
 @function(
@@ -92,7 +95,13 @@ SMALL_LATENT = Model(
 
 
 def _cache_in_words(m: Model, tokens: int, dtype: str) -> str:
-    return f"For {m.layers} layers, a latent of {m.latent.rank} and {tokens} tokens in {dtype}"
+    return translated(
+        "For {layers} layers, a latent of {rank} and {tokens} tokens in {dtype}",
+        layers=m.layers,
+        rank=m.latent.rank,
+        tokens=tokens,
+        dtype=dtype,
+    )
 
 
 @function(

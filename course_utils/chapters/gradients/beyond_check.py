@@ -14,6 +14,7 @@ from course_utils.chapters import by_torch
 from course_utils.chapters.gradients.drawn import drawn
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, model_in_words
 from course_utils.core.accountant import BYTES, Model
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function, outcome
 
 # Each case has one argument: how many targets count in each part of a batch. Padding does not
@@ -190,7 +191,7 @@ def row_norms(x: Tensor, g: Tensor) -> Answers:
 @function(
     [(LLAMA,), (GPT,), (QWEN,)],
     tolerance=0.005,
-    case_words=lambda m: f"For {model_in_words(m)}",
+    case_words=lambda m: translated("For {model}", model=model_in_words(m)),
     hints=(
         "Count numbers for one token. In turn 3 they were the same for every token. The scores "
         "are `sequence` numbers in each head.",

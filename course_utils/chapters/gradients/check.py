@@ -36,7 +36,8 @@ from course_utils.core.accountant import BYTES, Model
 from course_utils.core.say import Number, count_text
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection, outcome
 from course_utils.engine.judging.agreement import agree
-from course_utils.engine.judging.sentences import name_of, stopped
+from course_utils.engine.judging.errors import stopped
+from course_utils.engine.judging.sentences import name_of
 
 # Shapes of x, of w, and of g, the gradient of x w. In the first case all are square, so that no
 # shape tells a wrong index.

@@ -22,9 +22,11 @@ from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  
 )
 from course_utils.core import floats
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection
+from course_utils.engine.judging.errors import stopped
 from course_utils.engine.judging.exercises import Check, NotAttemptedError
-from course_utils.engine.judging.sentences import name_of, stopped
+from course_utils.engine.judging.sentences import name_of
 
 MASTERS_AND_UPDATES = [
     # Both copies in bf16 move here. The first update is less than half a gap between two numbers of
@@ -195,7 +197,7 @@ def _judge(loop: repair.Loop) -> repair.Seen:
     unchanged, a NotYetError if it fails or trains wrongly.
     """
     if repair.is_untouched(loop):
-        raise NotAttemptedError("Change the loop above, and run both cells again.")
+        raise NotAttemptedError(template("Change the loop above, and run both cells again."))
     seen, error = call(lambda: repair.seen(loop))
     if error is None:
         error = seen.error  # one that stopped the loop after it had begun

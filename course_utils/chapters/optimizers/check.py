@@ -21,6 +21,7 @@ from course_utils.core import measure, predict
 from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.accountant import recipe as recipe_of
 from course_utils.core.say import Number, count_text, listed
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function
 
 
@@ -309,7 +310,8 @@ def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
     for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
         if recipe == recipe_of(name):
             words = name
-    return f"For {numbers:,} numbers ({words}), {count_text(gpus, 'GPU')}, stage {stage}"
+    case = f"{numbers:,} numbers ({words}), {count_text(gpus, 'GPU')}, stage {stage}"
+    return translated("For {case}", case=case)
 
 
 def _held(

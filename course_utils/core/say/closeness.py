@@ -7,11 +7,14 @@ itself, and a size by how many times too large or too small the guess is.
 import math
 import re
 
-SPOT_ON = "spot on"
-CLOSE = "close"
-POWER = "right power of ten"
-FAR = "far"
-MISSED = "missed"  # of a wrong option, which is neither near nor far
+from course_utils.core.say.language import template
+
+# In the record and in the code a word is English. It is translated where a reader sees it.
+SPOT_ON = template("spot on")
+CLOSE = template("close")
+POWER = template("right power of ten")
+FAR = template("far")
+MISSED = template("missed")  # of a wrong option, which is neither near nor far
 WORDS = (SPOT_ON, CLOSE, POWER, FAR, MISSED)  # from the best to the worst
 
 Bounds = tuple[float, float, str]  # the lowest guess, the highest, and the word for it

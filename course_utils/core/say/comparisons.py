@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
+from course_utils.core.say.language import translated
 from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.tables import InRows
 from course_utils.core.say.wording import Number, listed, number_text, with_digits
@@ -46,7 +47,7 @@ class Ledger(InRows, Mapping[str, Number]):
         for item, n in self.items():
             rows.append([item, number_text(n)])
         if len(self) > 1:
-            rows.append(["total", number_text(self.total)])
+            rows.append([translated("total"), number_text(self.total)])
         return rows
 
 
@@ -150,7 +151,13 @@ class Comparison(InRows):
             words = guess.words  # such as "Close: 0.9 times what was measured"
             if len(self.predicted) > 1:  # such as "weights: close, 0.9 times what was measured"
                 # A hint is empty, or begins a sentence of its own: ". Is it in the unit …?"
-                words = f"{guess.asked}: {guess.word}, {guess.how_far}{guess.hint}"
+                how_far = f"{guess.how_far}{guess.hint}"
+                words = translated(
+                    "{asked}: {word}, {how_far}",
+                    asked=guess.asked,
+                    word=translated(guess.word),
+                    how_far=how_far,
+                )
             sentences.append(_sentence(words))
         return " ".join([*sentences, *self._not_counted()])
 
@@ -170,12 +177,15 @@ class Comparison(InRows):
         """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():
             if item not in self.predicted:
-                items = listed(list(self.predicted))
-                yield f"There is nothing called {item!r} to guess here, but {items}."
+                yield translated(
+                    "There is nothing called {name} to guess here, but {items}.",
+                    name=repr(item),
+                    items=listed(list(self.predicted)),
+                )
             elif plain(guess) is None:
-                yield (
-                    "A guess is a plain number, without quotes or a unit; "
-                    f"{brief(guess)} is not counted."
+                yield translated(
+                    "A guess is a plain number, without quotes or a unit; {typed} is not counted.",
+                    typed=brief(guess),
                 )
 
     def _picture(self) -> str:
@@ -194,12 +204,12 @@ class Comparison(InRows):
     def _rows(self) -> list[list[str]]:
         """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
-        first, second = self.heads
+        first, second = (translated(head) for head in self.heads)
         head = [self.unit, first, second]
         if self.has_ratio:
             head.append(f"{second} / {first}")
         if guesses:
-            head.insert(1, "your guess")
+            head.insert(1, translated("your guess"))
         rows = [head]
         for item, predicted in self.predicted.items():
             measured = self.measured[item]
@@ -261,8 +271,14 @@ class Choice(InRows):
             (guess,) = self.guesses
             return _sentence(guess.words)
         # Of a guess that is no text, the sentence only says that it lacks quotes.
-        typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
-        return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
+        options = ", ".join(self.among)
+        if not isinstance(self.guess, str):
+            return translated("Choose one of these, in quotes: {options}.", options=options)
+        return translated(
+            "Choose one of these, in quotes: {options}. {typed} is not counted.",
+            options=options,
+            typed=brief(self.guess),
+        )
 
     def _picture(self) -> str:
         """Return the picture of the options; an empty text if none was chosen."""
@@ -275,15 +291,18 @@ class Choice(InRows):
 
     def _rows(self) -> list[list[str]]:
         """Return a head and one row. Without a guess, there is no column for it."""
+        measured = translated("measured")
         if not self.guesses:
-            return [["", "measured"], [self.asked, self.measured]]
+            return [["", measured], [self.asked, self.measured]]
         (guess,) = self.guesses
-        return [["", "your guess", "measured"], [self.asked, guess.said, self.measured]]
+        head = ["", translated("your guess"), measured]
+        return [head, [self.asked, guess.said, self.measured]]
 
 
 def _sentence(words: str) -> str:
     """Return the words with a full stop, unless they end in a question mark."""
-    return words if words.endswith("?") else f"{words}."
+    # The other one is the question mark of Chinese and Japanese.
+    return words if words.endswith(("?", "\uff1f")) else translated("{words}.", words=words)
 
 
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
@@ -292,20 +311,20 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     Without `digits`, a ratio close to 1 is written as its distance from 1, such as "1 +2.0e-05".
     """
     if measured != measured and predicted != predicted:  # NaN alone differs from itself
-        return "both NaN"
+        return translated("both NaN")
     if measured == predicted == 0:
-        return "both 0"
+        return translated("both 0")
     if measured == predicted and abs(measured) == math.inf:  # their ratio would be NaN
-        return "both infinite"
+        return translated("both infinite")
     if predicted == 0:
-        return "not defined"
+        return translated("not defined")
     try:
         ratio = measured / predicted
     except OverflowError:  # of a whole number that is too large for a float
-        return "out of a float's range"
+        return translated("out of a float's range")
     if digits:
         return with_digits(ratio, digits)
-    return "1 exactly" if measured == predicted else _distance_from_1(ratio)
+    return translated("1 exactly") if measured == predicted else _distance_from_1(ratio)
 
 
 def _distance_from_1(ratio: float) -> str:

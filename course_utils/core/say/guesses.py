@@ -5,6 +5,7 @@ import numbers
 from dataclasses import dataclass
 from types import ModuleType
 
+from course_utils.core.say.language import template, translated
 from course_utils.core.say.wording import (
     Number,
     as_float,
@@ -12,6 +13,19 @@ from course_utils.core.say.wording import (
     number_text,
     three_digits,
     times_text,
+)
+
+# What a number is called by how it was found, as `kind` and the heads of comparisons have it. Both
+# are English in the code, and are translated where a reader sees them.
+KINDS = (
+    template("predicted"),
+    template("forecast"),
+    template("supposed"),
+    template("measured"),
+    template("counted"),
+    template("calculated"),
+    template("recorded"),
+    template("reported"),
 )
 
 
@@ -93,12 +107,17 @@ class Guess:
         >>> Guess("GB", 2.4e9, 2.416).words
         'Far: a factor of 993 million too large. Is it in the unit that was asked for?'
         """
-        return f"{self.word.capitalize()}: {self.how_far}{self.hint}"
+        word = translated(self.word)
+        # capitalize() would lower all other letters, which another language may have.
+        first = word[0].upper() + word[1:]
+        return translated("{word}: {how_far}", word=first, how_far=f"{self.how_far}{self.hint}")
 
     @property
     def hint(self) -> str:
         """A question that follows `how_far` if the reader may have answered in another unit."""
-        return ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
+        if not self._may_be_another_unit:
+            return ""
+        return translated(". Is it in the unit that was asked for?")
 
     @property
     def how_far(self) -> str:
@@ -123,30 +142,63 @@ class Guess:
         if self.word == _closeness().SPOT_ON or not math.isfinite(measured):
             return ""
         apart = as_float(self.said) - measured
-        way = "too high" if apart > 0 else "too low"
+        is_high = apart > 0
         whole = _closeness().whole_of(self.unit)  # such as 100 in percent, 200 for "of 200", or 0
         if whole in (1, 100):  # a share or percent
-            return f"{three_digits(abs(apart) * 100 / whole)} points {way}"
+            points = three_digits(abs(apart) * 100 / whole)
+            if is_high:
+                return translated("{points} points too high", points=points)
+            return translated("{points} points too low", points=points)
         is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
         if whole or is_off_by_one:  # a count: "1 too low" says more than a factor
-            return f"{three_digits(abs(apart))} {way}"
+            number = three_digits(abs(apart))
+            if is_high:
+                return translated("{number} too high", number=number)
+            return translated("{number} too low", number=number)
         if self.off == math.inf:  # no factor leads from the guess to the value, as from 0
             return ""
-        if self.off < 10:
-            return f"{times_text(self._ratio)} {self._what_was_measured}"
-        return f"a factor of {factor_text(self.off)} {'too large' if apart > 0 else 'too small'}"
+        return self._times if self.off < 10 else self._factor(is_high=is_high)
 
     @property
-    def _what_was_measured(self) -> str:
-        """The other number in words, such as "what was measured" or "the number with a step"."""
-        # `kind` is "measured", or another participle, or words such as "with a step".
-        return f"what was {self.kind}" if self.kind.endswith("ed") else f"the number {self.kind}"
+    def _times(self) -> str:
+        """The ratio of a guess that is not far off, such as "2 times what was measured"."""
+        times = times_text(self._ratio)
+        kind = translated(self.kind)
+        if self._is_participle:
+            return translated("{times} what was {kind}", times=times, kind=kind)
+        return translated("{times} the number {kind}", times=times, kind=kind)
+
+    def _factor(self, *, is_high: bool) -> str:
+        """The ratio of a guess that is far off, such as "a factor of 12.8 too small"."""
+        factor = factor_text(self.off)
+        if is_high:
+            return translated("a factor of {factor} too large", factor=factor)
+        return translated("a factor of {factor} too small", factor=factor)
+
+    @property
+    def _is_participle(self) -> bool:
+        """Whether `kind` is "measured" or another participle, and not words like "with a step"."""
+        return self.kind.endswith("ed")
 
     @property
     def _beside(self) -> str:
         """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
         said = _text(self.said)
-        return f"you said {said}, and {self._what_was_measured} is {self._measured_text}"
+        kind = translated(self.kind)
+        measured = self._measured_text
+        if self._is_participle:
+            return translated(
+                "you said {said}, and what was {kind} is {measured}",
+                said=said,
+                kind=kind,
+                measured=measured,
+            )
+        return translated(
+            "you said {said}, and the number {kind} is {measured}",
+            said=said,
+            kind=kind,
+            measured=measured,
+        )
 
     @property
     def _nearly(self) -> str:
@@ -154,7 +206,7 @@ class Guess:
         said = _text(self.said)
         if self.is_right or said == self._measured_text:
             return said
-        return f"{said} for {self._measured_text}"
+        return translated("{said} for {measured}", said=said, measured=self._measured_text)
 
     @property
     def _measured_text(self) -> str:

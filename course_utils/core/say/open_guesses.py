@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, listed, number_text
 
 SHARES = ("share", "percent")
@@ -40,7 +41,7 @@ class OpenGuess:
         former guess is then kept.
         """
         if self.is_closed:
-            raise ValueError("The answer has been shown, so this guess stays as it is.")
+            raise ValueError(translated("The answer has been shown, so this guess stays as it is."))
         self.said[name] = self._read(typed)
         self._changed()
 
@@ -141,9 +142,12 @@ class OpenGuess:
         number = _number_in(typed, self.unit)
         # Without a unit, the number may be an exponent, for example, and those can be below 0.
         if self.unit and number < 0:
-            raise ValueError(f"It cannot be below 0: {self._with_unit(number)}.")
+            shown = self._with_unit(number)
+            raise ValueError(translated("It cannot be below 0: {number}.", number=shown))
         if self.unit == "share" and number > 1:
-            raise ValueError("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
+            raise ValueError(
+                translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
+            )
         if self.unit.startswith(OF_HOW_MANY):
             self._check_count(number)
         return number
@@ -155,7 +159,9 @@ class OpenGuess:
         """
         most = _number_in(self.unit.removeprefix(OF_HOW_MANY))
         if number != int(number) or number > most:
-            raise ValueError(f"It is a whole number from 0 to {number_text(most)}.")
+            raise ValueError(
+                translated("It is a whole number from 0 to {most}.", most=number_text(most))
+            )
 
     def _option(self, typed: str) -> str:
         """Return the option that was typed, in capitals or not, with quotes around it or not."""
@@ -163,7 +169,8 @@ class OpenGuess:
         for option in self.among:
             if option.casefold() == wanted:
                 return option
-        raise ValueError(f"Choose one of these: {', '.join(self.among)}.")
+        options = ", ".join(self.among)
+        raise ValueError(translated("Choose one of these: {options}.", options=options))
 
     def _changed(self) -> None:
         """Call the functions in `on_change`, which draw the field anew or write to the record."""
@@ -171,7 +178,8 @@ class OpenGuess:
             call()
 
     def __repr__(self) -> str:
-        guesses = [f"{name}: {self.in_words(name) or 'no guess'}" for name in self.names]
+        none = translated("no guess")
+        guesses = [f"{name}: {self.in_words(name) or none}" for name in self.names]
         return "; ".join(guesses)
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from course_utils.core.colours import COLOURS
 from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, whole_of
 from course_utils.core.say.guesses import Guess
-from course_utils.core.say.wording import Number, as_float, in_words
+from course_utils.core.say.language import translated
+from course_utils.core.say.wording import Number, as_float, in_words, letters_wide, listed
 
 COLOUR_OF_WORD = {
     SPOT_ON: "#00875f",
@@ -192,33 +193,33 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
         names = []
         if option == guess.measured:
             styles.append(f"background:{measured};color:#fff")
-            names.append(guess.kind)
+            names.append(translated(guess.kind))
         if option == guess.said:
             styles.append("outline:2px dashed currentColor;outline-offset:2px")
-            names.insert(0, "your guess")  # it is named first if both are the same option
+            names.insert(0, translated("your guess"))  # first if both are the same option
         if not names:
             styles.append("box-shadow:inset 0 0 0 1px #7f8a94")
-        words_below = " and ".join(names) or "&nbsp;"  # a space, so that all options are as high
+        words_below = html.escape(listed(names)) or "&nbsp;"  # so that all options are as high
         below = f'<span style="font-size:12px">{words_below}</span>'
         chip = f'<span style="{";".join(styles)}">{html.escape(option)}</span>'
         chips.append(f'<span style="{_CHIP}">{chip}{below}</span>')
     row = f'<div role="img" aria-label="{_spoken(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
-    heading = _large(guess.measured, guess.kind, guess.word)
+    heading = _large(guess.measured, translated(guess.kind), guess.word)
     return f'<div style="max-width:720px;margin:4px 0">{heading}{row}</div>'
 
 
 def _heading(shown: Shown, is_alone: bool) -> str:
     """Return the line above a guess's axis; if the guess is alone, its measured number is large."""
     guess = shown.guess
-    _, kind = shown.heads  # such as "measured" or "reported"
+    _, kind = map(translated, shown.heads)  # such as "measured" or "reported"
     measured = in_words(guess.measured, guess.unit, guess.digits)
     if is_alone:
         return _large(measured, kind, guess.word)
-    said = in_words(guess.said, guess.unit)
+    your_guess = translated(", your guess {said}", said=in_words(guess.said, guess.unit))
     return (  # on a page, a script puts the reader's guess into the parts with data-guess
         f'<div style="margin-top:6px"><span>{html.escape(guess.asked)}: '
-        f'<b>{html.escape(measured)}</b><span data-guess="said">, your guess '
-        f"{html.escape(said)}</span></span> "
+        f'<b>{html.escape(measured)}</b><span data-guess="said">'
+        f"{html.escape(your_guess)}</span></span> "
         f'{_in_colour(guess.word, 14)} <span data-guess="how">'
         f"{html.escape(guess.difference + guess.hint)}</span></div>"
     )
@@ -241,14 +242,15 @@ def _in_colour(word: str, size: int) -> str:
     return (
         f'<span data-guess="word" style="background:{COLOUR_OF_WORD[word]};color:#fff;'
         f"font-weight:bold;font-size:{size}px;border-radius:4px;padding:0 8px;"
-        f'white-space:nowrap">{word}</span>'
+        f'white-space:nowrap">{html.escape(translated(word))}</span>'
     )
 
 
 def _key(shown: Shown) -> str:
     """Return the legend of several axes, which says what each sign stands for."""
     words = []
-    for (sign, colour), name in zip(SIGNS.values(), ("your guess", *shown.heads), strict=True):
+    names = map(translated, ("your guess", *shown.heads))
+    for (sign, colour), name in zip(SIGNS.values(), names, strict=True):
         words.append(f'<span style="color:{colour}">{sign}</span> {html.escape(name)}')
     return f'<div style="font-size:13px">{" &nbsp; ".join(words)}</div>'
 
@@ -268,7 +270,8 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
     parts += _marks(shown, axis, y)
     if has_labels:
         below = list(_labels_below(shown))
-        parts.append(_label("guess", "your guess", _short(shown, "guess"), axis, shown, 14))
+        words = translated("your guess")
+        parts.append(_label("guess", words, _short(shown, "guess"), axis, shown, 14))
         for name, words in below:
             height += 20  # a row for each label, whose text stands 6 pixels above the row's end
             parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
@@ -281,7 +284,7 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
 
 def _spoken(guess: Guess) -> str:
     """Return what a screen reader says of the picture: the question, and how close the guess is."""
-    return html.escape(f"{guess.asked}. {guess.words}")
+    return html.escape(translated("{asked}. {words}", asked=guess.asked, words=guess.words))
 
 
 def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:
@@ -324,9 +327,9 @@ def _short(shown: Shown, name: str) -> str:
 
 def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
     """Yield the mark and the words of each label below the axis; equal numbers have one label."""
-    first, second = shown.heads
+    first, second = map(translated, shown.heads)
     if _is_one_mark(shown):
-        yield "measured", f"{first} and {second}"
+        yield "measured", listed([first, second])
         return
     yield "measured", second
     yield "predicted", first
@@ -351,7 +354,7 @@ def _label(name: str, words: str, number: str, axis: Axis, shown: Shown, y: int)
     else:
         signs = f'<tspan fill="{colour}">{sign}</tspan>'
     x = _place(axis, shown.numbers[name])
-    letters = len(words) + len(number) + 4  # 4 for the signs and spaces
+    letters = letters_wide(words) + len(number) + 4  # 4 for the signs and spaces
     width = letters * LETTER_PX / NARROWEST_PX * 100  # in percent of the narrowest picture
     anchor = "middle"
     if x - width / 2 < 0:  # centred, it would be cut on the left

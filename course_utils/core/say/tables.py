@@ -4,6 +4,7 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, in_words, number_text
 
 
@@ -26,7 +27,8 @@ class InRows:
         table = _html_table(self._rows(), has_head=self.has_head)
         picture = self._picture()
         if picture:
-            table = f"<details><summary>The numbers</summary>\n{table}\n</details>"
+            heading = html.escape(translated("The numbers"))
+            table = f"<details><summary>{heading}</summary>\n{table}\n</details>"
             return f"{picture}{_paragraph(self._below_picture())}\n{table}"
         return table + _paragraph(self._below())
 
@@ -118,7 +120,7 @@ def _names_of_columns(values: Mapping[str, object]) -> list[str]:
 def _written(value: object, unit: str, *, exact: bool) -> str:
     """Return the text of one value of `table`."""
     if isinstance(value, bool):  # before numbers, since Python counts True as 1
-        return "yes" if value else "no"
+        return translated("yes") if value else translated("no")
     if not isinstance(value, int | float):
         return str(value).removeprefix("torch.")  # a dtype is written as float32
     if exact:

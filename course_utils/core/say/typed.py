@@ -5,14 +5,18 @@ The pages without a kernel read it in JavaScript, with the tables of this module
 
 import re
 
+from course_utils.core.say.language import template, translated
+
 LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
-HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
+HOW = template("Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million.")
 OPERATIONS = {  # what may be typed, and the operation that it stands for
     "thousand": "*1e3",
     "million": "*1e6",
     "billion": "*1e9",
     "trillion": "*1e12",
+    "万": "*1e4",  # what a Chinese reader counts in; a trillion is one of the other
+    "亿": "*1e8",
     "**": "^",
 }
 # Typographic signs, and the ASCII ones for them.
@@ -74,6 +78,8 @@ def read(text: str, unit: str = "") -> int | float:
     (1.5, 12000, 2400000000, 0.001, 0.25)
     >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
     (12, 365.25, 16, 3)
+    >>> read("700 亿"), read("15 万亿")
+    (70000000000, 15000000000000)
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
     (2.4, 2147483648, 0.12)
     """
@@ -90,10 +96,16 @@ def read(text: str, unit: str = "") -> int | float:
             value = float(f"{value * size:.15g}")
         whole = int(value)  # raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
-        shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
-        raise ValueError(f"{shown} {HOW}") from None
+        raise ValueError(f"{_not_a_number(text.strip())} {translated(HOW)}") from None
     is_whole = whole == value and abs(value) < LARGEST_WHOLE
     return whole if is_whole else value
+
+
+def _not_a_number(typed: str) -> str:
+    """Return the sentence on a text that is no number, which may be empty."""
+    if not typed:
+        return translated("Type a number.")
+    return translated("{typed} is not a number here.", typed=repr(typed[:20]))
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:

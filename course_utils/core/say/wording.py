@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from course_utils.core.say.language import template, translated
+
 Number = int | float
 # A whole number is written in full below this one, and from here on with an exponent.
 _IN_FULL_BELOW = 10**15
@@ -39,7 +41,16 @@ def listed(names: Sequence[object]) -> str:
     words = [str(name) for name in names]
     if len(words) < 2:
         return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return translated("{names} and {last}", names=", ".join(words[:-1]), last=words[-1])
+
+
+def letters_wide(words: str) -> int:
+    """Return how many letters wide the words are; those of Chinese and Japanese count twice.
+
+    >>> letters_wide("measured"), letters_wide("实测")
+    (8, 4)
+    """
+    return sum(2 if letter > _LAST_NARROW else 1 for letter in words)
 
 
 def times_text(ratio: Number) -> str:
@@ -50,12 +61,17 @@ def times_text(ratio: Number) -> str:
     >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
     ('15.8 times', '13,400,000 times', '1.00003 times')
     """
+    return translated("{ratio} times", ratio=_ratio_text(ratio))
+
+
+def _ratio_text(ratio: Number) -> str:
+    """Return the number of `times_text`, without the word behind it."""
     apart = abs(ratio - 1)
     if 0 < apart < 0.005:  # three digits would be those of 1
         # As many digits as it takes to reach the first one in which the ratio differs from 1.
         digits = 1 - math.floor(math.log10(apart))
-        return f"{ratio:.{digits}g} times"
-    return f"{three_digits(ratio)} times"
+        return f"{ratio:.{digits}g}"
+    return three_digits(ratio)
 
 
 def factor_text(factor: Number) -> str:
@@ -67,7 +83,7 @@ def factor_text(factor: Number) -> str:
     rounded = float(f"{factor:.3g}")  # first, so that 999,900 is 1 million
     for size, name in _LARGE.items():
         if size <= rounded < 1000 * size:
-            return f"{three_digits(rounded / size)} {name}"
+            return translated(name, number=three_digits(rounded / size))
     return _for_people(rounded)
 
 
@@ -212,7 +228,12 @@ def _for_people(n: Number, digits: int | None = None) -> str:
     return f"{times}10^{int(power)}"
 
 
-_LARGE = {10**6: "million", 10**9: "billion", 10**12: "trillion"}
+_LARGE = {
+    10**6: template("{number} million"),
+    10**9: template("{number} billion"),
+    10**12: template("{number} trillion"),
+}
+_LAST_NARROW = "\u2e7f"  # behind it come the letters that are as wide as they are high
 _NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}  # by Python's str()
 # The prefixes of a unit, one for each power of 1,024 and of 1,000, from power 0 on.
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")

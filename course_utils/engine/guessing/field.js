@@ -1,9 +1,8 @@
 // The field of a guess: a line for each question, the button Show, and the space that keeps what
 // follows out of the window until Show is pressed. What is typed is read by Python, which answers
-// with how it was read, or with a sentence on what would make sense.
+// with how it was read, or with a sentence on what would make sense. The words of the page come from
+// Python, too, as `labels`, because readers have several languages.
 
-// What is shown behind a field in place of a unit's name.
-const UNITS = { share: "from 0 to 1, or in %", percent: "%" };
 const AXIS = 1.2; // how long the axis of bars is, as a multiple of what they lead to
 const PAUSE_MS = 300; // after the last key, for so long, a bar counts as at rest
 const LATE = 0.7; // a bar that ends farther right than this share of the axis has its number left
@@ -13,7 +12,8 @@ const LATE = 0.7; // a bar that ends farther right than this share of the axis h
 function render({ model, el }) {
   // Each field loads this module anew, so a count would give all their radio buttons one name.
   const name = `course-ask-${Math.random().toString(36).slice(2)}`;
-  const field = buildField(el, name, model.get("lines").length);
+  const labels = model.get("labels");
+  const field = buildField(el, name, model.get("lines").length, labels);
   const lines = model.get("lines").map((line) => addLine(field, line, model));
   const bars = model.get("between")?.length ? addBars(field, lines, model) : null;
   // The number of the line in which Enter was pressed, until the focus has gone on; else -1.
@@ -26,11 +26,17 @@ function render({ model, el }) {
     lines.forEach((line, at) => line.draw(states[at], isClosed));
     bars?.draw(states, isClosed);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
-    field.words.textContent = model.get("words") || hint(isGuessed, model.get("has_gone_on"));
+    field.words.textContent = model.get("words") || hint(isGuessed);
     field.failure.textContent = model.get("failure");
     field.show.classList.toggle("due", isGuessed);
     if (model.get("has_gone_on")) lift();
     goOn(states);
+  }
+
+  // The sentence beside the button while the guess is not closed.
+  function hint(isGuessed) {
+    if (model.get("has_gone_on")) return isGuessed ? labels.canChange : "";
+    return isGuessed ? labels.guessed : labels.open;
   }
 
   // After Enter, waits until Python has read what was typed: the kernel may be busy for a while. If
@@ -80,19 +86,16 @@ function render({ model, el }) {
   return () => el.replaceChildren();
 }
 
-// The sentence beside the button while the guess is not closed.
-function hint(isGuessed, hasGoneOn) {
-  if (hasGoneOn) return isGuessed ? "You can change it until the answer is shown." : "";
-  return isGuessed
-    ? "You can change it. What follows comes up with Show."
-    : "What follows comes up with Show, with your guess or without one.";
+// Fills in the gaps of a sentence: fill("{n} left", { n: 3 }) is "3 left".
+function fill(sentence, gaps) {
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
 }
 
 // Makes the field's elements, still without its lines. `number` is how many lines there will be.
-function buildField(el, name, number) {
+function buildField(el, name, number, labels) {
   const root = add(el, "div", "course-ask course-waits");
   root.setAttribute("role", "group");
-  root.setAttribute("aria-label", "Your guess");
+  root.setAttribute("aria-label", labels.yourGuess);
   root.tabIndex = -1;
   const card = add(root, "div", "course-ask-card");
   const lines = add(card, "div", "course-ask-lines");
@@ -100,7 +103,7 @@ function buildField(el, name, number) {
   const foot = add(card, "div", "course-ask-foot");
   const show = add(foot, "button", "course-ask-show");
   show.type = "button";
-  show.textContent = "Show";
+  show.textContent = labels.show;
   const words = add(foot, "span", "course-ask-words");
   const failure = add(card, "div", "course-ask-fault");
   failure.setAttribute("role", "alert");
@@ -114,8 +117,11 @@ function buildField(el, name, number) {
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
-  const label = isAlone ? "Your guess" : name;
-  const unit = UNITS[model.get("unit")] ?? model.get("unit");
+  const labels = model.get("labels");
+  const label = isAlone ? labels.yourGuess : name;
+  // What is shown behind a field in place of a unit's name.
+  const units = { share: labels.share, percent: "%" };
+  const unit = units[model.get("unit")] ?? model.get("unit");
   const input = options.length
     ? addOptions(line, label, options, `${field.name}-${field.lines.childElementCount}`)
     : addText(line, label, unit, isAlone ? name : "");
@@ -193,12 +199,13 @@ function addText(line, label, unit, name) {
 function addBars(field, lines, model) {
   const [[before, first], [leadTo, whole]] = model.get("between");
   const unit = model.get("unit");
+  const labels = model.get("labels");
   const axis = { end: AXIS * whole, whole, step: 10 ** Math.floor(Math.log10(whole / 100)), unit };
   field.lines.classList.add("course-ask-bars");
   const given = addGiven(field.lines, before, first, axis);
   field.lines.prepend(given.line);
   const bars = lines.map(({ node }) => addBar(node, axis));
-  const rest = addGiven(field.lines, "what is left", 0, axis);
+  const rest = addGiven(field.lines, labels.rest, 0, axis);
   rest.line.classList.add("course-ask-rest");
   const sum = add(field.lines, "div", "course-ask-sum");
   sum.setAttribute("role", "status");
@@ -209,7 +216,7 @@ function addBars(field, lines, model) {
 
   bars.forEach((bar, at) => {
     const { name } = model.get("lines")[at];
-    bar.slider = addSlider(bar.track, `${name}, bar, ${unit}`);
+    bar.slider = addSlider(bar.track, fill(labels.bar, { name, unit }));
     bar.slider.addEventListener("input", () => {
       ahead.set(at, { number: Number(bar.slider.value), isSent: false });
       lines[at].write(bar.slider.value);
@@ -237,14 +244,14 @@ function addBars(field, lines, model) {
     bars.forEach((bar, at) => {
       const number = ahead.get(at)?.number ?? said[at];
       bar.place(begin, number);
-      placeSlider(bar.slider, begin, number, axis, isClosed);
+      placeSlider(bar.slider, begin, number, axis, isClosed, labels);
       begin += number ?? 0;
     });
     const left = Math.round(1000 * (whole - begin)) / 1000;
     rest.say(Math.max(0, left), Math.min(begin, whole));
-    const all = `${Math.round(1000 * begin) / 1000} of ${whole} ${unit} (${leadTo})`;
-    const beyond = `So far ${all}: ${-left} too many.`;
-    sum.textContent = left < 0 ? beyond : `So far ${all}, and ${left} are left.`;
+    const gaps = { sum: Math.round(1000 * begin) / 1000, whole, unit, goal: leadTo };
+    const beyond = fill(labels.beyond, { ...gaps, beyond: -left });
+    sum.textContent = left < 0 ? beyond : fill(labels.left, { ...gaps, left });
   }
 
   function draw(states, closed) {
@@ -306,13 +313,13 @@ function addSlider(track, name) {
 }
 
 // The middle of the slider's handle goes from the bar's begin to the end of the axis.
-function placeSlider(slider, begin, number, { end, step, unit }, isClosed) {
+function placeSlider(slider, begin, number, { end, step, unit }, isClosed, labels) {
   slider.step = step;
   slider.max = Math.max(step, end - begin);
   slider.value = number ?? 0;
   slider.disabled = isClosed;
   slider.classList.toggle("unset", number === null);
-  slider.setAttribute("aria-valuetext", number === null ? "no guess" : `${number} ${unit}`);
+  slider.setAttribute("aria-valuetext", number === null ? labels.noGuess : `${number} ${unit}`);
 }
 
 // Adds radio buttons. `group` is the name that they share, and no others on the page have.

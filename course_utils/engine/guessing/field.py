@@ -9,13 +9,31 @@ import traitlets
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import OpenGuess
+from course_utils.core.say.language import template, translated
 
 _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = "Your guess: "  # how the sentence begins that stands in place of a field
 RUN = "(To type it, run this cell.)"
-CLOSED = "Your guess stays as it was when the answer was shown."
-CLOSED_WITHOUT = "The answer was shown before there was a guess."
+CLOSED = template("Your guess stays as it was when the answer was shown.")
+CLOSED_WITHOUT = template("The answer was shown before there was a guess.")
+
+
+def labels() -> dict[str, str]:
+    """Return what field.js says, by its names for it. The page fills in the gaps."""
+    return {
+        "yourGuess": translated("Your guess"),
+        "show": translated("Show"),
+        "share": translated("from 0 to 1, or in %"),
+        "canChange": translated("You can change it until the answer is shown."),
+        "guessed": translated("You can change it. What follows comes up with Show."),
+        "open": translated("What follows comes up with Show, with your guess or without one."),
+        "rest": translated("what is left"),
+        "bar": translated("{name}, bar, {unit}"),
+        "left": translated("So far {sum} of {whole} {unit} ({goal}), and {left} are left."),
+        "beyond": translated("So far {sum} of {whole} {unit} ({goal}): {beyond} too many."),
+        "noGuess": translated("no guess"),
+    }
 
 
 class Field(anywidget.AnyWidget):
@@ -28,6 +46,7 @@ class Field(anywidget.AnyWidget):
     _esm = (_HERE / "field.js").read_text(encoding="utf-8")
     _css = Template((_HERE / "field.css").read_text(encoding="utf-8")).substitute(COLOURS)
 
+    labels = traitlets.Dict().tag(sync=True)  # the words of the page, in the reader's language
     # A line for each question, as `_line` returns it.
     lines = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
@@ -39,6 +58,7 @@ class Field(anywidget.AnyWidget):
     def __init__(self, guess: OpenGuess) -> None:
         super().__init__()
         self.guess = guess
+        self.labels = labels()
         # By question: the text that was typed last, also if it is no answer to the question.
         self._typed: dict[str, str] = {}
         # By question: the sentence on why the text is no answer. A text that is one has no entry.
@@ -71,7 +91,9 @@ class Field(anywidget.AnyWidget):
         try:
             self._obey(content)
         except Exception as error:  # a callback's error would be seen by nobody
-            self.failure = f"The field itself failed: {type(error).__name__}: {error}"
+            self.failure = translated(
+                "The field itself failed: {kind}: {error}", kind=type(error).__name__, error=error
+            )
 
     def _obey(self, content: object) -> None:
         """Do what a message from the page asks for; a message of another form is ignored."""
@@ -96,7 +118,7 @@ class Field(anywidget.AnyWidget):
         """Return the sentence below a guess that cannot be changed any more; empty before."""
         if not self.guess.is_closed:
             return ""
-        return CLOSED if self.guess.said else CLOSED_WITHOUT
+        return translated(CLOSED) if self.guess.said else translated(CLOSED_WITHOUT)
 
     def _line(self, name: str) -> dict[str, object]:
         """Return what the page shows for one question.

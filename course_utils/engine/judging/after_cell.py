@@ -12,13 +12,16 @@ import IPython
 
 from course_utils.core import record
 from course_utils.core.say import Choice, Comparison
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.verdict import SHOWN, Verdict
 
 RECORDED_AS = {"right": "right", "not yet": "tried"}  # the record's word, by a verdict's status
 # Finds the exercise and the name of the answer, such as days and my_days in check.days(my_days).
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
-CHANGED = "The answer has changed: run this cell again."
-STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
+CHANGED = template("The answer has changed: run this cell again.")
+STOPPED = template(
+    "The cell of the answer stopped with an error. Mend it, and run both cells again."
+)
 
 
 def note_what_is_shown() -> None:
@@ -56,7 +59,7 @@ def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) ->
         assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
         if re.search(assigns, _source(result)):
             verdict = latest_by_answer.pop(name)
-            verdict.take_back(why)
+            verdict.take_back(translated(why))
 
 
 def _remember(

@@ -17,8 +17,8 @@ from unittest import mock
 import torch
 
 from course_utils.core.accountant import Model
-from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
+from course_utils.engine.judging.errors import said_by
 from course_utils.engine.judging.exercises import Check, function
 from course_utils.engine.judging.verdict import Verdict
 
@@ -85,7 +85,7 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
     comparable = []  # the answers, with an error as its type and message
     for answer in answers:
         if isinstance(answer, Exception):
-            comparable.append(f"{type(answer)} {sentences.said_by(answer)}")
+            comparable.append(f"{type(answer)} {said_by(answer)}")
         else:
             comparable.append(answer)
     tolerance = check.asked["tolerance"]

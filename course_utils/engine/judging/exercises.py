@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from types import CodeType
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.limits import Clock, TooLongError
@@ -76,8 +77,8 @@ def value(
             no_arguments = ()
             advice = _advice(answers, [(no_arguments, answer, None)], tolerance)
             if advice:
-                raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}", advice)
-            raise NotYetError(f"{sentences.wrong_value(answer, expected)} Wanted: {wanted}.")
+                raise NotYetError(sentences.listed_value(answer, advice), advice)
+            raise NotYetError(sentences.wrong_value(answer, expected, wanted))
 
         def ours() -> object:
             right, _ = next(answers())
@@ -216,7 +217,8 @@ def _try_cases(
                 )
             beginning = sentences.called(answer, wording.case_words(*case))
             known_advice = advice or fault.advice  # on this mistake, or on any of its kind
-            words = f"{beginning} {fault.sentence} {known_advice or fault.remark}".strip()
+            last_sentence = translated(known_advice) or fault.remark
+            words = f"{beginning} {fault.sentence} {last_sentence}".strip()
             # For students who are graded on cases kept from them: `brief` names no case.
             without_case = known_advice or fault.brief
             raise NotYetError(words, advice, without_case=without_case)
@@ -278,22 +280,26 @@ def _check(
 def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
     """Return the verdict on the answer, from what `judge` returns or raises."""
     if answer is ...:  # as the stub in the notebook has it
-        return NOT_ATTEMPTED
+        return replace(NOT_ATTEMPTED, words=translated(NOT_ATTEMPTED.words))
     try:
-        return Verdict("right", judge(answer))
+        return Verdict("right", translated(judge(answer)))
     except NotAttemptedError as untouched:
-        return replace(NOT_ATTEMPTED, words=str(untouched))
+        return replace(NOT_ATTEMPTED, words=translated(str(untouched)))
     except NotYetError as error:
         words, advice = error.args  # as NotYetError passes them on to Exception
         return Verdict(
-            "not yet", words, looks_like=advice or words, without_case=error.without_case
+            "not yet",
+            translated(words),
+            looks_like=advice or words,
+            without_case=error.without_case,
         )
 
 
 def _callable(answer: object) -> Callable[..., object]:
     """Return the answer, which has to be a function: NotYetError if it is something else."""
     if not callable(answer):
-        raise NotYetError(f"A function is wanted here, not {sentences.shown(answer)}.")
+        shown = sentences.shown(answer)
+        raise NotYetError(translated("A function is wanted here, not {answer}.", answer=shown))
     return answer
 
 
@@ -352,8 +358,9 @@ def _is_alike(
     Two errors are alike if they have the same type and the same message.
     """
     if error or isinstance(wrong, Exception):
-        has_same_type = type(wrong) is type(error)
-        return has_same_type and sentences.said_by(wrong) == sentences.said_by(error)
+        from course_utils.engine.judging.errors import said_by  # only after an error
+
+        return type(wrong) is type(error) and said_by(wrong) == said_by(error)
     return agree(result, wrong, tolerance)
 
 
@@ -378,7 +385,9 @@ def call(
         raise NotAttemptedError
     if are_immutable or same(given, arguments):
         return result, None
-    return result, sentences.InPlaceError()
+    from course_utils.engine.judging.errors import InPlaceError  # only after such a change
+
+    return result, InPlaceError()
 
 
 def outcome(function: Callable[[], object]) -> object:

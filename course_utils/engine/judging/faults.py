@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
-from course_utils.engine.judging import sentences
+from course_utils.core.say.language import translated
+from course_utils.engine.judging import errors, sentences
 from course_utils.engine.judging.exercises import Outcome, Wording
 from course_utils.engine.judging.parts import NO_PART, in_parts
 
@@ -24,9 +25,9 @@ def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
     `answer` is that function, and `case` has the arguments with which it was called.
     """
     return Fault(
-        sentence=sentences.stopped(answer, error),
-        advice=sentences.advice_on_calling(answer, case),  # if it cannot take these arguments
-        brief=sentences.stopped_briefly(error),
+        sentence=errors.stopped(answer, error),
+        advice=errors.advice_on_calling(answer, case),  # if it cannot take these arguments
+        brief=errors.stopped_briefly(error),
     )
 
 
@@ -53,5 +54,5 @@ def fault_of_result(
             # A sentence that names the wrong part needs no advice on the kind.
             return Fault(sentence, advice="", brief=brief)
         if sentence:
-            return Fault(sentence, advice, brief, remark=NO_PART)
+            return Fault(sentence, advice, brief, remark=translated(NO_PART))
     return Fault(sentences.gave(result, expected, tolerance, wording.unit), advice, brief)

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Sequence
 from types import CodeType
 
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.sentences import shown
 
-FOLDED = "The solution is folded below."
+FOLDED = template("The solution is folded below.")
 # By exercise, a key for each different wrong answer that was shown its verdict.
 TRIED: dict[str, list[object]] = {}
 
@@ -29,8 +30,8 @@ def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str,
         tried.append(key)
     number = tried.index(key)
     if number >= len(hints):
-        return "", FOLDED
-    return _heading(number, hints), hints[number]
+        return "", translated(FOLDED)
+    return _heading(number, hints), translated(hints[number])
 
 
 def earlier_hints(
@@ -43,11 +44,12 @@ def earlier_hints(
     tried = TRIED.get(exercise, [])
     key = _key(answer)
     number = tried.index(key) if key in tried else 0
-    return tuple((_heading(place, hints), hint) for place, hint in enumerate(hints[:number]))
+    earlier = enumerate(hints[:number])
+    return tuple((_heading(place, hints), translated(hint)) for place, hint in earlier)
 
 
 def _heading(place: int, hints: Sequence[str]) -> str:
-    return f"Hint {place + 1} of {len(hints)}"
+    return translated("Hint {number} of {count}", number=place + 1, count=len(hints))
 
 
 def forget(exercise: str) -> None:

@@ -13,18 +13,25 @@ from itertools import combinations, permutations
 
 from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import PartsOf
 from course_utils.engine.judging.sentences import number_in_full
 
 Parts = Mapping[str, Number]  # the sizes, by the names of the parts
 SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits
-LEFT_OUT = "left out"
-TWICE = "counted twice"
-NO_PART = "No single part explains the difference."
+# What was wrongly done to a part. It follows the part's name, and `beside` of a slip fills its gap.
+LEFT_OUT = template("left out")
+TWICE = template("counted twice")
+OF_ONE_LAYER = template("of one layer alone")
+AS_LARGE = template("as large as {beside}")
+HALF = template("only half counted")
+A_SHARE = template("only 1/{beside} counted")
+TIMES = template("counted {beside} times")
+NO_PART = template("No single part explains the difference.")
 # A larger answer is not subtracted from the right one: no count of the course comes near this.
 LARGEST_RESULT = 1e30
-# The n of "only 1/n counted" and "counted n times": a byte has 8 bits, and 2, 3 or 4 tensors may be
+# The numbers of A_SHARE and TIMES: a byte has 8 bits, and 2, 3 or 4 tensors may be
 # alike, such as queries, keys and values.
 FRACTIONS = (2, 3, 4, 8)
 MOST_THAT_FIT = 3  # parts of one size that are named in one sentence
@@ -32,10 +39,18 @@ MOST_THAT_FIT = 3  # parts of one size that are named in one sentence
 
 @dataclass(frozen=True)
 class Slip:
-    """The names of some parts of the sum, and in words what was wrongly done to them."""
+    """The names of some parts of the sum, and in words what was wrongly done to them.
+
+    `beside` is another part's name, or a number, if `how` has a gap for it.
+    """
 
     names: tuple[str, ...]
     how: str
+    beside: object = ""
+
+    @property
+    def in_words(self) -> str:
+        return translated(self.how, beside=self.beside)
 
 
 def in_parts(
@@ -60,18 +75,24 @@ def in_parts(
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
     # The verdict puts the name of the reader's function in front of this.
-    gave = f"gave {number_in_full(number)} instead of {number_in_full(right)} {unit}".strip()
-    if not slips:
-        return f"{gave}, {amount}.", False  # such as "gave 120 instead of 360 FLOPs, 240 short."
-    return f"{gave}. {_checklist(parts, slips, amount)}", True
+    gave = number_in_full(number)
+    wanted = f"{number_in_full(right)} {unit}".strip()
+    if slips:
+        sentence = translated("gave {result} instead of {wanted}.", result=gave, wanted=wanted)
+        return f"{sentence} {_checklist(parts, slips, amount)}", True
+    sentence = translated(
+        "gave {result} instead of {wanted}, {amount}.", result=gave, wanted=wanted, amount=amount
+    )
+    return sentence, False  # such as "gave 120 instead of 360 FLOPs, 240 short."
 
 
 def _difference_in_words(difference: Number) -> str:
     """Return the result minus the right sum, such as "5 short", "5 too many" or "0.5 too much"."""
     if difference < 0:
-        return f"{number_in_full(-difference)} short"
-    is_count = difference == int(difference)
-    return f"{number_in_full(difference)} too {'many' if is_count else 'much'}"
+        return translated("{number} short", number=number_in_full(-difference))
+    if difference == int(difference):  # a count
+        return translated("{number} too many", number=number_in_full(difference))
+    return translated("{number} too much", number=number_in_full(difference))
 
 
 def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
@@ -81,9 +102,11 @@ def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
     """
     wrong = {name for slip in slips for name in slip.names}
     words = [f"{name} ✓" for name, size in parts.items() if size and name not in wrong]
-    names = " or ".join(listed(slip.names) for slip in slips)
-    how = slips[0].how  # several slips are alike but for their parts
-    words.append(f"{names} {how}: {amount}.")
+    names = listed(slips[0].names)
+    for slip in slips[1:]:
+        names = translated("{names} or {last}", names=names, last=listed(slip.names))
+    how = slips[0].in_words  # several slips are alike but for their parts
+    words.append(translated("{names} {how}: {amount}.", names=names, how=how, amount=amount))
     checklist = ", ".join(words)
     return checklist[0].upper() + checklist[1:]  # capitalize() would lower all other letters
 
@@ -109,7 +132,7 @@ def _explaining_slips(past: Sequence[tuple[tuple, object]], parts_of: PartsOf) -
         fitting = explaining
     rank_of_likeliest = min(fitting.values(), default=0)
     slips = [slip for slip, rank in fitting.items() if rank == rank_of_likeliest]
-    are_alike = len({slip.how for slip in slips}) == 1
+    are_alike = len({(slip.how, slip.beside) for slip in slips}) == 1
     # "a or b left out" is clear, and "a and b or c and d left out" is not.
     is_clear = len(slips) == 1 or all(len(slip.names) == 1 for slip in slips)
     if are_alike and is_clear and len(slips) <= MOST_THAT_FIT:
@@ -147,15 +170,15 @@ def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]
         # In a model of two layers, one layer alone is a half, which can have other reasons.
         if isinstance(model, Model) and model.layers > 2:
             rest = 1 / model.layers - 1  # below 0: the share of a part that is then missing
-            yield {Slip((name,), "of one layer alone"): rest * parts[name] for name in parts}
+            yield {Slip((name,), OF_ONE_LAYER): rest * parts[name] for name in parts}
     as_large = {}  # a part whose size was mistaken for that of another part
     for name, other in permutations(parts, 2):
-        slip = Slip((name,), f"as large as {other}")
+        slip = Slip((name,), AS_LARGE, other)
         as_large[slip] = parts[other] - parts[name]
     yield as_large
     for n in FRACTIONS:
-        share = "half" if n == 2 else f"1/{n}"
+        how = HALF if n == 2 else A_SHARE
         # If only 1/4 of a part is counted, 3/4 of it are missing: the slip adds -3/4 of the part.
-        yield {Slip((name,), f"only {share} counted"): (1 / n - 1) * parts[name] for name in parts}
+        yield {Slip((name,), how, n): (1 / n - 1) * parts[name] for name in parts}
         if n > 2:  # TWICE is above
-            yield {Slip((name,), f"counted {n} times"): (n - 1) * parts[name] for name in parts}
+            yield {Slip((name,), TIMES, n): (n - 1) * parts[name] for name in parts}

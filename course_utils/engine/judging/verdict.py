@@ -10,6 +10,7 @@ from IPython.display import DisplayHandle, display
 import course_utils.core.accountant as course
 from course_utils.core import keeping
 from course_utils.core.colours import COLOURS
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging import hints
 
 COLOUR = {  # by the status of a verdict
@@ -18,6 +19,14 @@ COLOUR = {  # by the status of a verdict
     "not used": COLOURS["limit"],
     "right": "#00875f",
     "not yet": COLOURS["alarm"],
+}
+# How a reader sees each status. Everywhere else, the record and grading among it, it is English.
+AS_SHOWN = {
+    "not attempted yet": template("Not attempted yet."),
+    "not judged": template("Not judged."),
+    "not used": template("Not used."),
+    "right": template("Right."),
+    "not yet": template("Not yet."),
 }
 
 
@@ -73,7 +82,7 @@ class Verdict:
         if self.right:
             self._ipython_display_()
             return self.answer
-        words = f"{self.words} What follows uses ours.".strip()
+        words = f"{self.words} {translated('What follows uses ours.')}".strip()
         replace(self, words=words)._ipython_display_()
         return self.ours()
 
@@ -132,12 +141,12 @@ class Verdict:
     def __repr__(self) -> str:
         name, hint = self.hint
         named_hint = f"{name}: {hint}" if name else hint
-        return f"{self.status.capitalize()}. {self.words} {named_hint}".strip()
+        return f"{translated(AS_SHOWN[self.status])} {self.words} {named_hint}".strip()
 
     def _repr_html_(self) -> str:
         """Return the verdict as Jupyter shows it: beside a coloured line, with its hint folded."""
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
-        status = f"<b>{self.status.capitalize()}.</b>"
+        status = f"<b>{escape(translated(AS_SHOWN[self.status]))}</b>"
         words = f"{status} {escape(self.words)}{self._hint_html()}"
         return f'<div style="{style}">{words}</div>'
 
@@ -165,5 +174,5 @@ def _folded(name: str, hint: str) -> str:
 SHOWN: deque[Verdict] = deque(maxlen=9)
 HANDLES: dict[str, DisplayHandle] = {}  # by exercise, the display that shows its latest verdict
 NOT_ATTEMPTED = Verdict(
-    "not attempted yet", "Put your answer where the ... stands, and run both cells again."
+    "not attempted yet", template("Put your answer where the ... stands, and run both cells again.")
 )

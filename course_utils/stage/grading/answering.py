@@ -28,9 +28,9 @@ import psutil
 import course_utils.core.accountant as course_terms
 from course_utils import chapters
 from course_utils.core.accountant import Latent, Mixture, Model
+from course_utils.engine.judging.errors import said_by
 from course_utils.engine.judging.exercises import names_used
 from course_utils.engine.judging.limits import Clock, TooLongError
-from course_utils.engine.judging.sentences import said_by
 from course_utils.stage.grading import bounds, flags, noting, observing, wire
 from course_utils.stage.grading.channel import (
     AWAIT_EXIT,

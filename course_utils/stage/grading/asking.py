@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from course_utils.chapters.mixed_precision import repair
 from course_utils.core import measure
+from course_utils.engine.judging.errors import InPlaceError
 from course_utils.engine.judging.limits import TooLongError
-from course_utils.engine.judging.sentences import InPlaceError
 from course_utils.stage.grading import wire
 from course_utils.stage.grading.channel import AnswerProcessError, Channel, ChannelError
 from course_utils.stage.grading.replaying import flush, hold, rename, replace_unseen

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.core import measure
+from course_utils.engine.judging.errors import said_by, stopped
 from course_utils.engine.judging.limits import Clock, TooLongError
-from course_utils.engine.judging.sentences import said_by, stopped
 from course_utils.stage.grading import wire
 from course_utils.stage.grading.channel import Channel, ChannelError
 

@@ -51,7 +51,7 @@ export function begin(element) {
     const isGuessed = lines.some((line) => line.name in said[name]);
     const words = fold.open && isGuessed ? CAN_CHANGE : "";
     const shown = { has_gone_on: fold.open, is_closed: false, words, failure: "" };
-    return { lines: states, unit, between, ...shown };
+    return { lines: states, unit, between, labels: tables.labels, ...shown };
   }
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from course_utils.core.say import Guess, in_words, listed, picture, typed
 from course_utils.core.say.closeness import bounds, whole_of
+from course_utils.engine.guessing.field import labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
 from course_utils.stage.notebook.prose import Question
 
@@ -161,7 +162,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
 
 
 def tables() -> str:
-    """Return the tables of `typed` and the colours of the words, as a module of JavaScript.
+    """Return the tables of `typed`, the colours and the field's words, as a module of JavaScript.
 
     With these tables, the pages read what is typed as Python does in a notebook.
     """
@@ -178,5 +179,6 @@ def tables() -> str:
         # In JavaScript, ^ and $ are the beginning and the end of the text.
         "term": typed.TERM.pattern.replace(r"\A", "^").replace(r"\Z", "$"),
         "colours": picture.COLOUR_OF_WORD,
+        "labels": labels(),  # of the field
     }
     return f"export default {json.dumps(of_python, indent=1)};\n"

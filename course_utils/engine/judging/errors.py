@@ -1,0 +1,141 @@
+"""The sentences of a verdict on an error that has stopped an answer: brief, with no stack trace.
+
+A sentence that begins with a small letter follows the name of the reader's function.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+from course_utils.core.say.language import template, translated
+from course_utils.engine.judging.limits import LONGEST_S, TooLongError
+from course_utils.engine.judging.sentences import shown
+
+NO_END = template("Does its loop come to an end?")
+IN_PLACE = template("changed what it was given. Change nothing in place: make a new one.")
+MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
+MOST_OF_A_MESSAGE = 160  # characters
+
+
+class InPlaceError(Exception):
+    """A function has changed what it was given."""
+
+
+def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
+    """Return the advice on a function that cannot take a case's arguments; empty if it can."""
+    try:
+        inspect.signature(function).bind(*case)
+    except TypeError:  # which `bind` raises if the arguments are too many or too few
+        if len(case) == 1:
+            return translated("It is called with 1 value: keep the first line of the stub.")
+        return translated(
+            "It is called with {count} values: keep the first line of the stub.",
+            count=len(case),
+        )
+    except ValueError:  # a function of Python's own, whose signature is not known
+        pass
+    return ""
+
+
+def stopped(function: Callable[..., object], error: BaseException) -> str:
+    """Return the sentence on a call that an error has stopped: the line of the code, the message.
+
+    Only the first line of the message is quoted.
+    """
+    if isinstance(error, InPlaceError):
+        return translated(IN_PLACE)
+    # While grading, the process that has the answer's code has written this sentence.
+    sentence = getattr(error, "told", "")
+    if sentence:
+        return sentence
+
+    frame, line = _innermost(function, error)
+    if isinstance(error, TooLongError | KeyboardInterrupt):
+        variables = _variables(frame.f_locals) if frame else ""
+        if isinstance(error, KeyboardInterrupt):
+            return _interrupted(line, variables)
+        return f"{_not_ended(line, variables)} {translated(NO_END)}"
+    kind = type(error).__name__
+    message = said_by(error)
+    # Behind the kind, or the message, a full stop.
+    said = f"{kind}: {message}" if message else kind
+    if not message.endswith((".", "?", "!")):
+        said += "."
+    if not line:
+        return translated("stopped with {error}", error=said)
+    return translated("stopped in line {line} with {error}", line=line, error=said)
+
+
+def _interrupted(line: int, variables: str) -> str:
+    """Return the sentence on a call that the reader has interrupted; line 0 is not known."""
+    if not line:
+        return translated("was interrupted.")
+    if not variables:
+        return translated("was interrupted in line {line}.", line=line)
+    return translated(
+        "was interrupted in line {line}, with {variables}.", line=line, variables=variables
+    )
+
+
+def _not_ended(line: int, variables: str) -> str:
+    """Return the sentence on a call whose time was up; line 0 is not known."""
+    seconds = f"{LONGEST_S:.0f}"
+    if not line:
+        return translated("had not ended after {seconds} s, and was ended.", seconds=seconds)
+    if not variables:
+        return translated(
+            "had not ended after {seconds} s, and was ended in line {line}.",
+            seconds=seconds,
+            line=line,
+        )
+    return translated(
+        "had not ended after {seconds} s, and was ended in line {line}, with {variables}.",
+        seconds=seconds,
+        line=line,
+        variables=variables,
+    )
+
+
+def _innermost(
+    function: Callable[..., object], error: BaseException
+) -> tuple[FrameType | None, int]:
+    """Return the error's innermost frame in the function's cell, and its line; or None and 0."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    innermost = (None, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if code and frame.f_code.co_filename == code.co_filename:  # each cell has a name of its own
+            innermost = (frame, line)
+    return innermost
+
+
+def stopped_briefly(error: BaseException) -> str:
+    """Return a sentence on the error without its message, because that may quote the case."""
+    if isinstance(error, InPlaceError):
+        return f"It {IN_PLACE}"
+    if isinstance(error, TooLongError):
+        return f"It had not ended after {LONGEST_S:.0f} s. {NO_END}"
+    # The reader's code could put the arguments into the name of its own type of error, too.
+    is_pythons = type(error).__module__ == "builtins"
+    name = type(error).__name__ if is_pythons else "an error of its own"
+    return f"In one of the cases it stopped with {name}."
+
+
+def _variables(variables: Mapping[str, object]) -> str:
+    """Return the first numbers and strings among the variables, such as "x = 3, y = 4"."""
+    words = []
+    for name, x in variables.items():
+        if isinstance(x, int | float | str):
+            words.append(f"{name} = {shown(x)}")
+    return ", ".join(words[:MOST_VARIABLES])
+
+
+def said_by(error: BaseException) -> str:
+    """Return the first line of the error's message that is not empty; else an empty string."""
+    try:
+        for line in str(error).splitlines():
+            if line.strip():
+                return line.strip()[:MOST_OF_A_MESSAGE]
+    except Exception:  # an error of the reader's own, whose message fails as well
+        return ""
+    return ""
