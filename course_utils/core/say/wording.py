@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from course_utils.core.say.language import translated
+
 Number = int | float
 # A whole number is written in full below this one, and from here on with an exponent.
 _IN_FULL_BELOW = 10**15
@@ -39,7 +41,11 @@ def listed(names: Sequence[object]) -> str:
     words = [str(name) for name in names]
     if len(words) < 2:
         return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    *before, last = words
+    text, *following = before
+    for name in following:
+        text = translated("{names}, {next}", names=text, next=name)
+    return translated("{names} and {last}", names=text, last=last)
 
 
 def times_text(ratio: Number) -> str:
@@ -54,8 +60,8 @@ def times_text(ratio: Number) -> str:
     if 0 < apart < 0.005:  # three digits would be those of 1
         # As many digits as it takes to reach the first one in which the ratio differs from 1.
         digits = 1 - math.floor(math.log10(apart))
-        return f"{ratio:.{digits}g} times"
-    return f"{three_digits(ratio)} times"
+        return translated("{number} times", number=f"{ratio:.{digits}g}")
+    return translated("{number} times", number=three_digits(ratio))
 
 
 def factor_text(factor: Number) -> str:

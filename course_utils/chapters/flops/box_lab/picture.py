@@ -6,6 +6,7 @@ from typing import NamedTuple
 from course_utils.chapters.flops.box_lab.asked import Sizes
 from course_utils.core import predict
 from course_utils.core.say import Number, count_text, number_text
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import element, picture, text
@@ -121,9 +122,22 @@ def _words(asked: Sizes) -> Iterator[str]:
 
 def _meaning(asked: Sizes) -> str:
     """Return the text below the picture: the cubes in all, and those of one data point."""
-    cubes = count_text(asked.b * asked.d * asked.k, "cube")
-    in_layer = count_text(asked.d * asked.k, "cube")
-    return (
-        f"{cubes}, two FLOPs in each. One more data point is another layer of {in_layer}, "
-        "one for each parameter."
+    cubes = number_text(asked.b * asked.d * asked.k)
+    in_layer = number_text(asked.d * asked.k)
+    if cubes == "1":
+        return translated(
+            "1 cube, two FLOPs in each. One more data point is another layer of 1 cube, "
+            "one for each parameter."
+        )
+    if in_layer == "1":
+        return translated(
+            "{cubes} cubes, two FLOPs in each. One more data point is another layer of 1 cube, "
+            "one for each parameter.",
+            cubes=cubes,
+        )
+    return translated(
+        "{cubes} cubes, two FLOPs in each. One more data point is another layer of {in_layer} "
+        "cubes, one for each parameter.",
+        cubes=cubes,
+        in_layer=in_layer,
     )

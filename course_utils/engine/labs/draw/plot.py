@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import polyline, text
@@ -48,7 +49,9 @@ class Axis:
         """The axis's name; of an axis that rescales, with its ends: "time: 1 ms to 2 s"."""
         if not self.rescales:
             return self.name
-        return f"{self.name}: {self.words(self.low)} to {self.words(self.high)}"
+        low = self.words(self.low)
+        high = self.words(self.high)
+        return translated("{name}: {low} to {high}", name=self.name, low=low, high=high)
 
     @property
     def ticks(self) -> Sequence[Number]:
