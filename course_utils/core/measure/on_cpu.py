@@ -20,6 +20,7 @@ import torch
 
 from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
+from course_utils.core.say.language import translated
 
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # how far the three fastest samples may be apart, as a share
@@ -58,7 +59,11 @@ def samples(
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
         fraction = min(1.0, (time.perf_counter() - begun) / (deadline - begun))
-        report = f"{len(taken)} samples, the best {seconds_text(fastest[0])}"
+        report = translated(
+            "{count} samples, the best {time}",
+            count=len(taken),
+            time=seconds_text(fastest[0]),
+        )
         yield MeasurementProgress(fraction, report)
     if not taken:
         taken.append(latest)

@@ -8,12 +8,19 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+# By whether there are several guesses, and whether the word is "right power of ten".
+FARTHEST = {
+    (False, False): template("Your guess is {word}: {how_far}."),
+    (False, True): template("Your guess is in the {word}: {how_far}."),
+    (True, False): template("The farthest of your guesses, {asked}, is {word}: {how_far}."),
+    (True, True): template("The farthest of your guesses, {asked}, is in the {word}: {how_far}."),
+}
 
 
 class Track(NamedTuple):
@@ -97,19 +104,12 @@ def farthest(guesses: Sequence[Guess]) -> str:
     if not guesses:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)  # `off` is a factor of 1 or more
-    gaps = {"word": translated(guess.word), "how_far": guess.how_far}
-    # As in "Your guess is close: 0.9 times what was measured.", but "is in the right power of ten".
-    is_power = guess.word.startswith("right")
-    if len(guesses) == 1 and is_power:
-        return translated("Your guess is in the {word}: {how_far}.", **gaps)
-    if len(guesses) == 1:
-        return translated("Your guess is {word}: {how_far}.", **gaps)
-    gaps["asked"] = translated(guess.asked)
-    if is_power:
-        return translated(
-            "The farthest of your guesses, {asked}, is in the {word}: {how_far}.", **gaps
-        )
-    return translated("The farthest of your guesses, {asked}, is {word}: {how_far}.", **gaps)
+    return translated(
+        FARTHEST[len(guesses) > 1, guess.word.startswith("right")],
+        asked=translated(guess.asked),
+        word=translated(guess.word),
+        how_far=guess.how_far,
+    )
 
 
 def _as_multiple(guess: Guess) -> str:
