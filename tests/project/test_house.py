@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "core.accountant_file": set(),
     "core.colours": set(),
     "core.datasheets": {"core.say"},
-    "core.einsums": set(),
+    "core.einsums": {"core.say"},
     "core.floats": set(),
     "core.keeping": {"core.accountant_file", "core.record"},
     "core.layout": {"torch"},
@@ -329,7 +329,14 @@ MAY_IMPORT = {
         "stage.translations",
         "stage.workspace",
     },
-    "stage.translations": {"jinja2", "polib", "core.record", "core.say", "stage.notebook"},
+    "stage.translations": {
+        "jinja2",
+        "polib",
+        "core.record",
+        "core.say",
+        "chapters.labs",
+        "stage.notebook",
+    },
     "stage.workspace": {
         "jinja2",
         "jupyter_core",
@@ -477,9 +484,9 @@ def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_
     by_all = set.intersection(*loaded.values())
     assert ACCOUNTANT in by_all
     size_of_core = tokens_together(by_all - {ACCOUNTANT})
-    assert 10_000 < size_of_core <= 2600 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert 10_000 < size_of_core <= 2606 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
     by_notebook_2 = tokens_together(loaded[NOTEBOOKS[1]] - {ACCOUNTANT})
-    assert by_notebook_2 <= 2930 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert by_notebook_2 <= 2955 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
 
 
 def tokens_together(modules: Iterable[Path]) -> int:
@@ -567,7 +574,9 @@ ONE_FILE = "core/accountant.py"
 MOST_OF_A_FUNCTION = 40  # lines
 MOST_OF_A_MODULE = 400  # lines
 MOST_OF_A_CHECK = 45 * TOKENS_OF_A_LINE
-MOST_OF_A_LAB = 350 * 12  # when it was set, the densest lab had twelve tokens a line
+# When it was set, the densest lab had twelve tokens a line. The last 15 lines are for sentences,
+# which are whole templates with named gaps.
+MOST_OF_A_LAB = 365 * 12
 LONGER_FUNCTIONS = {
     "core/accountant.py: parser": "it has one call for each option, and their help",
     "core/predict/timeline.py: timeline": "half of it are the options of a step and what they mean",

@@ -59,12 +59,7 @@ def samples(
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
         fraction = min(1.0, (time.perf_counter() - begun) / (deadline - begun))
-        report = translated(
-            "{count} samples, the best {time}",
-            count=len(taken),
-            time=seconds_text(fastest[0]),
-        )
-        yield MeasurementProgress(fraction, report)
+        yield MeasurementProgress(fraction, _report(len(taken), fastest[0]))
     if not taken:
         taken.append(latest)
     # The thread's clock stands still while the thread waits, for a GPU, a file or other threads. So
@@ -78,6 +73,10 @@ def samples(
         spent_s=time.perf_counter() - begun,
         disturbance=others.in_words,
     )
+
+
+def _report(samples: int, best_s: Number) -> str:
+    return translated("{count} samples, the best {time}", count=samples, time=seconds_text(best_s))
 
 
 @dataclass(frozen=True)
