@@ -330,6 +330,7 @@ MAY_IMPORT = {
         "stage.workspace",
     },
     "stage.translations": {
+        "IPython",
         "jinja2",
         "polib",
         "core.record",
