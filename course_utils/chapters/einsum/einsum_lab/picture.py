@@ -15,6 +15,7 @@ from course_utils.core.say import (
     times_text,
 )
 from course_utils.core.say.language import in_a_row, template, translated
+from course_utils.core.say.wording import whole_text
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.svg import picture, rect, scaled, text
 from course_utils.engine.labs.lab import View
@@ -130,25 +131,32 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     """Yield lines on the costs, each as its words and their CSS class."""
-    iterations = count_text(asked.einsum.steps(asked.size), "iteration")
-    yield f"{iterations} of the loops", ""
+    iterations = asked.einsum.steps(asked.size)
+    if iterations == 1:
+        yield translated("1 iteration of the loops"), ""
+    else:
+        yield translated("{count} iterations of the loops", count=whole_text(iterations)), ""
     yield _flops_in_words(asked), "formula"
     nbytes = sum(predict.tensor_bytes(shape, asked.dtype) for shape in asked.shapes)
-    yield f"{count_text(nbytes, 'byte')} in {asked.dtype}, each once", ""
+    kept = translated(
+        "{count} bytes in {dtype}, each once", count=whole_text(nbytes), dtype=asked.dtype
+    )
+    yield kept, ""
     intensity = round(predict.intensity(asked.flops, nbytes), 3)
-    yield f"{number_text(intensity)} FLOPs per byte", ""
+    yield translated("{intensity} FLOPs per byte", intensity=number_text(intensity)), ""
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
         # A sum or a transpose takes 0 FLOPs, so a rate would say nothing.
         rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
-        yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
+        time = f"{seconds_text(seconds)}{rate}"
+        yield translated("measured: {time}", time=time), "measured-words"
 
 
 def _flops_in_words(asked: Asked) -> str:
     """Return the FLOPs as a product of sizes; if there are several orders, as a number alone."""
     flops = count_text(asked.flops, "FLOP")
     if len(asked.orders) > 1:
-        return f"{flops} in the cheapest order"
+        return translated("{flops} in the cheapest order", flops=flops)
     per_step = _flops_per_step(asked)
     factors = [str(per_step)]
     # A name that is summed before the product is no factor of it. With one operand there is no

@@ -7,13 +7,13 @@ from fractions import Fraction
 from course_utils.chapters.floats.float_lab.asked import Cast, Stored, is_nan
 from course_utils.core import floats
 from course_utils.core.say import Number, listed
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lettering import fitted, key
 from course_utils.engine.labs.draw.svg import picture, rect, switch, text
 from course_utils.engine.labs.lab import View
 
 NAMES = {name: f.label for name, f in floats.FORMATS.items()}
-FIELDS = ("sign", "exponent", "fraction")
+FIELDS = (template("sign"), template("exponent"), template("fraction"))
 WIDTH = 1000
 TOP = 26  # of the first format
 ROW = 48  # from one format to the next
@@ -33,7 +33,7 @@ def view(cast: Cast, found: object) -> View:
     `found` is what every lab's view is given; this lab needs nothing beyond the answers.
     """
     # The key to the colours. A field's name is also the CSS class of its colour.
-    drawn = [key([(field, field) for field in FIELDS], LEFT, 14)]
+    drawn = [key([(field, translated(field)) for field in FIELDS], LEFT, 14)]
     for row, fmt in enumerate(cast.format_names):
         y = TOP + ROW * row
         drawn.append(text(0, y + 15, NAMES[fmt], class_="strong large"))
@@ -81,7 +81,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
             text(x + (width - 1) / 2, y + 15, str(bit), class_=digit_class),
             key=f"{stored.fmt}:{place}",
             row=stored.fmt,
-            label=f"{NAMES[stored.fmt]} {field} bit, {_worth(field, power)}",
+            label=_spoken(NAMES[stored.fmt], field, power),
             on=bit == 1,
         )
 
@@ -95,13 +95,14 @@ def _field(place: int, f: floats.Format) -> str:
     return "sign"
 
 
-def _worth(field: str, power: int) -> str:
-    """Return in words what the bit means if it is 1, such as "adds 2^-3"."""
+def _spoken(name: str, field: str, power: int) -> str:
+    """Return what a screen reader says of a bit: its format and field, and what it adds."""
     if field == "sign":
-        return "one for minus"
-    if power < 0:
-        return f"adds 2^{power}"
-    return f"adds {2**power}"
+        return translated("{format} sign bit, one for minus", format=name)
+    worth = f"2^{power}" if power < 0 else 2**power
+    if field == "exponent":
+        return translated("{format} exponent bit, adds {worth}", format=name, worth=worth)
+    return translated("{format} fraction bit, adds {worth}", format=name, worth=worth)
 
 
 # In words.
@@ -121,9 +122,10 @@ def _meaning(cast: Cast) -> str:
     number = cast.number.strip()
     if cast.times_two_to_the:
         number += f" × 2^{cast.times_two_to_the}"
-    return translated(
-        "The number {number} is {fates}.", number=number, fates="; ".join(_fates(cast.stored))
-    )
+    fates, *following = _fates(cast.stored)
+    for fate in following:
+        fates = translated("{fates}; {next}", fates=fates, next=fate)
+    return translated("The number {number} is {fates}.", number=number, fates=fates)
 
 
 def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:

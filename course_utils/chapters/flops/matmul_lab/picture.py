@@ -150,11 +150,11 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> I
     b, d, k = product.size
     multiplied = f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,}"
     yield "FLOPs", f"{multiplied} = {number_text(flops)} = {flops_text(flops)}", ""
-    yield "bytes", f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
+    yield translated("bytes"), f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
     divided = f"{flops_text(flops)} / {rate_text(peak)}"
-    yield "arithmetic", f"{divided} = {seconds_text(flops / peak)}", ""
+    yield translated("arithmetic"), f"{divided} = {seconds_text(flops / peak)}", ""
     divided = f"{number_text(nbytes)} / {rate_text(bandwidth, 'B')}"
-    yield "memory", f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
+    yield translated("memory"), f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
     predicted = seconds_text(product.predicted_s(machine))
     larger = translated("the larger of the two: {time}", time=predicted)
     yield translated("predicted"), larger, "formula"
@@ -162,10 +162,11 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> I
         yield _measured_row(product, machine, run)
     else:
         yield translated("measured"), _why_not_measured(product), "faint"
-    yield "peaks", f"{machine.name}: {machine.source}.", "faint small"
+    yield translated("peaks"), f"{machine.name}: {machine.source}.", "faint small"
     if product.recording and product.recording.source:
         source = product.recording.source
-        yield "times", f"Recorded by {source.by}: {source.where}.", "faint small"
+        recorded = translated("Recorded by {by}: {where}.", by=source.by, where=source.where)
+        yield translated("times"), recorded, "faint small"
 
 
 def _bytes_formula(dtype: str) -> str:
@@ -257,7 +258,7 @@ def _roofline(
     high = max(10_000, *intensities)
     lowest_rate = min((run.rate for run in runs), default=peak)
     bottom = min(peak / 10_000, lowest_rate / 2)
-    x_axis = Axis(low, high, "FLOPs per byte", number_text, rescales=True)
+    x_axis = Axis(low, high, template("FLOPs per byte"), number_text, rescales=True)
     y_axis = Axis(bottom, peak * 3, "FLOP/s", rate_text, rescales=True)
     plot = Plot(*ROOF, x_axis, y_axis)
 
@@ -266,7 +267,12 @@ def _roofline(
     # The roof rises with the bandwidth up to the ridge, and from there on it is the peak.
     yield plot.line([left_end, (max(ridge, low), peak), (high, peak)], "line predicted")
     yield plot.line([(ridge, peak), (ridge, bottom)], "line dashed")
-    yield svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small")
+    yield svg.text(
+        plot.x(ridge) + 6,
+        plot.bottom - 8,
+        translated("ridge {ridge}", ridge=f"{ridge:.3g}"),
+        class_="small",
+    )
     yield from _dots(runs, shown, lambda run: plot.at(run.product.intensity, run.rate))
     x, y = plot.at(product.intensity, min(peak, product.intensity * bandwidth))
     yield svg.dot(x, y, 8, class_="ring")
@@ -288,7 +294,7 @@ def _along(
     predicted_s = [swept.predicted_s(machine) for swept in near.along(name)]
     sharing = [run for run in runs if run.product.others(name) == others]
     run_s = [run.seconds for run in sharing]
-    x_axis = Axis(1, POWERS[-1], f"size of {name}", number_text)
+    x_axis = Axis(1, POWERS[-1], translated("size of {name}", name=name), number_text)
     # Some space around the prediction, and more only if a run needs it.
     shortest = min([predicted_s[0] / 10, *run_s])
     longest = max([predicted_s[-1] * 2, *run_s])

@@ -26,7 +26,7 @@ class Axis:
 
     low: Number
     high: Number
-    name: str = ""
+    name: str = ""  # in English; it is shown in the reader's language
     words: Callable[[Number], str] = "{:g}".format
     linear: bool = False
     marks: Sequence[Number] = ()
@@ -48,10 +48,10 @@ class Axis:
     def title(self) -> str:
         """The axis's name; of an axis that rescales, with its ends: "time: 1 ms to 2 s"."""
         if not self.rescales:
-            return self.name
+            return translated(self.name)
         low = self.words(self.low)
         high = self.words(self.high)
-        return translated("{name}: {low} to {high}", name=self.name, low=low, high=high)
+        return translated("{name}: {low} to {high}", name=translated(self.name), low=low, high=high)
 
     @property
     def ticks(self) -> Sequence[Number]:
