@@ -186,7 +186,7 @@ class _OtherWork:
         share = now.share_since(self._begun)
         if share < DISTURBING:
             return ""
-        return f"other work took {share:.0%} of the machine's cores"
+        return translated("other work took {share} of the machine's cores", share=f"{share:.0%}")
 
 
 def _waits() -> Number:
