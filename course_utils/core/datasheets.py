@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 
 TERA = 10**12
 GB = 10**9
@@ -37,8 +38,13 @@ class Machine:
     def peak(self, dtype: str) -> Number:
         """The dense peak for that dtype. ValueError, with the sheet's dtypes, if it has none."""
         if dtype not in self.peak_flop_per_sec:
-            known = ", ".join(self.peak_flop_per_sec)
-            raise ValueError(f"No dense peak for {dtype!r} on {self.name}. There are: {known}.")
+            refused = translated(
+                "No dense peak for {dtype} on {machine}. There are: {known}.",
+                dtype=repr(dtype),
+                machine=self.name,
+                known=", ".join(self.peak_flop_per_sec),
+            )
+            raise ValueError(refused)
         return self.peak_flop_per_sec[dtype]
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from course_utils.core.say.language import template, translated
+
 LONGEST = 400  # the most characters of a pattern
 MOST_OPERANDS = 12  # whose orders are compared; each operand more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'  # of a pattern, for messages
@@ -97,6 +99,29 @@ class Einsum:
 
 # Reading.
 
+# What can be wrong with a pattern.
+FROM_NO_OPERAND = template("In “{marked}”, at ▸◂: {name} comes from no operand.")
+PERHAPS_SEVERAL = template(
+    "In “{marked}”, at ▸◂: {name} comes from no operand. Put spaces between the names."
+)
+NO_ARROW = template(
+    "In “{marked}”, at ▸◂: the -> is missing, and behind it what the result keeps. "
+    "A pattern looks like {example}."
+)
+SECOND_ARROW = template("In “{marked}”, at ▸◂: a second ->. A pattern looks like {example}.")
+COMMA = template("In “{marked}”, at ▸◂: there is one result, so no comma behind the ->.")
+TWICE = template(
+    "In “{marked}”, at ▸◂: {name} stands twice in one place, which would take a diagonal: "
+    "give each dimension a name of its own."
+)
+DOTS = template("In “{marked}”, at ▸◂: here every dimension needs a name, so no dots.")
+PARENTHESES = template(
+    "In “{marked}”, at ▸◂: parentheses split and merge dimensions, which is rearrange's work "
+    "and not einsum's."
+)
+HALF_AN_ARROW = template("In “{marked}”, at ▸◂: an arrow is written ->.")
+NO_NAME = template("In “{marked}”, at ▸◂: {name} is no name of a dimension.")
+
 
 def parsed(pattern: str) -> Einsum:
     """The pattern, taken apart. ValueError, with the place marked, if it is no einsum.
@@ -105,9 +130,12 @@ def parsed(pattern: str) -> Einsum:
     Einsum(operands=(('b', 'd'), ('d', 'k')), output=('b', 'k'))
     """
     if len(pattern) > LONGEST:
-        raise ValueError(
-            f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here."
+        refused = translated(
+            "A pattern of {count} characters is too long; {longest} are enough here.",
+            count=len(pattern),
+            longest=LONGEST,
         )
+        raise ValueError(refused)
     pattern = pattern.replace("→", "->")
     arrow = _arrow(pattern)
     operands = []  # for each, its names with their positions in the pattern
@@ -122,8 +150,8 @@ def parsed(pattern: str) -> Einsum:
     for name, at in output.items():
         if name not in known:
             # A long name may be several short ones that were typed without spaces.
-            hint = " Put spaces between the names." if len(name) > 1 else ""
-            raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
+            sentence = FROM_NO_OPERAND if len(name) == 1 else PERHAPS_SEVERAL
+            raise _mistake(pattern, at, at + len(name), sentence, name=name)
     return Einsum(tuple(tuple(operand) for operand in operands), tuple(output))
 
 
@@ -132,18 +160,16 @@ def _arrow(pattern: str) -> int:
 
     ValueError if there is no arrow or a second one, or if a comma follows the arrow.
     """
-    example = f" A pattern looks like {EXAMPLE}."
     arrow = pattern.find("->")
     if arrow < 0:
         end = len(pattern)
-        what = "the -> is missing, and behind it what the result keeps"
-        raise _mistake(pattern, end, end, what, example)
+        raise _mistake(pattern, end, end, NO_ARROW, example=EXAMPLE)
     second = pattern.find("->", arrow + len("->"))
     if second >= 0:
-        raise _mistake(pattern, second, second + len("->"), "a second ->", example)
+        raise _mistake(pattern, second, second + len("->"), SECOND_ARROW, example=EXAMPLE)
     comma = pattern.find(",", arrow)
     if comma >= 0:
-        raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
+        raise _mistake(pattern, comma, comma + 1, COMMA)
     return arrow
 
 
@@ -166,32 +192,28 @@ def _names(pattern: str, start: int, end: int) -> dict[str, int]:
         is_normal = unicodedata.normalize("NFKC", name) == name
         has_outer_underscore = name.strip("_") != name  # einops allows none
         if not (is_normal and name.isidentifier()) or has_outer_underscore:
-            raise _mistake(pattern, at, at + len(name), _why_no_name(name))
+            raise _mistake(pattern, at, at + len(name), _why_no_name(name), name=name)
         if name in positions:
-            what = (
-                f"{name} stands twice in one place, which would take a diagonal: "
-                "give each dimension a name of its own"
-            )
-            raise _mistake(pattern, at, at + len(name), what)
+            raise _mistake(pattern, at, at + len(name), TWICE, name=name)
         positions[name] = at
     return positions
 
 
 def _why_no_name(name: str) -> str:
-    """A clause on why this piece of a pattern does not name a dimension."""
+    """The sentence on why this piece of a pattern does not name a dimension."""
     if name.startswith("."):
-        return "here every dimension needs a name, so no dots"
+        return DOTS
     if name in ("(", ")"):
-        return "parentheses split and merge dimensions, which is rearrange's work and not einsum's"
+        return PARENTHESES
     if name in ("-", ">"):
-        return "an arrow is written ->"
-    return f"{name} is no name of a dimension"
+        return HALF_AN_ARROW
+    return NO_NAME
 
 
-def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
+def _mistake(pattern: str, start: int, end: int, sentence: str, **gaps: str) -> ValueError:
     """A new error that marks the pattern from `start` to `end`, and says what is wrong there."""
     marked = f"{pattern[:start]}▸{pattern[start:end]}◂{pattern[end:]}"
-    return ValueError(f"In “{marked}”, at ▸◂: {what}.{hint}")
+    return ValueError(translated(sentence, marked=marked, **gaps))
 
 
 # The slow loops that a pattern means.

@@ -23,7 +23,9 @@ from course_utils.engine.labs.draw.lettering import USUAL_SIZE, columns, fitted,
 from course_utils.engine.labs.draw.plot import Axis
 from course_utils.engine.labs.draw.svg import picture
 from course_utils.engine.labs.lab import View
-from course_utils.engine.labs.panel import ANSWERED, STILL, Panel
+from course_utils.engine.labs.named_sizes import Sizes
+from course_utils.engine.labs.panel import Panel
+from course_utils.engine.labs.stored import ANSWERED, STILL
 from course_utils.stage.notebook.code import figure_in
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.hostile import buttons, legal
@@ -64,7 +66,7 @@ NONSENSE = {
     fields.Whole: ("many", None),
     fields.Tick: ("perhaps", None),
     fields.Several: (("nobody",), 7),
-    fields.Sizes: (7, None),
+    Sizes: (7, None),
     fields.Drawn: ((), None, "7", (-1,) * 9, (1.5,) * 9),
 }
 

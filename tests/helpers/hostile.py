@@ -9,6 +9,7 @@ from course_utils.engine.labs import fields
 from course_utils.engine.labs.control_parts import LARGEST
 from course_utils.engine.labs.fields import Field, Said
 from course_utils.engine.labs.lab import Lab
+from course_utils.engine.labs.named_sizes import Sizes
 from course_utils.engine.labs.panel import Panel
 
 SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
@@ -73,7 +74,7 @@ def legal(field: Field, draw: random.Random, so_far: Said) -> object:
             return _offered(field, draw)
         case fields.Size():
             return draw.choice(SIZES)
-        case fields.Sizes():  # small ones, because a lab's work grows with their product
+        case Sizes():  # small ones, because a lab's work grows with their product
             return {name: draw.choice(SIZES[:5]) for name in field.names(so_far)}
         case fields.Whole():
             return draw.randrange(field.least, field.end(so_far) + 1, field.step)

@@ -20,6 +20,7 @@ import torch
 
 from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
+from course_utils.core.say.language import translated
 
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # how far the three fastest samples may be apart, as a share
@@ -58,8 +59,7 @@ def samples(
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
         fraction = min(1.0, (time.perf_counter() - begun) / (deadline - begun))
-        report = f"{len(taken)} samples, the best {seconds_text(fastest[0])}"
-        yield MeasurementProgress(fraction, report)
+        yield MeasurementProgress(fraction, _report(len(taken), fastest[0]))
     if not taken:
         taken.append(latest)
     # The thread's clock stands still while the thread waits, for a GPU, a file or other threads. So
@@ -73,6 +73,10 @@ def samples(
         spent_s=time.perf_counter() - begun,
         disturbance=others.in_words,
     )
+
+
+def _report(samples: int, best_s: Number) -> str:
+    return translated("{count} samples, the best {time}", count=samples, time=seconds_text(best_s))
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class _OtherWork:
         share = now.share_since(self._begun)
         if share < DISTURBING:
             return ""
-        return f"other work took {share:.0%} of the machine's cores"
+        return translated("other work took {share} of the machine's cores", share=f"{share:.0%}")
 
 
 def _waits() -> Number:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from course_utils.core.say import Number, seconds_text
+from course_utils.core.say.language import translated
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,10 @@ class Timing:
         if self.converged:
             return ""
         if len(self.samples) > 2:
-            return "the samples do not agree"
+            return translated("the samples do not agree")
         if len(self.samples) == 2:
-            return "only 2 samples"
-        return "only one sample"
+            return translated("only 2 samples")
+        return translated("only one sample")
 
     def __repr__(self) -> str:
         doubt = f"; {self.doubt}" if self.doubt else ""

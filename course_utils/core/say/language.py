@@ -4,7 +4,8 @@ A sentence is never made of pieces, because another language orders them differe
 no catalogue. For another language, what surrounds a notebook calls `speak`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 # By the English template. It is one dict for the whole kernel, since a kernel has one reader.
 _translations: dict[str, str] = {}
@@ -14,6 +15,17 @@ def speak(translations: Mapping[str, str]) -> None:
     """From now on, use these translations; with none, English."""
     _translations.clear()
     _translations.update(translations)
+
+
+@contextmanager
+def in_english() -> Iterator[None]:
+    """Say everything in English for a while, as for a picture whose font has no other letters."""
+    translations = dict(_translations)
+    _translations.clear()
+    try:
+        yield
+    finally:
+        _translations.update(translations)
 
 
 def translated(english: str, **gaps: object) -> str:
@@ -29,6 +41,23 @@ def translated(english: str, **gaps: object) -> str:
     sentence = _translations.get(english, english)
     # Advice without gaps may have braces of its own, as {name: tensor} has.
     return sentence.format(**gaps) if gaps else sentence
+
+
+def in_a_row(*sentences: str) -> str:
+    """Return whole sentences as one text, without those that are empty.
+
+    What stands between two of them depends on the language: in Chinese, nothing.
+
+    >>> in_a_row("One.", "", "Two.")
+    'One. Two.'
+    """
+    text = ""
+    for sentence in sentences:
+        if text and sentence:
+            text = translated("{text} {sentence}", text=text, sentence=sentence)
+        else:
+            text += sentence
+    return text
 
 
 def template(english: str) -> str:

@@ -25,11 +25,12 @@ def count_text(n: int, of: str) -> str:
     >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
     ('1 step', '8,192 steps', '1.21e+24 steps')
     """
-    if n == 1:
-        return f"{n:,} {of}"
-    if n < _IN_FULL_BELOW:
-        return f"{n:,} {of}s"
-    return f"{n:.3g} {of}s"
+    return f"{whole_text(n)} {of}" if n == 1 else f"{whole_text(n)} {of}s"
+
+
+def whole_text(n: int) -> str:
+    """Return a count without its noun: in full below 10^15, else with three digits."""
+    return f"{n:,}" if n < _IN_FULL_BELOW else f"{n:.3g}"
 
 
 def listed(names: Sequence[object]) -> str:
@@ -41,7 +42,11 @@ def listed(names: Sequence[object]) -> str:
     words = [str(name) for name in names]
     if len(words) < 2:
         return "".join(words)
-    return translated("{names} and {last}", names=", ".join(words[:-1]), last=words[-1])
+    *before, last = words
+    text, *following = before
+    for name in following:
+        text = translated("{names}, {next}", names=text, next=name)
+    return translated("{names} and {last}", names=text, last=last)
 
 
 def letters_wide(words: str) -> int:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 
 LARGEST = 2**20  # the largest size
 STEP = 0.25  # of a size's slider, which moves the exponent of a power of two
@@ -60,10 +61,13 @@ def size_of(name: str, typed: object) -> int:
     """
     number = _number_in(str(typed).strip())
     if number is None or not 1 <= number <= LARGEST:
-        raise ValueError(
-            f"{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. "
-            f"“{str(typed)[:40]}” is none."
+        refusal = translated(
+            "{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. "
+            "“{typed}” is none.",
+            name=name,
+            typed=str(typed)[:40],
         )
+        raise ValueError(refusal)
     return number
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import ipywidgets as widgets
 
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 
 # A slider that moves by itself takes a step in PLAY_MS. With few steps it takes longer for each, so
@@ -63,7 +64,7 @@ def _tick(part: ControlPart) -> widgets.Widget:
 
 
 def _toggle(part: ControlPart) -> widgets.Widget:
-    return widgets.ToggleButton(part.value, description=part.label, layout=_width(0))
+    return widgets.ToggleButton(part.value, description=translated(part.label), layout=_width(0))
 
 
 def _play(part: ControlPart) -> widgets.Widget:
@@ -153,13 +154,13 @@ def show(widget: widgets.Widget, part: ControlPart) -> None:
 def _name(widget: widgets.Widget, part: ControlPart) -> None:
     """Set the visible name and the tooltip; without a tooltip, ipywidgets would show "null"."""
     if part.kind == "typed":
-        widget.tooltip = f"{part.label}, typed"
+        widget.tooltip = translated("{name}, typed", name=part.label)
         return
-    widget.description = part.label
+    widget.description = part.label  # in English, as the text around a lab names its controls
     widget.tooltip = part.label
-    if part.kind == "toggle":
-        # The only toggle is the button *Show*, so this is "Show what was measured".
-        widget.tooltip = f"{part.label} what was measured"
+    if part.kind == "toggle":  # the only one is the button *Show*
+        widget.description = translated(part.label)
+        widget.tooltip = translated("Show what was measured")
 
 
 def box_of(

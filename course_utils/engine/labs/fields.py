@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.control_parts import (
     LETTER_PX,
     ControlPart,
@@ -21,8 +22,6 @@ from course_utils.engine.labs.control_parts import (
     size_parts,
 )
 
-NEW_NAMES_SIZE = 4  # what a name's slider shows before the reader has moved it
-MOST_NAMES = 8  # for which a Sizes field has sliders
 Said = Mapping[str, object]  # what all controls of a lab hold, by the names of their fields
 
 
@@ -35,7 +34,7 @@ class Field:
 
     kind: ClassVar[str] = ""  # that of the ControlPart; empty if the field has no such part
     types: ClassVar[tuple[type, ...]]  # the types that the control can hold
-    means: ClassVar[str]  # what an answer is, in words
+    refusal: ClassVar[str]  # the sentence on a value of another type, which says what an answer is
     label: str
     default: object
     when: Callable[[Said], bool] | None = None
@@ -48,7 +47,8 @@ class Field:
     def held(self, value: object) -> object:
         """Return what the control holds when set to this value; ValueError if it cannot be set."""
         if not isinstance(value, self.types):
-            raise ValueError(f"{self.label} cannot be {reprlib.repr(value)}. It is {self.means}.")
+            refused = translated(self.refusal, label=self.label, value=reprlib.repr(value))
+            raise ValueError(refused)
         return value
 
     def read(self, held: object) -> object:
@@ -82,7 +82,7 @@ class Size(Field):
     """A whole number from 1 to 2^20, dragged or typed; what is typed stays as it is typed."""
 
     types = (int, str)
-    means = "a size, like 1024 or 2^10"
+    refusal = template("{label} cannot be {value}. It is a size, like 1024 or 2^10.")
     slider: bool = True
     slider_px: int = 170
 
@@ -111,33 +111,6 @@ class Size(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes(Field):
-    """A size for each name that `names` returns, such as each dimension of an einsum pattern.
-
-    The size of a name that is no longer there is remembered, in case that the name comes back.
-    """
-
-    types = (Mapping,)
-    means = "a size for each name"
-    names: Callable[[Said], Sequence[str]]
-
-    def parts(self, held: Mapping[str, object], said: Said) -> list[ControlPart]:
-        """Return a slider and a text field for each of MOST_NAMES names; unused ones are hidden."""
-        names = list(self.names(said))[:MOST_NAMES]
-        unused = [""] * (MOST_NAMES - len(names))
-        parts = []
-        for name in names + unused:
-            size = held.get(name, NEW_NAMES_SIZE)
-            parts += size_parts(name, size, slider_px=145, name_px=64, hidden=not name)
-        return parts
-
-    def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
-        """Return all sizes after the part, which has the name of one of them, was moved."""
-        size = held.get(part.label, NEW_NAMES_SIZE)
-        return {**held, part.label: size_moved(size, part, to)}
-
-
-@dataclass(frozen=True, kw_only=True)
 class OneOf(Field):
     """One of several options.
 
@@ -159,8 +132,13 @@ class OneOf(Field):
     def held(self, value: object) -> object:
         """Return the value; ValueError, with the options' names, if no option has it."""
         if value not in self.options.values():
-            known = ", ".join(self.options)
-            raise ValueError(f"{self.label} is one of {known}; not {value!s:.40}.")
+            refused = translated(
+                "{label} is one of {options}; not {value}.",
+                label=self.label,
+                options=", ".join(self.options),
+                value=f"{value!s:.40}",
+            )
+            raise ValueError(refused)
         return value
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
@@ -187,8 +165,12 @@ class Several(Field):
         names = value if isinstance(value, list | tuple) else [value]
         for name in names:
             if name not in self.options:
-                known = ", ".join(self.options)
-                raise ValueError(f"There is no {name!s:.40} here. There are: {known}.")
+                refused = translated(
+                    "There is no {name} here. There are: {names}.",
+                    name=f"{name!s:.40}",
+                    names=", ".join(self.options),
+                )
+                raise ValueError(refused)
         return tuple(option for option in self.options if option in names)
 
     def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
@@ -218,7 +200,7 @@ class Whole(Field):
 
     kind = "slider"
     types = (int,)
-    means = "a whole number"
+    refusal = template("{label} cannot be {value}. It is a whole number.")
     least: int
     most: int | Callable[[Said], int]
     step: int = 1
@@ -258,7 +240,7 @@ class Tick(Field):
     """A tick box, or a button that stays pressed: True or False."""
 
     types = (bool,)
-    means = "True or False"
+    refusal = template("{label} cannot be {value}. It is True or False.")
     kind: str = "tick"  # an argument here, because `reveal` passes "toggle"
 
 
@@ -273,7 +255,7 @@ class Drawn(Field):
     """
 
     types = (list, tuple)
-    means = "a level for each mark"
+    refusal = template("{label} cannot be {value}. It is a level for each mark.")
     marks: Sequence[str]
     levels: int
     says: Callable[[int, int], str]
@@ -288,10 +270,15 @@ class Drawn(Field):
         levels = tuple(super().held(value))
         are_legal = all(self._is_legal(level) for level in levels)
         if len(levels) != len(self.marks) or not are_legal:
-            raise ValueError(
-                f"{self.label} has {len(self.marks)} marks, each None or a whole number "
-                f"from 0 to {self.levels - 1:,}; {reprlib.repr(value)} is not that."
+            refused = translated(
+                "{label} has {count} marks, each None or a whole number from 0 to {most}; "
+                "{value} is not that.",
+                label=self.label,
+                count=len(self.marks),
+                most=f"{self.levels - 1:,}",
+                value=reprlib.repr(value),
             )
+            raise ValueError(refused)
         return levels
 
     def _is_legal(self, level: object) -> bool:
@@ -306,7 +293,7 @@ class Typed(Field):
 
     kind = "text"
     types = (str,)
-    means = "a text"
+    refusal = template("{label} cannot be {value}. It is a text.")
     examples: Sequence[str]  # of legal texts
     placeholder: str = ""
     width_px: int = 200
@@ -336,11 +323,6 @@ def asks(question: Field) -> Any:
 def size(label: str, default: int, **options: object) -> Any:
     """Ask for a size, with a slider unless `slider=False`."""
     return asks(Size(label=label, default=default, **options))
-
-
-def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequence[str]]) -> Any:
-    """Ask for a size for each of the names."""
-    return asks(Sizes(label=label, default=dict(default), names=names))
 
 
 def choice(
@@ -386,7 +368,7 @@ def tick(label: str, default: bool, **more: object) -> Any:
 
 def reveal(**more: object) -> Any:
     """Make the button *Show*, for a field `shown`: while it is False, nothing measured is shown."""
-    return asks(Tick(label="Show", default=False, kind="toggle", **more))
+    return asks(Tick(label=template("Show"), default=False, kind="toggle", **more))
 
 
 def drawn(label: str, *, marks: Sequence[str], **more: object) -> Any:

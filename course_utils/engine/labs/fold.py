@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import ipywidgets as widgets
 
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs import controls
 
-MORE = "More controls"
-FEWER = "Fewer controls"
+MORE = template("More controls")
+FEWER = template("Fewer controls")
 FOLDED = "course-folded"  # the class of a row that is not shown
 
 
@@ -19,7 +20,7 @@ class Fold:
 
     def __init__(self, rows: Sequence[widgets.Box], first_values: Mapping[str, object]) -> None:
         """Fold the rows; `first_values` has what their controls hold at first, by the names."""
-        self.button = controls.button_of(MORE, self._turn)
+        self.button = controls.button_of(translated(MORE), self._turn)
         self._rows = rows
         self._values = dict(first_values)
         self._is_open = False
@@ -37,7 +38,7 @@ class Fold:
         self._show()
 
     def _show(self) -> None:
-        self.button.description = FEWER if self._is_open else MORE
+        self.button.description = translated(FEWER if self._is_open else MORE)
         for row in self._rows:
             if self._is_open:
                 row.remove_class(FOLDED)

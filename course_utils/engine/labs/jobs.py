@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from course_utils.core.measure import MeasurementProgress
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.lab import Progress
 
 Result = TypeVar("Result")
@@ -34,9 +35,11 @@ def as_progress(
             except StopIteration as end:
                 return end.value  # what the generator `steps` has returned: the result
             if time.monotonic() > deadline:
-                raise ValueError(
-                    f"Ended after {at_most_s:.0f} s, which is the most that this lab waits."
+                refusal = translated(
+                    "Ended after {seconds} s, which is the most that this lab waits.",
+                    seconds=f"{at_most_s:.0f}",
                 )
+                raise ValueError(refusal)
             # A fraction of 1 would mean that the job has ended, and its result is still to come.
             fraction = min(0.98, step.fraction)
             yield Progress(begun + share * fraction, step.report)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from course_utils.core.say import Guess, Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import Field
 
 MOST_CHARACTERS = 600  # of a sentence on what went wrong; it may quote what was typed
@@ -137,7 +138,11 @@ def sentence(error: Exception) -> str:
     For any other error, which is a fault of the lab, return a sentence that says so.
     """
     if not isinstance(error, ValueError):
-        return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
+        return translated(
+            "The lab itself failed, which is not your doing: {kind}: {error}",
+            kind=type(error).__name__,
+            error=error,
+        )
     message = str(error)
     if len(message) > MOST_CHARACTERS:
         return f"{message[:MOST_CHARACTERS]}…"

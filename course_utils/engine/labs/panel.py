@@ -1,6 +1,5 @@
 """The panel: a session in Jupyter. It adds widgets, a lock, and a thread for the job."""
 
-import base64
 import contextvars
 import sys
 import threading
@@ -14,24 +13,16 @@ import ipywidgets as widgets
 
 from course_utils.core import measure, record
 from course_utils.core.say import Number
-from course_utils.engine.labs import controls
-from course_utils.engine.labs.draw import still
+from course_utils.core.say.language import in_a_row, translated
+from course_utils.engine.labs import controls, stored
 from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.fold import Fold
 from course_utils.engine.labs.lab import Lab, Progress
-from course_utils.engine.labs.screen import Screen
+from course_utils.engine.labs.screen import Screen, labels
 from course_utils.engine.labs.session import Session
 
 # Seconds between two reports of a job: Jupyter's server drops messages that come in too quickly.
 REPORT_S = 0.1
-# The MIME type by which a front end finds a live widget.
-WIDGET = "application/vnd.jupyter.widget-view+json"
-# The line below the still picture, which is all that there is before the cell has run, on pages and
-# on slides. ANSWERED takes its place where the picture shows the answer to a guess.
-STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
-ANSWERED = (
-    "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
-)
 
 
 def _shows_from_threads() -> bool:
@@ -64,7 +55,7 @@ class Panel(widgets.VBox):
         self.session.set(answers)
         if self.session.error is not None:
             raise self.session.error  # a lab that cannot show its first state fails its cell
-        self.screen = Screen(name=lab.name)
+        self.screen = Screen(name=translated(lab.name), labels=labels())
         self._lock = threading.RLock()  # callbacks, the job's thread and cells may move the lab
         self._thread: threading.Thread | None = None
         self._fold: Fold | None = None
@@ -134,7 +125,9 @@ class Panel(widgets.VBox):
         presets = self._buttons(lab.presets, self.preset)
         actions = self._buttons(lab.actions, self.act)
         self._jobs = self._buttons(lab.jobs, self.start)
-        stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
+        stop = translated("Stop")
+        if not _shows_from_threads():
+            stop = translated("To stop: Runtime → Interrupt execution")
         self._stop = controls.button_of(stop, self.stop)
         work = actions
         if self._jobs:
@@ -156,7 +149,7 @@ class Panel(widgets.VBox):
     ) -> list[widgets.Button]:
         """Return a button for each label that the panel has; a click passes it to `press`."""
         shown = [label for label in labels if label in self._only or not self._only]
-        return [controls.button_of(label, partial(press, label)) for label in shown]
+        return [controls.button_of(translated(label), partial(press, label)) for label in shown]
 
     # Cells and tests do with these methods what a reader does with the mouse.
 
@@ -332,7 +325,7 @@ class Panel(widgets.VBox):
             try:
                 step = self.session.next_step()
             except KeyboardInterrupt:  # only raised where the job runs in a callback
-                step = ValueError("Stopped.")
+                step = ValueError(translated("Stopped."))
             if isinstance(step, Exception):
                 step = _without_its_tensors(step)
             with self._lock:
@@ -353,30 +346,7 @@ class Panel(widgets.VBox):
         Colab finds the code of the screen by this metadata.
         """
         _, metadata = self.screen._repr_mimebundle_(**kwargs)
-        shown, caption = self._still()
-        words = f"{self.screen.name}. {shown['meaning']}"
-        png = still.still_png(still.captioned(shown["svg"], caption), words)
-        bundle = {
-            WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
-            "text/plain": f"{words} (A live lab: run this cell to move its controls.)",
-            "image/png": base64.b64encode(png).decode(),
-        }
-        return bundle, metadata | {"image/png": {"alt": words, "width": still.WIDTH}}
-
-    def _still(self) -> tuple[Mapping[str, object], str]:
-        """Return what a session shows, for the still picture, and the line below the picture.
-
-        A stored notebook has no Show button, so where the lab asks for a guess, the picture has the
-        answer. A reader's own copy may be opened again before they have guessed, so there the
-        answer is left out.
-        """
-        fields = self.session.lab.fields
-        has_show = "shown" in fields and (not self._only or "shown" in self._only)
-        if has_show and not self.session.revealed and not record.workspace():
-            answered = self.session.as_revealed()
-            if not answered.shown["mistake"]:  # else the answer cannot be drawn in this state
-                return answered.shown, ANSWERED
-        return self.session.shown, STILL
+        return stored.bundle_of(self.session, self._only, self.model_id, metadata)
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
@@ -384,8 +354,13 @@ def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
     known = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
     for name in only:
         if name not in known:
-            words = f"{lab.name} has no control {name!s:.40}. It has: {', '.join(known)}."
-            raise ValueError(words)
+            refused = translated(
+                "{lab} has no control {name}. It has: {known}.",
+                lab=translated(lab.name),
+                name=f"{name!s:.40}",
+                known=", ".join(known),
+            )
+            raise ValueError(refused)
 
 
 def _without_its_tensors(error: Exception) -> Exception:
@@ -393,4 +368,4 @@ def _without_its_tensors(error: Exception) -> Exception:
     why = measure.memory_ran_out(error)
     if not why:
         return error
-    return ValueError(f"{why} Make it smaller, and try again.")
+    return ValueError(in_a_row(why, translated("Make it smaller, and try again.")))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from course_utils.core.say.language import template
 from course_utils.core.say.wording import factor_text
 from course_utils.engine.labs.control_parts import ControlPart
 from course_utils.engine.labs.fields import Said, Whole, asks
@@ -27,7 +28,7 @@ def _power_words(exponent: int) -> str:
 class PowerOfTwo(Whole):
     """The exponent of a power of two, from 0 to `most`, on a slider that shows the number."""
 
-    means = "the whole exponent of a power of two"
+    refusal = template("{label} cannot be {value}. It is the whole exponent of a power of two.")
     least: int = 0
     most: int
 

@@ -19,7 +19,8 @@ const DIRECTIONS = {
 // anywidget calls this for each view of a screen: `el` is the view's element, and `model` has the
 // state that Python has set.
 function render({ model, el }) {
-  const parts = buildScreen(el);
+  const say = wordsOf(model);
+  const parts = buildScreen(el, say);
   const { picture, fold, frame } = parts;
   const clicks = followClicks(picture, model);
   const guess = followDrawing(picture, model);
@@ -27,8 +28,8 @@ function render({ model, el }) {
 
   // Shows the picture that Python has sent.
   function draw() {
-    picture.setAttribute("aria-label", `${model.get("name")}, picture`);
-    frame.setAttribute("aria-label", `${model.get("name")}, table`);
+    picture.setAttribute("aria-label", say("{name}, picture", model.get("name")));
+    frame.setAttribute("aria-label", say("{name}, table", model.get("name")));
     // The element that has the focus is replaced, so the new one in its place gets the focus.
     const hadFocus = picture.contains(document.activeElement);
     const markWithFocus = hadFocus ? document.activeElement.dataset.mark : undefined;
@@ -36,7 +37,7 @@ function render({ model, el }) {
     markScales();
     guess.prepare(markWithFocus);
     clicks.prepare(hadFocus && !markWithFocus);
-    nameTheControls(el, model.get("name"));
+    nameTheControls(el, model.get("name"), say);
   }
 
   const fillTable = () => showTable(model.get("table"), parts);
@@ -50,6 +51,15 @@ function render({ model, el }) {
   showWords();
   // When a cell runs again, something in the page may still hold its old screen: empty that.
   return () => el.replaceChildren();
+}
+
+// Returns a function that says these words in the reader's language, with a name in their gap. A page
+// without a kernel has no `labels`, and says them in English.
+function wordsOf(model) {
+  return (english, name = "") => {
+    const words = model.get("labels")?.[english] ?? english;
+    return words.replace("{name}", () => name);
+  };
 }
 
 // Words on a scale have the scale's name as `data-scale`. Where they differ from those of the
@@ -79,7 +89,7 @@ function followScales(picture) {
   return mark;
 }
 
-function buildScreen(el) {
+function buildScreen(el, say) {
   el.classList.add("course-screen");
   const add = (parent, name, role) => {
     const node = document.createElement("div");
@@ -92,11 +102,11 @@ function buildScreen(el) {
   const picture = add(el, "picture", "group");
   // These two are below the picture, so that it stays where it is when a job begins to report.
   const progress = el.appendChild(document.createElement("progress"));
-  progress.setAttribute("aria-label", "Progress");
+  progress.setAttribute("aria-label", say("Progress"));
   const report = add(el, "report", "status");
   const fold = el.appendChild(document.createElement("details"));
   fold.className = "course-numbers";
-  fold.appendChild(document.createElement("summary")).textContent = "All numbers";
+  fold.appendChild(document.createElement("summary")).textContent = say("All numbers");
   const frame = add(fold, "table", "group");
   frame.tabIndex = 0; // so that the keyboard can scroll it
   const table = frame.appendChild(document.createElement("table"));
@@ -557,14 +567,17 @@ const RETRY_MS = 50;
 // ipywidgets leaves some controls without a name that screen readers find: the handles of sliders,
 // whose label only stands beside them, the buttons of Play, and text fields that only have a title.
 // Controls may come after the screen, so this waits for them.
-function nameTheControls(el, name, tries = TRIES) {
+function nameTheControls(el, name, say, tries = TRIES) {
   const lab = el.closest(".course-lab");
   if (lab) {
     lab.setAttribute("role", "group");
     lab.setAttribute("aria-label", name);
-    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle);
+    // What screen.css shows in place of the controls after a restart, as a text in CSS.
+    const restarted = say("The kernel has been restarted. Run this cell again.");
+    lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
+    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say);
     for (const icon of lab.querySelectorAll(".widget-play button i")) {
-      const words = icon.matches(".fa-stop") ? "Back to the start" : "Play";
+      const words = icon.matches(".fa-stop") ? say("Back to the start") : say("Play");
       icon.parentNode.setAttribute("aria-label", words);
     }
     for (const field of lab.querySelectorAll("input[title]")) {
@@ -572,7 +585,7 @@ function nameTheControls(el, name, tries = TRIES) {
     }
   }
   if (tries && !hasNamedSliders(lab)) {
-    setTimeout(() => nameTheControls(el, name, tries - 1), RETRY_MS);
+    setTimeout(() => nameTheControls(el, name, say, tries - 1), RETRY_MS);
   }
 }
 
@@ -585,7 +598,7 @@ function hasNamedSliders(lab) {
 }
 
 // Gives a slider's handle, and the number beside it, the name that a reader sees in front.
-function nameSlider(handle) {
+function nameSlider(handle, say) {
   const slider = handle.closest(".widget-slider");
   const name = slider.querySelector("label").textContent;
   const isNamed = handle.hasAttribute("aria-label");
@@ -597,7 +610,7 @@ function nameSlider(handle) {
     readout.contentEditable = "false"; // it shows one of a few options, which nobody can type
   } else {
     readout.setAttribute("role", "textbox");
-    readout.setAttribute("aria-label", `${name}, typed`);
+    readout.setAttribute("aria-label", say("{name}, typed", name));
   }
 }
 

@@ -5,9 +5,26 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw import still
 
 _HERE = Path(__file__).parent
+# The words of screen.js.
+WORDS = (
+    template("All numbers"),
+    template("Progress"),
+    template("{name}, picture"),
+    template("{name}, table"),
+    template("{name}, typed"),
+    template("Play"),
+    template("Back to the start"),
+    template("The kernel has been restarted. Run this cell again."),
+)
+
+
+def labels() -> dict[str, str]:
+    """Return the words of screen.js in the reader's language, by the English."""
+    return {english: translated(english) for english in WORDS}
 
 
 class Screen(anywidget.AnyWidget):
@@ -18,6 +35,7 @@ class Screen(anywidget.AnyWidget):
     _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
     _css = still.PAGE_CSS + still.stylesheet(_HERE / "screen.css")
 
+    labels = traitlets.Dict().tag(sync=True)
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
     meaning = traitlets.Unicode().tag(sync=True)

@@ -10,13 +10,19 @@ from contextlib import contextmanager, suppress
 from html import escape
 
 from course_utils.core.say import Guess
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.control_parts import ControlPart
 from course_utils.engine.labs.fields import Drawn, Whole
 from course_utils.engine.labs.lab import Change, Lab, Progress, View, sentence
 
 # The seconds that a job may take, whatever its own limits say. They are checked between two steps.
 LONGEST_S = 240.0
-NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
+NEEDS_A_KERNEL = template("That needs a kernel, to run torch on a machine of yours.")
+# What to say of a name that a lab does not have.
+NO_PRESET = template("This lab has no preset {label}. It has: {known}.")
+NO_ACTION = template("This lab has no action {label}. It has: {known}.")
+NO_JOB = template("This lab has no job {label}. It has: {known}.")
+NO_CONTROL = template("This lab has no control {label}. It has: {known}.")
 
 
 class Session:
@@ -84,7 +90,7 @@ class Session:
         If the lab cannot be drawn with what other controls hold, they get their first values.
         """
         with self._mistakes_are_shown():
-            values = _named(label, self.lab.presets, "preset")
+            values = _named(label, self.lab.presets, NO_PRESET)
             self._forget_report()
             try:
                 self._apply(Change(values))
@@ -102,7 +108,7 @@ class Session:
     def act(self, label: str) -> None:
         """Press the action's button."""
         with self._mistakes_are_shown():
-            action = self._method(label, self.lab.actions, "action")
+            action = self._method(label, self.lab.actions, NO_ACTION)
             asked, found = self._asked_and_known()
             # `actions` has functions of the lab's class, so the lab is passed as their `self`.
             self._apply(action(self.lab, asked, found))
@@ -112,7 +118,7 @@ class Session:
         with self._mistakes_are_shown():
             if self.running:
                 return
-            job = self._method(label, self.lab.jobs, "job")
+            job = self._method(label, self.lab.jobs, NO_JOB)
             asked, found = self._asked_and_known()
             self._job = job(self.lab, asked, found)
             self._stopping = False
@@ -155,12 +161,16 @@ class Session:
         is_under_way = step.fraction < 1
         if is_under_way and time.monotonic() > self._deadline_s:
             self._closing = True
-            self.failure = ValueError(
-                f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
+            ended = translated(
+                "Ended after {seconds} s, which is the most that a lab waits.",
+                seconds=f"{LONGEST_S:.0f}",
             )
+            self.failure = ValueError(ended)
             return
         self._closing = self._stopping and is_under_way  # a finished job only has to end
-        report = f"Stopped. {step.report}" if self._closing else step.report
+        report = step.report
+        if self._closing:
+            report = translated("Stopped. {report}", report=step.report)
         self._set_report(report, progress=step.fraction)
         if step.change:
             self._apply_of_job(step.change)
@@ -194,11 +204,15 @@ class Session:
 
     def as_revealed(self) -> "Session":
         """Return another session with the same answers, in which *Show* was pressed."""
+        return self.anew(shown=True)
+
+    def anew(self, **values: object) -> "Session":
+        """Return another session with the same answers, apart from these values."""
         # With a kernel, the other session takes the lab's own `known`, as this one does.
         known = None if self._has_kernel else self._known
         other = Session(self.lab, known)
         other.found = self.found
-        other.set({**self.values, "shown": True})
+        other.set({**self.values, **values})
         return other
 
     def questions(self) -> list[object]:
@@ -235,20 +249,20 @@ class Session:
         asked = self.lab.read(self.values)
         return asked, self._known(asked, self.found)
 
-    def _method(self, label: str, among: Mapping[str, Callable], what: str) -> Callable:
+    def _method(self, label: str, among: Mapping[str, Callable], without: str) -> Callable:
         """Return the job or action of that label; ValueError if it lacks the kernel that it needs.
 
-        `what` is "job" or "action", for the error if there is no such label.
+        `without` is what to say if there is no such label.
         """
-        method = _named(label, among, what)
+        method = _named(label, among, without)
         if label in self.lab.needs_kernel and not self._has_kernel:
-            raise ValueError(NEEDS_A_KERNEL)
+            raise ValueError(translated(NEEDS_A_KERNEL))
         return method
 
     def _apply(self, change: Change) -> None:
         """Move controls, add to what is known, and draw once."""
         for name in change.values:
-            _named(name, self.lab.fields, "control")  # called for its ValueError alone
+            _named(name, self.lab.fields, NO_CONTROL)  # called for its ValueError alone
         former_questions = self.questions()
         try:
             # In the order of the fields, because where a slider ends depends on those before it.
@@ -324,9 +338,12 @@ class Session:
                 raise
 
 
-def _named(label: str, among: Mapping[str, object], what: str) -> object:
-    """Return the item with that label; ValueError, with all labels, if there is none."""
+def _named(label: str, among: Mapping[str, object], without: str) -> object:
+    """Return the item with that label; ValueError, with all labels, if there is none.
+
+    `without` is one of the sentences above.
+    """
     if label not in among:
-        known = ", ".join(among) or "none"
-        raise ValueError(f"This lab has no {what} {label[:40]}. It has: {known}.")
+        known = ", ".join(among) or translated("none")
+        raise ValueError(translated(without, label=label[:40], known=known))
     return among[label]

@@ -1,12 +1,15 @@
-"""What the package itself says to a reader: sentences in its code, and the advice of exercises.
+"""What the package itself says to a reader: sentences, the advice of exercises, buttons of labs.
 
-Both are found by reading the code, so whatever is written there is listed the next time.
+The first two are found by reading the code, and the buttons by asking the labs. So whatever is
+written there is listed the next time.
 """
 
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+
+from course_utils.chapters import labs
 
 SPEAKS = ("translated", "template")  # functions of core.say.language; a literal comes first
 SENTENCE = "sentence"
@@ -42,6 +45,20 @@ def exercises_of(package: Path) -> list[tuple[str, str]]:
         for sentence in _said_by_exercises(path.read_text(encoding="utf-8")):
             found.setdefault(sentence, context)
     return [(context, sentence) for sentence, context in found.items()]
+
+
+def labels_of_labs() -> list[tuple[str, str]]:
+    """Return (context, label) for the name of each lab, and for its presets' and jobs' buttons.
+
+    A label that several labs have counts once. Controls have English names in every language,
+    because the text around a lab quotes them.
+    """
+    found = {}
+    for name in labs.NAMES:
+        lab = labs.lab_named(name)
+        for label in (lab.name, *lab.presets, *lab.jobs, *lab.actions):
+            found.setdefault(label, f"{name} lab")
+    return [(context, label) for label, context in found.items()]
 
 
 @lru_cache(512)

@@ -46,7 +46,8 @@ def sources(root: Path = ROOT) -> dict[str, list[Unit]]:
         path = root / page
         found[path.stem] = of_page(path.read_text(encoding="utf-8"))
     found[CONTENTS] = of_templates(root / "course_utils" / "stage")
-    found[SENTENCES_OF_CODE] = _as_units(package.sentences_of(root / "course_utils"))
+    sentences = package.sentences_of(root / "course_utils")
+    found[SENTENCES_OF_CODE] = _as_units(sentences + package.labels_of_labs())
     found[EXERCISES] = _as_units(package.exercises_of(root / "course_utils"))
     return found
 

@@ -14,6 +14,7 @@ from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.record import workspace
 from course_utils.core.say import Comparison, Ledger, Number, Table, rate_text, seconds_text
+from course_utils.core.say.language import translated
 from course_utils.subjects.machines import schema
 from course_utils.subjects.machines.schema import MatmulSize
 
@@ -108,10 +109,13 @@ class Recording:
     def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
         """Return the products' seconds by size. ValueError, with all dtypes, for another dtype."""
         if dtype not in self.seconds_by_size:
-            known = ", ".join(self.seconds_by_size)
-            raise ValueError(
-                f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}."
+            refused = translated(
+                "{dtype} was not recorded on {machine}. There are: {known}.",
+                dtype=repr(dtype),
+                machine=self.machine.name,
+                known=", ".join(self.seconds_by_size),
             )
+            raise ValueError(refused)
         return self.seconds_by_size[dtype]
 
     def nearest(self, b: int, d: int, k: int, dtype: str) -> MatmulSize:

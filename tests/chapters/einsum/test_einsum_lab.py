@@ -12,7 +12,7 @@ from course_utils.chapters import labs
 from course_utils.chapters.einsum.einsum_lab import jobs
 from course_utils.chapters.einsum.einsum_lab.asked import PRESETS, Asked
 from course_utils.chapters.einsum.einsum_lab.picture import LONGEST, MOST_BARS, ROLES
-from course_utils.engine.labs.fields import NEW_NAMES_SIZE
+from course_utils.engine.labs.named_sizes import NEW_NAMES_SIZE
 from course_utils.subjects.child_processes import products
 from tests.helpers.labs import fresh, nodes, run, steps_here
 from tests.helpers.words import assert_all_can_be_read, words

@@ -7,8 +7,10 @@ from functools import cached_property
 from course_utils.core import einsums
 from course_utils.core.einsums import Einsum, Order
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.control_parts import size_of
-from course_utils.engine.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, sizes, typed
+from course_utils.engine.labs.fields import Said, choice, typed
+from course_utils.engine.labs.named_sizes import MOST_NAMES, NEW_NAMES_SIZE, sizes
 
 MOST_OPERANDS = 5
 Found = Mapping[tuple, Number]  # the measured seconds of each order, by `Asked.key(order)`
@@ -56,15 +58,20 @@ class Asked:
         """Raise a ValueError if the pattern is illegal, or has too many operands or names."""
         operands = len(self.einsum.operands)
         if operands > MOST_OPERANDS:
-            raise ValueError(
-                f"{operands} operands have more orders than fit in here. "
-                f"Take up to {MOST_OPERANDS}."
+            refused = translated(
+                "{count} operands have more orders than fit in here. Take up to {most}.",
+                count=operands,
+                most=MOST_OPERANDS,
             )
+            raise ValueError(refused)
         names = len(self.einsum.names)
         if names > MOST_NAMES:
-            raise ValueError(
-                f"{names} names are more than this lab has sliders for. Take up to {MOST_NAMES}."
+            refused = translated(
+                "{count} names are more than this lab has sliders for. Take up to {most}.",
+                count=names,
+                most=MOST_NAMES,
             )
+            raise ValueError(refused)
 
     @cached_property
     def einsum(self) -> Einsum:

@@ -7,6 +7,7 @@ from course_utils.chapters.einsum.einsum_lab.asked import Asked
 from course_utils.core import measure
 from course_utils.core.einsums import Order
 from course_utils.core.say import bytes_text, flops_text, seconds_text, times_text
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.jobs import as_progress
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.subjects import machines
@@ -40,17 +41,23 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         seconds[asked.key(order)] = timing.seconds
         results.append(f"{order.text} {seconds_text(timing.seconds)}")
         if timing.doubt and not doubt:
-            doubt = f" Take it as an upper bound: {timing.doubt}."
+            doubt = translated("Take it as an upper bound: {reason}.", reason=timing.doubt)
         change = Change(found=lambda known: {**known, **seconds})  # adds the times to what is known
         # The picture shows this order's time at once. A progress of 1 would mean the job's end,
         # which comes below; between two orders the bar is nearly full for a moment.
-        yield Progress(0.99, f"{order.text} is done.", change)
+        yield Progress(0.99, translated("{product} is done.", product=order.text), change)
     if len(orders) > 1:
         cheapest, dearest = orders
         by_time = times_text(seconds[asked.key(dearest)] / seconds[asked.key(cheapest)])
         by_flops = times_text(dearest.flops / cheapest.flops)
-        results.append(f"{by_time} as long; by FLOPs it would be {by_flops}")
-    yield Progress(1, f"Measured: {', '.join(results)}.{doubt}")
+        compared = translated(
+            "{by_time} as long; by FLOPs it would be {by_flops}",
+            by_time=by_time,
+            by_flops=by_flops,
+        )
+        results.append(compared)
+    measured = translated("Measured: {time}.", time=", ".join(results))
+    yield Progress(1, in_a_row(measured, doubt))
 
 
 def _orders_to_time(asked: Asked) -> list[Order]:
@@ -62,7 +69,8 @@ def _orders_to_time(asked: Asked) -> list[Order]:
     possible = [order for order in asked.orders if not _reason_against(asked, order)]
     if not possible:
         reason = _reason_against(asked, asked.orders[0])
-        raise ValueError(f"This is not timed: {reason}. Take smaller sizes.")
+        refused = translated("This is not timed: {reason}. Take smaller sizes.", reason=reason)
+        raise ValueError(refused)
     cheapest = possible[0]
     dearest = possible[-1]
     if dearest.flops > cheapest.flops:
@@ -83,10 +91,18 @@ def _reason_against(asked: Asked, order: Order) -> str:
     held = 2 * _count_of_numbers(asked, order) * measure.DTYPES[asked.dtype].itemsize
     most = min(MOST_BYTES, measure.free_bytes(device) // 2)  # half is left for other programs
     if held > most:
-        return f"it may need {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
+        return translated(
+            "it may need {needed}, and this lab takes at most {most}",
+            needed=bytes_text(held),
+            most=bytes_text(most),
+        )
     limit = MOST_FLOPS if device == "cpu" else MOST_FLOPS_OF_A_GPU
     if order.flops > limit:
-        return f"it takes {flops_text(order.flops)}, and this lab at most {flops_text(limit)} here"
+        return translated(
+            "it takes {needed}, and this lab at most {most} here",
+            needed=flops_text(order.flops),
+            most=flops_text(limit),
+        )
     return ""
 
 

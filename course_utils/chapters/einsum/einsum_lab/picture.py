@@ -14,6 +14,8 @@ from course_utils.core.say import (
     seconds_text,
     times_text,
 )
+from course_utils.core.say.language import in_a_row, template, translated
+from course_utils.core.say.wording import whole_text
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.svg import picture, rect, scaled, text
 from course_utils.engine.labs.lab import View
@@ -31,10 +33,24 @@ LONGEST = 300  # the length of the dearest order's bar
 MOST_BARS = 5
 ROLES = ("batch", "kept", "summed")
 ROLES_X = 806  # where the chips that explain the roles' colours begin
+NAMES_OF = {
+    "batch": template("Batch: {names}."),
+    "kept": template("Kept: {names}."),
+    "summed": template("Summed: {names}."),
+}
 WHY = (  # why an iteration of the loops takes 0, 1 or 2 FLOPs
-    " by convention, because nothing is multiplied",
-    ", 1 for each iteration, because nothing is summed",
-    ", 2 for each iteration: a multiplication and an addition",
+    template("{flops} by convention, because nothing is multiplied."),
+    template("{flops}, 1 for each iteration, because nothing is summed."),
+    template("{flops}, 2 for each iteration: a multiplication and an addition."),
+)
+# Of one name, or of several, that are summed before anything is multiplied.
+ONE_SUMMED_FIRST = template(
+    "{flops}, {each} for each combination of the other names: "
+    "{names} is in one operand alone and summed first, which counts 0."
+)
+SEVERAL_SUMMED_FIRST = template(
+    "{flops}, {each} for each combination of the other names: "
+    "{names} are each in one operand alone and summed first, which counts 0."
 )
 
 
@@ -46,8 +62,8 @@ def view(asked: Asked, found: Found) -> View:
     drawn = [
         _pattern(asked),
         roles,
-        text(0, TOP, "as loops", class_="strong"),
-        text(COSTS, TOP, "costs", class_="strong"),
+        text(0, TOP, translated("as loops"), class_="strong"),
+        text(COSTS, TOP, translated("costs"), class_="strong"),
         loops,
     ]
     for row, (words, class_) in enumerate(costs):
@@ -115,25 +131,32 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     """Yield lines on the costs, each as its words and their CSS class."""
-    iterations = count_text(asked.einsum.steps(asked.size), "iteration")
-    yield f"{iterations} of the loops", ""
+    iterations = asked.einsum.steps(asked.size)
+    if iterations == 1:
+        yield translated("1 iteration of the loops"), ""
+    else:
+        yield translated("{count} iterations of the loops", count=whole_text(iterations)), ""
     yield _flops_in_words(asked), "formula"
     nbytes = sum(predict.tensor_bytes(shape, asked.dtype) for shape in asked.shapes)
-    yield f"{count_text(nbytes, 'byte')} in {asked.dtype}, each once", ""
+    kept = translated(
+        "{count} bytes in {dtype}, each once", count=whole_text(nbytes), dtype=asked.dtype
+    )
+    yield kept, ""
     intensity = round(predict.intensity(asked.flops, nbytes), 3)
-    yield f"{number_text(intensity)} FLOPs per byte", ""
+    yield translated("{intensity} FLOPs per byte", intensity=number_text(intensity)), ""
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
         # A sum or a transpose takes 0 FLOPs, so a rate would say nothing.
         rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
-        yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
+        time = f"{seconds_text(seconds)}{rate}"
+        yield translated("measured: {time}", time=time), "measured-words"
 
 
 def _flops_in_words(asked: Asked) -> str:
     """Return the FLOPs as a product of sizes; if there are several orders, as a number alone."""
     flops = count_text(asked.flops, "FLOP")
     if len(asked.orders) > 1:
-        return f"{flops} in the cheapest order"
+        return translated("{flops} in the cheapest order", flops=flops)
     per_step = _flops_per_step(asked)
     factors = [str(per_step)]
     # A name that is summed before the product is no factor of it. With one operand there is no
@@ -164,7 +187,11 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
     shown = asked.orders[: MOST_BARS - 1]
     if dearest not in shown:
         shown = [*shown, dearest]
-    title = f"{len(shown)} of {len(asked.orders)} orders of multiplying in pairs"
+    title = translated(
+        "{shown} of {all} orders of multiplying in pairs",
+        shown=len(shown),
+        all=len(asked.orders),
+    )
     yield text(0, y, title, class_="strong")
     for row, order in enumerate(shown, start=1):
         is_cheapest = order.flops == asked.flops
@@ -182,12 +209,12 @@ def _order_in_words(asked: Asked, order: Order, found: Found) -> str:
     """Return the order's FLOPs in words, how many times the cheapest's, and its measured time."""
     words = [count_text(order.flops, "FLOP")]
     if order.flops == asked.flops:
-        words.append("cheapest")
+        words.append(translated("cheapest"))
     else:
         words.append(times_text(order.flops / asked.flops))
     seconds = found.get(asked.key(order))
     if seconds is not None:
-        words.append(f"measured {seconds_text(seconds)}")
+        words.append(translated("measured {time}", time=seconds_text(seconds)))
     return " · ".join(words)
 
 
@@ -201,45 +228,47 @@ def _meaning(asked: Asked) -> str:
     for role in ROLES:
         names = [name for name in einsum.names if einsum.role(name) == role]
         if names:
-            sentences.append(f"{role.capitalize()}: {', '.join(names)}.")
-    sentences.append(f"{count_text(asked.flops, 'FLOP')}{_why(asked)}.")
-    return " ".join(sentences)
+            sentences.append(translated(NAMES_OF[role], names=", ".join(names)))
+    return in_a_row(*sentences, _on_flops(asked))
 
 
-def _why(asked: Asked) -> str:
-    """Return the end of a sentence that begins with the FLOPs: why there are so many.
-
-    In front of it stands, for example, "65,536 FLOP". It is like " in every order", or like ", 1
-    for each combination of the other names: k is summed first".
-    """
+def _on_flops(asked: Asked) -> str:
+    """Return sentences on the FLOPs, and on why there are so many."""
+    flops = count_text(asked.flops, "FLOP")
     per_step = _flops_per_step(asked)
-    summed_first = _summed_first_in_words(asked) if per_step else ""
+    summed_first = asked.einsum.summed_first if per_step else ()
     if len(asked.orders) > 1:
-        compared = _compared(asked)
-        return f"{compared}. {summed_first}" if summed_first else compared
+        return in_a_row(_compared(asked, flops), _on_summed_first(summed_first))
     if summed_first:
-        return f", {per_step} for each combination of the other names: {summed_first}"
-    return WHY[per_step]
+        sentence = ONE_SUMMED_FIRST if len(summed_first) == 1 else SEVERAL_SUMMED_FIRST
+        return translated(sentence, flops=flops, each=per_step, names=listed(summed_first))
+    return translated(WHY[per_step], flops=flops)
 
 
-def _compared(asked: Asked) -> str:
-    """Return how many times as many FLOPs the dearest order takes as the cheapest, in words.
-
-    As `_why`, it returns the end of a sentence that begins with the FLOPs.
-    """
+def _compared(asked: Asked, flops: str) -> str:
+    """Return a sentence on how many times as many FLOPs the dearest order takes as the cheapest."""
     cheapest = asked.orders[0]
     dearest = asked.orders[-1]
     if dearest.flops == cheapest.flops:
-        return " in every order"
-    times = times_text(dearest.flops / cheapest.flops)
-    return f" in the order {cheapest.text}; {dearest.text} takes {times} as many"
+        return translated("{flops} in every order.", flops=flops)
+    return translated(
+        "{flops} in the order {cheapest}; {dearest} takes {times} as many.",
+        flops=flops,
+        cheapest=cheapest.text,
+        dearest=dearest.text,
+        times=times_text(dearest.flops / cheapest.flops),
+    )
 
 
-def _summed_first_in_words(asked: Asked) -> str:
-    """Return a clause on the names that are summed before anything is multiplied; "" without."""
-    names = asked.einsum.summed_first
+def _on_summed_first(names: Sequence[str]) -> str:
+    """Return a sentence on the names that are summed before anything is multiplied; "" without."""
     if not names:
         return ""
-    verb = "is" if len(names) == 1 else "are each"
-    # Such as "k is in one operand alone and summed first, which counts 0".
-    return f"{listed(names)} {verb} in one operand alone and summed first, which counts 0"
+    if len(names) == 1:
+        return translated(
+            "{name} is in one operand alone and summed first, which counts 0.", name=names[0]
+        )
+    return translated(
+        "{names} are each in one operand alone and summed first, which counts 0.",
+        names=listed(names),
+    )

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from course_utils.core.say import Guess
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import choice, drawn, reveal
 
 COLUMNS = 12
@@ -30,7 +31,7 @@ class Split:
         "your marks",
         marks=MARKS,
         levels=max(HEADS),
-        says=lambda _mark, head: f"head {head}",
+        says=lambda _mark, head: translated("head {head}", head=head),
         about=("heads", "pattern"),
     )
     shown: bool = reveal()

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.einsum.heads_lab.asked import COLUMNS, HEADS, RIGHT, Split, guesses
 from course_utils.core.say import Number
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.lab import View
 
@@ -47,7 +48,7 @@ def view(asked: Split, found: object) -> View:
         svg.text(0, 18, _title(asked), class_="strong"),
         *_grid(asked),
         svg.polyline(_stairs(asked), class_="line dashed"),
-        *_row("column", range(COLUMNS), asked, COLUMNS_AT),
+        *_row(translated("column"), range(COLUMNS), asked, COLUMNS_AT),
     ]
     if asked.shown:
         drawn += _columns_of_heads(asked)
@@ -65,7 +66,7 @@ def _grid(asked: Split) -> Iterator[str]:
     right = _x(COLUMNS - 0.5)  # the right edge of the last column, whose number is COLUMNS - 1
     for head in range(asked.heads):
         y = _y(head)
-        yield svg.text(LEFT - 12, y + 5, f"head {head}", class_="end")
+        yield svg.text(LEFT - 12, y + 5, translated("head {head}", head=head), class_="end")
         yield svg.polyline([(LEFT, y), (right, y)], class_="grid")
 
 
@@ -82,13 +83,14 @@ def _stairs(asked: Split) -> list[tuple[Number, Number]]:
 def _columns_of_heads(asked: Split) -> Iterator[str]:
     """Draw the columns that each head gets, in the order of the heads."""
     by_head = sorted(range(COLUMNS), key=lambda column: asked.arrives[column])
-    yield from _row("gets", by_head, asked, HEADS_AT)
+    yield from _row(translated("gets"), by_head, asked, HEADS_AT)
     for head in range(asked.heads):
         # Of the head's boxes in the row, the places of the first and of the last one.
         first = head * asked.places
         last = first + asked.places - 1
         middle = _x((first + last) / 2)
-        yield svg.text(middle, HEADS_AT - 8, f"head {head}", class_="middle small")
+        name = translated("head {head}", head=head)
+        yield svg.text(middle, HEADS_AT - 8, name, class_="middle small")
 
 
 def _row(name: str, columns: Sequence[int], asked: Split, y: Number) -> Iterator[str]:
@@ -116,28 +118,43 @@ def _shade(head: int, heads: int) -> str:
 
 def _title(asked: Split) -> str:
     """Return the headline: where each column belongs, and after Show where it goes."""
-    belongs = f"Column c belongs to head c // {asked.places} (dashed)"
     if not asked.shown:
-        return f"{belongs}. To which head does {asked.pattern} send it?"
+        return translated(
+            "Column c belongs to head c // {places} (dashed). "
+            "To which head does {pattern} send it?",
+            places=asked.places,
+            pattern=asked.pattern,
+        )
     arrives = f"c // {asked.places}" if asked.pattern == RIGHT else f"c % {asked.heads}"
-    return f"{belongs}. By {asked.pattern} it goes to head {arrives}"
+    return translated(
+        "Column c belongs to head c // {places} (dashed). By {pattern} it goes to head {arrives}",
+        places=asked.places,
+        pattern=asked.pattern,
+        arrives=arrives,
+    )
 
 
 def _meaning(asked: Split) -> str:
     """Return the text below the picture: what to do, or after Show how many are right."""
     if not asked.shown:
-        return (
-            f"{COLUMNS} columns, for {asked.heads} heads. "
-            "Set a mark for each column, then press Show."
+        return translated(
+            "{columns} columns, for {heads} heads. Set a mark for each column, then press Show.",
+            columns=COLUMNS,
+            heads=asked.heads,
         )
     pairs = zip(asked.belongs, asked.arrives, strict=True)
     right_columns = sum(belongs == arrives for belongs, arrives in pairs)
-    sentence = (
-        f"By {asked.pattern}, {right_columns} of {COLUMNS} columns "
-        "reach the head that they belong to."
+    sentence = translated(
+        "By {pattern}, {right} of {columns} columns reach the head that they belong to.",
+        pattern=asked.pattern,
+        right=right_columns,
+        columns=COLUMNS,
     )
     set_marks = guesses(asked)
     if not set_marks:
         return sentence
     right_marks = sum(guess.is_right for guess in set_marks)
-    return f"{sentence} {right_marks} of your {len(set_marks)} marks are right."
+    on_marks = translated(
+        "{right} of your {marks} marks are right.", right=right_marks, marks=len(set_marks)
+    )
+    return in_a_row(sentence, on_marks)

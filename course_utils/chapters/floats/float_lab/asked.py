@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from course_utils.core import floats
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import choice, tick, typed, whole
 
 Exact = float | Fraction
@@ -147,9 +148,11 @@ def typed_number(words: str) -> Exact:
     """
     typed_text = words.strip().lower().replace("−", "-")  # a minus sign, as in copied text
     if len(typed_text) > 60:
-        raise ValueError(
-            f"That is {len(typed_text)} characters long; 60 are enough for any number here."
+        refused = translated(
+            "That is {count} characters long; 60 are enough for any number here.",
+            count=len(typed_text),
         )
+        raise ValueError(refused)
     pattern = re.fullmatch(_PATTERN, typed_text, re.ASCII)
     if pattern:
         value = floats.decode(int(pattern["bits"], base=0), pattern["fmt"])
@@ -165,10 +168,12 @@ def typed_number(words: str) -> Exact:
         return _with_sign_of_zero(Fraction(typed_text), typed_text)
     if re.fullmatch(r"[+-]?(inf|infinity|nan)", typed_text):
         return float(typed_text)
-    raise ValueError(
-        f"“{words.strip()}” is not a number yet. Type one like 0.15625, -3e-8, 2^-24, inf or nan, "
-        "or a bit pattern like fp16 0x3c01."
+    refused = translated(
+        "“{typed}” is not a number yet. Type one like 0.15625, -3e-8, 2^-24, inf or nan, "
+        "or a bit pattern like fp16 0x3c01.",
+        typed=words.strip(),
     )
+    raise ValueError(refused)
 
 
 def _with_sign_of_zero(number: Fraction, written: str) -> Exact:

@@ -7,12 +7,13 @@ from fractions import Fraction
 from course_utils.chapters.floats.float_lab.asked import Cast, Stored, is_nan
 from course_utils.core import floats
 from course_utils.core.say import Number, listed
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lettering import fitted, key
 from course_utils.engine.labs.draw.svg import picture, rect, switch, text
 from course_utils.engine.labs.lab import View
 
 NAMES = {name: f.label for name, f in floats.FORMATS.items()}
-FIELDS = ("sign", "exponent", "fraction")
+FIELDS = (template("sign"), template("exponent"), template("fraction"))
 WIDTH = 1000
 TOP = 26  # of the first format
 ROW = 48  # from one format to the next
@@ -32,7 +33,7 @@ def view(cast: Cast, found: object) -> View:
     `found` is what every lab's view is given; this lab needs nothing beyond the answers.
     """
     # The key to the colours. A field's name is also the CSS class of its colour.
-    drawn = [key([(field, field) for field in FIELDS], LEFT, 14)]
+    drawn = [key([(field, translated(field)) for field in FIELDS], LEFT, 14)]
     for row, fmt in enumerate(cast.format_names):
         y = TOP + ROW * row
         drawn.append(text(0, y + 15, NAMES[fmt], class_="strong large"))
@@ -40,7 +41,11 @@ def view(cast: Cast, found: object) -> View:
             drawn += _row(cast.stored[fmt], y)
         else:
             patterns = 2 ** floats.FORMATS[fmt].bits
-            words = f"{NAMES[fmt]} has no NaN: all {patterns} patterns are numbers"
+            words = translated(
+                "{format} has no NaN: all {patterns} patterns are numbers",
+                format=NAMES[fmt],
+                patterns=patterns,
+            )
             drawn.append(text(LEFT, y + 15, words, class_="alarm"))
     height = TOP + ROW * len(cast.format_names)
     return View(picture(WIDTH, height, *drawn), _meaning(cast))
@@ -53,7 +58,8 @@ def _row(stored: Stored, y: Number) -> Iterator[str]:
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if is_lost else "faint")
     yield text(LEFT, y + 35, floats.formula(stored.bits, stored.fmt))
     if math.isfinite(stored.value):
-        gap = f"gap {floats.spacing(stored.value, stored.fmt):.3g}"
+        spacing = floats.spacing(stored.value, stored.fmt)
+        gap = translated("gap {gap}", gap=f"{spacing:.3g}")
         yield text(WIDTH, y + 35, gap, class_="faint small end")
 
 
@@ -75,7 +81,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
             text(x + (width - 1) / 2, y + 15, str(bit), class_=digit_class),
             key=f"{stored.fmt}:{place}",
             row=stored.fmt,
-            label=f"{NAMES[stored.fmt]} {field} bit, {_worth(field, power)}",
+            label=_spoken(NAMES[stored.fmt], field, power),
             on=bit == 1,
         )
 
@@ -89,13 +95,14 @@ def _field(place: int, f: floats.Format) -> str:
     return "sign"
 
 
-def _worth(field: str, power: int) -> str:
-    """Return in words what the bit means if it is 1, such as "adds 2^-3"."""
+def _spoken(name: str, field: str, power: int) -> str:
+    """Return what a screen reader says of a bit: its format and field, and what it adds."""
     if field == "sign":
-        return "one for minus"
-    if power < 0:
-        return f"adds 2^{power}"
-    return f"adds {2**power}"
+        return translated("{format} sign bit, one for minus", format=name)
+    worth = f"2^{power}" if power < 0 else 2**power
+    if field == "exponent":
+        return translated("{format} exponent bit, adds {worth}", format=name, worth=worth)
+    return translated("{format} fraction bit, adds {worth}", format=name, worth=worth)
 
 
 # In words.
@@ -104,18 +111,25 @@ def _worth(field: str, power: int) -> str:
 def _meaning(cast: Cast) -> str:
     """Say in one sentence which formats store the number exactly, round it or lose it."""
     if is_nan(cast.x):
-        sentence = "NaN is not a number: its exponent bits are all 1, and its fraction is not 0"
         if "e4m3" in cast.format_names:
-            sentence += "; in E4M3, all bits but the sign are 1"
-        return f"{sentence}."
+            return translated(
+                "NaN is not a number: its exponent bits are all 1, and its fraction is not 0; "
+                "in E4M3, all bits but the sign are 1."
+            )
+        return translated(
+            "NaN is not a number: its exponent bits are all 1, and its fraction is not 0."
+        )
     number = cast.number.strip()
     if cast.times_two_to_the:
         number += f" × 2^{cast.times_two_to_the}"
-    return f"The number {number} is {'; '.join(_fates(cast.stored))}."
+    fates, *following = _fates(cast.stored)
+    for fate in following:
+        fates = translated("{fates}; {next}", fates=fates, next=fate)
+    return translated("The number {number} is {fates}.", number=number, fates=fates)
 
 
 def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:
-    """Yield a phrase for each fate, such as "too large for fp16" or "rounded in E4M3 and E5M2".
+    """Yield what stands behind "is" for each fate, such as "too large for fp16".
 
     If the number is exact in none of them, those that round it are not listed: it is rounded in all
     that remain.
@@ -125,20 +139,22 @@ def _fates(stored_by_format: Mapping[str, Stored]) -> Iterator[str]:
         if stored.fate not in formats:
             formats[stored.fate] = []
         formats[stored.fate].append(NAMES[fmt])
-    for fate in ("too large", "too small"):
-        if fate in formats:
-            yield f"{fate} for {_listed_formats(formats[fate])}"
+    listed_by_fate = {fate: _listed_formats(names) for fate, names in formats.items()}
+    if "too large" in formats:
+        yield translated("too large for {formats}", formats=listed_by_fate["too large"])
+    if "too small" in formats:
+        yield translated("too small for {formats}", formats=listed_by_fate["too small"])
     if "exact" not in formats:
-        yield "exact in none of them"
+        yield translated("exact in none of them")
         return
     if "rounded" in formats:
-        yield f"rounded in {_listed_formats(formats['rounded'])}"
-    yield f"exact in {_listed_formats(formats['exact'])}"
+        yield translated("rounded in {formats}", formats=listed_by_fate["rounded"])
+    yield translated("exact in {formats}", formats=listed_by_fate["exact"])
 
 
 def _listed_formats(names: Sequence[str]) -> str:
     """Return the names in a row, such as "fp16 and bf16"; "all eight" for all formats."""
-    return "all eight" if len(names) == len(NAMES) else listed(names)
+    return translated("all eight") if len(names) == len(NAMES) else listed(names)
 
 
 def _event(stored: Stored) -> str:
@@ -146,23 +162,28 @@ def _event(stored: Stored) -> str:
     kind = floats.kind(stored.bits, stored.fmt)
     if stored.fate == "too large":
         # A saturating cast, and E2M1 always, stores the largest number. Others: infinity or NaN.
-        became = f"held at {stored.value:g}" if kind == "normal" else kind
-        return f"overflow: {became}"
+        if kind == "normal":
+            return translated("overflow: held at {largest}", largest=f"{stored.value:g}")
+        return (
+            translated("overflow: infinity") if kind == "infinity" else translated("overflow: NaN")
+        )
     if stored.fate == "too small":
-        return "underflow: 0"
-    if kind in ("NaN", "infinity"):
+        return translated("underflow: 0")
+    if kind == "infinity":
+        return translated("infinity")
+    if kind == "NaN":
         return kind
     if kind == "subnormal":
-        return f"subnormal, {_error(stored)}"
+        return translated("subnormal, {error}", error=_error(stored))
     return _error(stored)
 
 
 def _error(stored: Stored) -> str:
     """Return in words how far the stored number is from the typed one, or "exact"."""
     if stored.fate == "exact":
-        return "exact"
+        return translated("exact")
     error = float(Fraction(stored.value) - Fraction(stored.x))
     if error == 0:
         # The exact error is not 0, but as a float it is: 5e-324 is the smallest float above 0.
-        return "error below 5e-324"
-    return f"error {error:+.3g}"
+        return translated("error below 5e-324")
+    return translated("error {error}", error=f"{error:+.3g}")

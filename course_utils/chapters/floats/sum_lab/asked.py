@@ -6,6 +6,7 @@ from functools import cache
 
 from course_utils.core import floats
 from course_utils.core.say import Guess
+from course_utils.core.say.language import template
 from course_utils.engine.labs.fields import choice, drawn, reveal
 from course_utils.engine.labs.powers import power_of_two
 
@@ -16,7 +17,16 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "what is different at 128?": {"fmt": "bf16", "power": 7},
     "can fp32 count tokens?": {"fmt": "fp32", "power": MOST},
 }
-MARKS = [f"where the sum stops in {fmt}" for fmt in FORMATS]
+MARKS = (
+    template("where the sum stops in bf16"),
+    template("where the sum stops in fp16"),
+    template("where the sum stops in fp32"),
+)
+QUESTIONS = (
+    template("where a sum of ones in bf16 stops"),
+    template("where a sum of ones in fp16 stops"),
+    template("where a sum of ones in fp32 stops"),
+)
 
 
 def _level_in_words(_mark: int, level: int) -> str:
@@ -73,8 +83,7 @@ def guesses(asked: Ones, found: object = None) -> list[Guess]:
     `found` is what the method `guesses` of every lab is given; this lab needs nothing of it.
     """
     guesses = []
-    for fmt, level in zip(FORMATS, asked.guess, strict=True):
+    for fmt, question, level in zip(FORMATS, QUESTIONS, asked.guess, strict=True):
         if level is not None:
-            question = f"where a sum of ones in {fmt} stops"
             guesses.append(Guess(question, said=2**level, measured=sums(fmt)[-1]))
     return guesses

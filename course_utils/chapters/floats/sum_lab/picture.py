@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from course_utils.chapters.floats.sum_lab.asked import FORMATS, MOST, Ones, guesses, predicted, sums
 from course_utils.core import floats
 from course_utils.core.say import Number
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.naming import Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
@@ -44,6 +45,19 @@ TICK_BOTTOM = RULER + TICK
 ONE = 115  # from one whole number to the next
 EIGHTHS = range(-24, 41)  # of a one, away from the sum: from three below it to five above it
 SUM_X = LEFT - ONE * EIGHTHS[0] / 8  # where the sum is, three ones to the right of LEFT
+ONE_IS_LOST = template(
+    "In {format}, {ones} times 1 makes {total}. "
+    "There the gap is 2^{power}: half of it is 1, so 1 more is lost."
+)
+ONE_COUNTS = template(
+    "In {format}, {ones} times 1 makes {total}. There the gap is 2^{power}: 1 more counts."
+)
+RULER_WORDS = {  # by whether all numbers are drawn, and whether one more 1 is lost
+    (True, False): template("Every number that {format} has near {total}: + 1 counts"),
+    (True, True): template("Every number that {format} has near {total}: + 1 falls back"),
+    (False, False): template("Some of the numbers that {format} has near {total}: + 1 counts"),
+    (False, True): template("Some of the numbers that {format} has near {total}: + 1 falls back"),
+}
 
 
 def view(asked: Ones, found: object) -> View:
@@ -53,7 +67,7 @@ def view(asked: Ones, found: object) -> View:
     """
     ones = 2**asked.power
     drawn = [
-        PLOT.frame("The sum"),
+        PLOT.frame(translated("The sum")),
         svg.text(PLOT.right, PLOT.bottom + 36, "ones added", class_="faint end"),
         PLOT.line([(1, 1), (ones, ones)], "line dashed"),
     ]
@@ -77,14 +91,14 @@ def view(asked: Ones, found: object) -> View:
 def _title(asked: Ones) -> str:
     """Return the headline: a question, or after Show what is drawn."""
     if asked.shown:
-        return "The gap at each size; grey: half of it is 1 or more"
-    return "Where does it stop?"
+        return translated("The gap at each size; grey: half of it is 1 or more")
+    return translated("Where does it stop?")
 
 
 def _column(fmt: str, level: int | None, *, is_shown: bool) -> Iterator[str]:
     """Draw a format's head, and below it its gaps or, before *Show*, the reader's guess."""
     x = COLUMN_X[fmt]
-    fraction = f"{floats.FORMATS[fmt].fraction_bits} fraction bits"
+    fraction = translated("{count} fraction bits", count=floats.FORMATS[fmt].fraction_bits)
     yield svg.text(x, PLOT.top - 16, fmt, class_="strong")
     yield svg.text(x + BESIDE_NAME, PLOT.top - 16, fraction, class_="small faint")
     if is_shown:
@@ -124,19 +138,19 @@ def _sum(asked: Ones) -> Iterator[str]:
     x = PLOT.x(2**asked.power)
     y = PLOT.y(totals[-1])
     yield svg.dot(x, y, class_="measured")
-    yield svg.text(COLUMNS_LEFT - 12, PREDICTED_AT, "predicted", class_="faint end")
-    yield svg.text(COLUMNS_LEFT - 12, MEASURED_AT, "by adding", class_="faint end")
+    yield svg.text(COLUMNS_LEFT - 12, PREDICTED_AT, translated("predicted"), class_="faint end")
+    yield svg.text(COLUMNS_LEFT - 12, MEASURED_AT, translated("by adding"), class_="faint end")
 
 
 def _names(asked: Ones) -> Iterator[str]:
     """Name the dashed line and, after *Show*, the format's sum."""
     ones = 2**asked.power
-    dashed = Curve("if no 1 were lost", [(1, 1), (ones, ones)], "faint strong")
+    dashed = Curve(translated("if no 1 were lost"), [(1, 1), (ones, ones)], "faint strong")
     if not asked.shown:
         return names(PLOT, [dashed])
     totals = sums(asked.fmt)[: asked.power + 1]
     points = [(2**power, total) for power, total in enumerate(totals)]
-    added = Curve(f"in {asked.fmt}", points, "measured-words")
+    added = Curve(translated("in {format}", format=asked.fmt), points, "measured-words")
     is_any_lost = totals[-1] < ones  # only then is the dashed line seen
     return names(PLOT, [added, dashed] if is_any_lost else [added])
 
@@ -153,13 +167,9 @@ def _ruler(asked: Ones) -> Iterator[str]:
     # Ticks are drawn at eighths. With a gap of 1/4 above the sum, numbers below it may be 1/8
     # apart, because below a power of two they are half as far apart as above it.
     all_are_drawn = floats.spacing(total, asked.fmt) >= 1 / 4
-    which = "Every number" if all_are_drawn else "Some of the numbers"
-    fate = "counts"
-    words_class = "small strong"
-    if one_is_lost:
-        fate = "falls back"
-        words_class = "small alarm"
-    words = f"{which} that {asked.fmt} has near {total:,}: + 1 {fate}"
+    sentence = RULER_WORDS[all_are_drawn, one_is_lost]
+    words = translated(sentence, format=asked.fmt, total=f"{total:,}")
+    words_class = "small alarm" if one_is_lost else "small strong"
     yield svg.text(LEFT, TICK_TOP - 9, words, class_=words_class)
     next_x = SUM_X + ONE
     yield svg.text(SUM_X, TICK_BOTTOM + 14, f"{total:,}", class_="middle small")
@@ -171,20 +181,22 @@ def _ruler(asked: Ones) -> Iterator[str]:
 
 def _meaning(asked: Ones) -> str:
     """Return the text below the picture: what to do, or after Show where the sum stops."""
-    ones = 2**asked.power
-    if not asked.shown:
-        added = (
-            f"1 is added {ones:,} times, and each sum is stored"
-            if asked.power
-            else "1 is added once, and the sum is stored"
+    ones = f"{2**asked.power:,}"
+    if not asked.shown and asked.power == 0:
+        return translated(
+            "1 is added once, and the sum is stored. Set a mark for each format, then press Show."
         )
-        return f"{added}. Set a mark for each format, then press Show."
+    if not asked.shown:
+        return translated(
+            "1 is added {ones} times, and each sum is stored. "
+            "Set a mark for each format, then press Show.",
+            ones=ones,
+        )
     total = sums(asked.fmt)[asked.power]
     gap_power = math.log2(floats.spacing(total, asked.fmt))
     # A sum stops where the gap is 2, so the gap is never larger: above 2^0 it is 2^1.
-    why = "half of it is 1, so 1 more is lost" if gap_power > 0 else "1 more counts"
-    sentences = (
-        f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. "
-        f"There the gap is 2^{gap_power:g}: {why}."
+    why = ONE_IS_LOST if gap_power > 0 else ONE_COUNTS
+    stored = translated(
+        why, format=asked.fmt, ones=ones, total=f"{total:,}", power=f"{gap_power:g}"
     )
-    return f"{sentences} {marks.farthest(guesses(asked))}".strip()
+    return in_a_row(stored, marks.farthest(guesses(asked)))

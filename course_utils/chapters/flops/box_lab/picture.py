@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from course_utils.chapters.flops.box_lab.asked import Sizes
 from course_utils.core import predict
-from course_utils.core.say import Number, count_text, number_text
+from course_utils.core.say import Number, number_text
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import element, picture, text
@@ -102,15 +103,16 @@ def _words(asked: Sizes) -> Iterator[str]:
     """Write what each face and the cubes stand for, and the FLOPs in two ways."""
     b, d, k = asked.b, asked.d, asked.k
     flops = predict.matmul_flops(b, d, k)
-    counted = asked.counted_flops()
+    predicted = f"2BDK = 2 · {b} · {d} · {k} = {number_text(flops)}"
+    by_cube = translated("{count}, cube by cube", count=number_text(asked.counted_flops()))
     # Each row is a name, the words behind it, and the class of the words.
     rows = [
-        ("x", f"B × D = {b} × {d} = {count_text(b * d, 'number')}", ""),
-        ("w", f"D × K = {d} × {k} = {count_text(d * k, 'parameter')}", ""),
-        ("y", f"B × K = {b} × {k} = {count_text(b * k, 'number')}", ""),
-        ("cubes", f"B × D × K = {b} × {d} × {k} = {number_text(b * d * k)}", ""),
-        ("FLOPs, predicted", f"2BDK = 2 · {b} · {d} · {k} = {number_text(flops)}", "formula"),
-        ("FLOPs, counted", f"{number_text(counted)}, cube by cube", "measured-words"),
+        ("x", f"B × D = {b} × {d} = {_numbers(b * d)}", ""),
+        ("w", f"D × K = {d} × {k} = {_parameters(d * k)}", ""),
+        ("y", f"B × K = {b} × {k} = {_numbers(b * k)}", ""),
+        (translated("cubes"), f"B × D × K = {b} × {d} × {k} = {number_text(b * d * k)}", ""),
+        (translated("FLOPs, predicted"), predicted, "formula"),
+        (translated("FLOPs, counted"), by_cube, "measured-words"),
     ]
     # The words begin at x = 150, behind the names; the first line is at y = 16.
     lines = labelled_lines(rows, 150, 16, WIDTH - WORDS_AT, step=ROW)
@@ -119,11 +121,36 @@ def _words(asked: Sizes) -> Iterator[str]:
     yield element("g", *lines, transform=f"translate({WORDS_AT} 60) scale(1)")
 
 
+def _numbers(count: int) -> str:
+    if count == 1:
+        return translated("1 number")
+    return translated("{count} numbers", count=number_text(count))
+
+
+def _parameters(count: int) -> str:
+    if count == 1:
+        return translated("1 parameter")
+    return translated("{count} parameters", count=number_text(count))
+
+
 def _meaning(asked: Sizes) -> str:
     """Return the text below the picture: the cubes in all, and those of one data point."""
-    cubes = count_text(asked.b * asked.d * asked.k, "cube")
-    in_layer = count_text(asked.d * asked.k, "cube")
-    return (
-        f"{cubes}, two FLOPs in each. One more data point is another layer of {in_layer}, "
-        "one for each parameter."
+    cubes = number_text(asked.b * asked.d * asked.k)
+    in_layer = number_text(asked.d * asked.k)
+    if cubes == "1":
+        return translated(
+            "1 cube, two FLOPs in each. One more data point is another layer of 1 cube, "
+            "one for each parameter."
+        )
+    if in_layer == "1":
+        return translated(
+            "{cubes} cubes, two FLOPs in each. One more data point is another layer of 1 cube, "
+            "one for each parameter.",
+            cubes=cubes,
+        )
+    return translated(
+        "{cubes} cubes, two FLOPs in each. One more data point is another layer of {in_layer} "
+        "cubes, one for each parameter.",
+        cubes=cubes,
+        in_layer=in_layer,
     )

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from course_utils.chapters.flops.matmul_lab.asked import HERE, PRESETS, Found, Product, TimedProduct
-from course_utils.chapters.flops.matmul_lab.picture import sizes_text, view
+from course_utils.chapters.flops.matmul_lab.picture import told, view
 from course_utils.core.datasheets import Machine
-from course_utils.core.say import count_text, rate_text, seconds_text
+from course_utils.core.say import rate_text, seconds_text
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.lab import Change, Lab, Progress
 from course_utils.subjects import machines
 
@@ -41,11 +42,11 @@ class MatmulLab(Lab):
             from course_utils.chapters.flops.matmul_lab import jobs
 
             run = yield from jobs.timed(product, machine)
-        sizes = sizes_text(product, run)
-        report = f"{run.verb}{sizes}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
+        time = f"{seconds_text(run.seconds)}, {rate_text(run.rate)}"
+        doubt = ""
         if run.doubt:
-            report += f" Take it as an upper bound: {run.doubt}."
-        yield Progress(1, report, _with_runs(run))
+            doubt = translated("Take it as an upper bound: {reason}.", reason=run.doubt)
+        yield Progress(1, in_a_row(told(product, run, time), doubt), _with_runs(run))
 
     def sweep(self, product: Product, found: Found) -> Iterator[Progress]:
         """Time the product along one size; on a recorded machine, give those recorded along it."""
@@ -61,8 +62,11 @@ class MatmulLab(Lab):
             begun = number / len(along)
             # With a share of 0, the progress stays where it is while this product is timed.
             run = yield from jobs.timed(swept, machine, jobs.SWEEP_AT_MOST_S, begun=begun, share=0)
-            yield Progress(begun, f"{swept.b} × {swept.d} × {swept.k} is done.", _with_runs(run))
-        yield Progress(1, f"{len(along)} products along {product.sweep}.")
+            sizes = f"{swept.b} × {swept.d} × {swept.k}"
+            report = translated("{product} is done.", product=sizes)
+            yield Progress(begun, report, _with_runs(run))
+        report = translated("{count} products along {size}.", count=len(along), size=product.sweep)
+        yield Progress(1, report)
 
     def clear(self, product: Product, found: Found) -> Change:
         """Forget every run."""
@@ -78,17 +82,30 @@ def _recorded_along(product: Product) -> Progress:
     nearest = product.nearest_recorded().product
     others = nearest.others(name)  # such as "64 × · × 8" if D is swept
     runs = [run for run in product.recorded.values() if run.product.others(name) == others]
-    report = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
+    if len(runs) == 1:
+        report = translated(
+            "1 product recorded along {size}, at {others}.", size=name, others=others
+        )
+    else:
+        report = translated(
+            "{count} products recorded along {size}, at {others}.",
+            count=len(runs),
+            size=name,
+            others=others,
+        )
     return Progress(1, report, _with_runs(*runs))
 
 
 def _this_machine(product: Product, found: Found) -> Machine:
     """Return this machine; a ValueError if the product is for another, which is not here."""
     if product.where != HERE:
-        raise ValueError(
-            f"What you see is the prediction from the data sheet of one {product.where}. "
-            f"For times, choose {HERE}, or one that was recorded."
+        refused = translated(
+            "What you see is the prediction from the data sheet of one {machine}. "
+            "For times, choose {here}, or one that was recorded.",
+            machine=product.where,
+            here=HERE,
         )
+        raise ValueError(refused)
     return found.machine(HERE)
 
 

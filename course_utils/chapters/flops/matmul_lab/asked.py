@@ -7,6 +7,7 @@ from functools import cached_property
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import choice, size
 from course_utils.subjects import machines
 from course_utils.subjects.machines import MatmulSize
@@ -114,12 +115,12 @@ class Product:
         if self.recording is None:
             return {}
         source = self.recording.source
-        verb = f"Recorded by {source.by}" if source else "Recorded"
+        by = source.by if source else ""
         seconds_by_size = self.recording.seconds_by_size.get(self.dtype, {})
         recorded = {}
         for (b, d, k), seconds in sorted(seconds_by_size.items()):
             product = Product(b, d, k, self.dtype, self.where)
-            recorded[b, d, k] = TimedProduct(product, seconds, verb=verb)
+            recorded[b, d, k] = TimedProduct(product, seconds, is_recorded=True, by=by)
         return recorded
 
     def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
@@ -149,7 +150,8 @@ class TimedProduct:
     product: Product
     seconds: Number
     doubt: str = ""  # what makes the time doubtful, if anything does
-    verb: str = "Measured"  # or "Recorded", perhaps with who recorded it
+    is_recorded: bool = False  # and not measured here
+    by: str = ""  # who recorded it, unless it was us
 
     @property
     def rate(self) -> Number:
@@ -167,9 +169,10 @@ class Found:
     def machine(self, where: str) -> Machine:
         """Return the machine of this name; ValueError for HERE on a page without a kernel."""
         if where == HERE and self.here is None:
-            raise ValueError(
+            refused = translated(
                 "A page without a kernel has no machine of its own. Choose one of the others."
             )
+            raise ValueError(refused)
         if where == HERE:
             return self.here
         recording = recordings_by_label().get(where)

@@ -6,6 +6,7 @@ from course_utils.chapters.flops.matmul_lab.asked import Product, TimedProduct
 from course_utils.core import measure
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number, bytes_text, seconds_text
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.jobs import as_progress
 from course_utils.engine.labs.lab import Progress
 from course_utils.subjects import machines
@@ -62,9 +63,11 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
         if _fits(swept) and not needs_own_process(swept, machine):
             along.append(swept)
     if not along:
-        raise ValueError(
-            f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller."
+        refused = translated(
+            "Already at {size} = 1 this takes too long to sweep. Make the other two smaller.",
+            size=name,
         )
+        raise ValueError(refused)
     return along
 
 
@@ -88,11 +91,19 @@ def _refuse_what_cannot_run(product: Product, machine: Machine) -> None:
     if not _fits(product):
         needed = bytes_text(product.nbytes)
         free = bytes_text(measure.free_bytes(machines.device()))
-        raise ValueError(f"Not run: it needs {needed}, and {free} are free. Make it smaller.")
+        refused = translated(
+            "Not run: it needs {needed}, and {free} are free. Make it smaller.",
+            needed=needed,
+            free=free,
+        )
+        raise ValueError(refused)
     predicted_s = product.predicted_s(machine)
     if AT_WORST * predicted_s > LONGEST_S:
-        raise ValueError(
-            f"Not run: one product is predicted to take {seconds_text(predicted_s)} at the "
-            f"machine's peak and could take {AT_WORST} times that. "
-            f"This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
+        refused = translated(
+            "Not run: one product is predicted to take {time} at the machine's peak and could "
+            "take {factor} times that. This lab waits {seconds} s at most. Make it smaller.",
+            time=seconds_text(predicted_s),
+            factor=AT_WORST,
+            seconds=f"{LONGEST_S:.0f}",
         )
+        raise ValueError(refused)

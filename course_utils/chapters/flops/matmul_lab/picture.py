@@ -13,6 +13,7 @@ from course_utils.core.say import (
     seconds_text,
     three_digits,
 )
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import svg
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
@@ -28,7 +29,45 @@ ROOF = (90, 188, 370, 126)
 TIMES = (590, 188, 370, 126)
 Row = tuple[str, str, str]  # a name, words, and their class
 FAR_OVER = 1.1  # a rate so many times the largest known one is no noise
-HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]  # of the table
+HEAD = (  # of the table
+    template("where"),
+    "B",
+    "D",
+    "K",
+    "dtype",
+    template("time"),
+    "FLOP/s",
+    template("of the peak"),
+)
+# By whether the product is above the ridge, and whether it has 1 FLOP per byte.
+SIDES = {
+    (True, True): template("1 FLOP per byte, above the ridge of {ridge}: compute-bound."),
+    (True, False): template(
+        "{intensity} FLOPs per byte, above the ridge of {ridge}: compute-bound."
+    ),
+    (False, True): template("1 FLOP per byte, below the ridge of {ridge}: memory-bound."),
+    (False, False): template(
+        "{intensity} FLOPs per byte, below the ridge of {ridge}: memory-bound."
+    ),
+}
+# By whether it is known who recorded it, and whether it has other sizes than what is asked.
+RECORDED = {
+    (False, False): template("Recorded: {time}."),
+    (False, True): template("Recorded at the nearest size ({size}): {time}."),
+    (True, False): template("Recorded by {by}: {time}."),
+    (True, True): template("Recorded by {by} at the nearest size ({size}): {time}."),
+}
+# By whether the run has other sizes, and whether its machine has a data sheet.
+SHARES = {
+    (False, False): template("{time}, {rate}, {percent} of the largest rate of a few"),
+    (False, True): template("{time}, {rate}, {percent} of the data sheet's peak (MFU)"),
+    (True, False): template(
+        "{time} at the nearest size ({size}), {rate}, {percent} of the largest rate of a few"
+    ),
+    (True, True): template(
+        "{time} at the nearest size ({size}), {rate}, {percent} of the data sheet's peak (MFU)"
+    ),
+}
 
 
 def view(product: Product, found: Found) -> View:
@@ -64,38 +103,39 @@ def _run_shown(product: Product, runs: Sequence[TimedProduct]) -> TimedProduct |
 def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> str:
     """Return the text below the picture: what limits the product, and the run if there is one."""
     ridge = predict.ridge(machine, product.dtype)
-    if product.intensity >= ridge:
-        side = "above"
-        limit = "compute"
-    else:
-        side = "below"
-        limit = "memory"
-    seconds = seconds_text(product.predicted_s(machine))
-    basis = "" if machine.has_data_sheet else ", by measured peaks"
     intensity = three_digits(product.intensity)
-    unit = "FLOP" if intensity == "1" else "FLOPs"
-    sentences = (
-        f"{intensity} {unit} per byte, {side} the ridge of {three_digits(ridge)}: "
-        f"{limit}-bound. Predicted: {seconds}{basis}."
-    )
+    side = SIDES[product.intensity >= ridge, intensity == "1"]
+    limit = translated(side, intensity=intensity, ridge=three_digits(ridge))
+    seconds = seconds_text(product.predicted_s(machine))
+    if machine.has_data_sheet:
+        predicted = translated("Predicted: {time}.", time=seconds)
+    else:
+        predicted = translated("Predicted: {time}, by measured peaks.", time=seconds)
     if run is None:
-        return sentences
-    sentences += f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}."
+        return in_a_row(limit, predicted)
+    timed = told(product, run, seconds_text(run.seconds))
+    doubt = ""
     # Without a data sheet the peak is a measured rate, which this run then proves too low.
     if not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
-        sentences += (
-            f" That is {_percent_of_peak(run, machine)} of the largest rate known. "
-            "Restart the kernel to measure that again."
+        doubt = translated(
+            "That is {percent} of the largest rate known. "
+            "Restart the kernel to measure that again.",
+            percent=_percent_of_peak(run, machine),
         )
-    return sentences
+    return in_a_row(limit, predicted, timed, doubt)
 
 
-def sizes_text(product: Product, run: TimedProduct) -> str:
-    """Return the run's sizes in words if they are not the product's; otherwise ""."""
-    if run.product.size == product.size:
-        return ""
+def told(product: Product, run: TimedProduct, time: str) -> str:
+    """Return a sentence on the run's time, with its sizes if they are not those that are asked."""
+    if not run.is_recorded:
+        return translated("Measured: {time}.", time=time)
+    sentence = RECORDED[bool(run.by), run.product.size != product.size]
+    return translated(sentence, time=time, by=run.by, size=_sizes_text(run))
+
+
+def _sizes_text(run: TimedProduct) -> str:
     b, d, k = run.product.size
-    return f" at the nearest size ({b:,} × {d:,} × {k:,})"
+    return f"{b:,} × {d:,} × {k:,}"
 
 
 # In numbers.
@@ -110,21 +150,23 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> I
     b, d, k = product.size
     multiplied = f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,}"
     yield "FLOPs", f"{multiplied} = {number_text(flops)} = {flops_text(flops)}", ""
-    yield "bytes", f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
+    yield translated("bytes"), f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
     divided = f"{flops_text(flops)} / {rate_text(peak)}"
-    yield "arithmetic", f"{divided} = {seconds_text(flops / peak)}", ""
+    yield translated("arithmetic"), f"{divided} = {seconds_text(flops / peak)}", ""
     divided = f"{number_text(nbytes)} / {rate_text(bandwidth, 'B')}"
-    yield "memory", f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
+    yield translated("memory"), f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
     predicted = seconds_text(product.predicted_s(machine))
-    yield "predicted", f"the larger of the two: {predicted}", "formula"
+    larger = translated("the larger of the two: {time}", time=predicted)
+    yield translated("predicted"), larger, "formula"
     if run:
         yield _measured_row(product, machine, run)
     else:
-        yield "measured", _why_not_measured(product), "faint"
-    yield "peaks", f"{machine.name}: {machine.source}.", "faint small"
+        yield translated("measured"), _why_not_measured(product), "faint"
+    yield translated("peaks"), f"{machine.name}: {machine.source}.", "faint small"
     if product.recording and product.recording.source:
         source = product.recording.source
-        yield "times", f"Recorded by {source.by}: {source.where}.", "faint small"
+        recorded = translated("Recorded by {by}: {where}.", by=source.by, where=source.where)
+        yield translated("times"), recorded, "faint small"
 
 
 def _bytes_formula(dtype: str) -> str:
@@ -135,23 +177,31 @@ def _bytes_formula(dtype: str) -> str:
 
 def _measured_row(product: Product, machine: Machine, run: TimedProduct) -> Row:
     """Return the row 'measured' or 'recorded', with the time and the rate of the run."""
-    peaks = "the largest rate of a few"
-    if machine.has_data_sheet:
-        peaks = "the data sheet's peak (MFU)"
-    verb = run.verb.split()[0].lower()  # "recorded", of "Recorded by OpenXLA"
-    time = f"{seconds_text(run.seconds)}{sizes_text(product, run)}"
-    rate = f"{rate_text(run.rate)}, {_percent_of_peak(run, machine)} of {peaks}"
-    return verb, f"{time}, {rate}", "measured-words"
+    name = translated("recorded") if run.is_recorded else translated("measured")
+    words = translated(
+        SHARES[run.product.size != product.size, machine.has_data_sheet],
+        time=seconds_text(run.seconds),
+        size=_sizes_text(run),
+        rate=rate_text(run.rate),
+        percent=_percent_of_peak(run, machine),
+    )
+    return name, words, "measured-words"
 
 
 def _why_not_measured(product: Product) -> str:
     """Return why there is no measurement, and how to get one."""
     if product.where == HERE:
-        return "not timed yet"
+        return translated("not timed yet")
     if product.recording:
-        dtypes = ", ".join(product.recording.seconds_by_size)
-        return f"not recorded in {product.dtype}; there are: {dtypes}"
-    return f"not here, only by its data sheet; for times, choose {HERE} or one that was recorded"
+        return translated(
+            "not recorded in {dtype}; there are: {dtypes}",
+            dtype=product.dtype,
+            dtypes=", ".join(product.recording.seconds_by_size),
+        )
+    return translated(
+        "not here, only by its data sheet; for times, choose {here} or one that was recorded",
+        here=HERE,
+    )
 
 
 def _percent_of_peak(run: TimedProduct, machine: Machine) -> str:
@@ -164,7 +214,7 @@ def _table(found: Found) -> list[list[str]]:
     """Return a row for each run, the last run first, under a head; nothing without runs."""
     if not found.runs:
         return []
-    rows = [HEAD]
+    rows = [[translated(words) for words in HEAD]]
     for run in reversed(found.runs):
         machine = found.machine(run.product.where)
         rows.append(_row(run, machine))
@@ -176,7 +226,7 @@ def _row(run: TimedProduct, machine: Machine) -> list[str]:
     product = run.product
     time = seconds_text(run.seconds)
     if run.doubt:
-        time = f"at most {time}"
+        time = translated("at most {time}", time=time)
     return [
         product.where,
         f"{product.b:,}",
@@ -208,16 +258,21 @@ def _roofline(
     high = max(10_000, *intensities)
     lowest_rate = min((run.rate for run in runs), default=peak)
     bottom = min(peak / 10_000, lowest_rate / 2)
-    x_axis = Axis(low, high, "FLOPs per byte", number_text, rescales=True)
+    x_axis = Axis(low, high, template("FLOPs per byte"), number_text, rescales=True)
     y_axis = Axis(bottom, peak * 3, "FLOP/s", rate_text, rescales=True)
     plot = Plot(*ROOF, x_axis, y_axis)
 
-    yield plot.frame("Under the roofline")
+    yield plot.frame(translated("Under the roofline"))
     left_end = (low, min(peak, low * bandwidth))
     # The roof rises with the bandwidth up to the ridge, and from there on it is the peak.
     yield plot.line([left_end, (max(ridge, low), peak), (high, peak)], "line predicted")
     yield plot.line([(ridge, peak), (ridge, bottom)], "line dashed")
-    yield svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small")
+    yield svg.text(
+        plot.x(ridge) + 6,
+        plot.bottom - 8,
+        translated("ridge {ridge}", ridge=f"{ridge:.3g}"),
+        class_="small",
+    )
     yield from _dots(runs, shown, lambda run: plot.at(run.product.intensity, run.rate))
     x, y = plot.at(product.intensity, min(peak, product.intensity * bandwidth))
     yield svg.dot(x, y, 8, class_="ring")
@@ -239,7 +294,7 @@ def _along(
     predicted_s = [swept.predicted_s(machine) for swept in near.along(name)]
     sharing = [run for run in runs if run.product.others(name) == others]
     run_s = [run.seconds for run in sharing]
-    x_axis = Axis(1, POWERS[-1], f"size of {name}", number_text)
+    x_axis = Axis(1, POWERS[-1], translated("size of {name}", name=name), number_text)
     # Some space around the prediction, and more only if a run needs it.
     shortest = min([predicted_s[0] / 10, *run_s])
     longest = max([predicted_s[-1] * 2, *run_s])
@@ -250,7 +305,8 @@ def _along(
         """Return the size that the sweep changes, such as `swept.k` if `name` is "K"."""
         return getattr(swept, name.lower())
 
-    yield plot.frame(f"Time along {name}, at {others}")
+    title = translated("Time along {size}, at {others}", size=name, others=others)
+    yield plot.frame(title)
     yield plot.line(zip(POWERS, predicted_s, strict=True), "line predicted")
     yield from _dots(sharing, shown, lambda run: plot.at(swept_size(run.product), run.seconds))
     x, y = plot.at(swept_size(near), near.predicted_s(machine))

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, whole
 
 Sizes = tuple[int, ...]
@@ -121,9 +122,9 @@ class Walked:
     steps: int = whole("steps", 1, 0, _last_step, width_px=200, play=True)
     landing: Sequence[int | None] = drawn(
         "next row",
-        marks=("where the next row begins",),
+        marks=(template("where the next row begins"),),
         levels=OWNED,
-        says=lambda _mark, place: f"position {place}",
+        says=lambda _mark, place: translated("position {position}", position=place),
         about=("shape", "stride_0", "stride_1", "stride_2", "offset", "new"),
     )
 
@@ -135,9 +136,12 @@ class Walked:
         elements = math.prod(self.sizes)
         rest = VIEWS[self.new]  # the sizes that follow the -1
         if elements % math.prod(rest):
-            raise ValueError(
-                f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements."
+            refused = translated(
+                "No size in place of -1 makes {shape} hold {elements} elements.",
+                shape=(-1, *rest),
+                elements=elements,
             )
+            raise ValueError(refused)
 
     @property
     def sizes(self) -> Sizes:

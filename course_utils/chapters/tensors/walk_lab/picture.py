@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from course_utils.chapters.tensors.walk_lab.asked import AS_IT_IS, OWNED, Steps, Walked
 from course_utils.core.say import Guess, Number, listed
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted
 from course_utils.engine.labs.draw.svg import SHADES, dot, element, picture, polyline, rect, text
@@ -26,6 +27,14 @@ LINE = 20  # from one line of words to the next
 ARC_PARTS = 12  # straight pieces, so short that they look like a curve
 ROW_GAP = 8  # between two rows of the tensor
 LIGHT = 32  # the first shade that dark letters are written on
+MERGE = template(
+    "dimensions {dimension} and {following}: a step along {dimension} is {step}, "
+    "a walk through {following} is {size} × {stride} = {walk}: equal, so they merge"
+)
+DO_NOT_MERGE = template(
+    "dimensions {dimension} and {following}: a step along {dimension} is {step}, "
+    "a walk through {following} is {size} × {stride} = {walk}: they do not merge"
+)
 # The reader moves the mark from the middle of the strip's first place to that of its last.
 TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), TRACK_AT))
 
@@ -53,7 +62,7 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
 
 def _strip(visited: Sequence[int]) -> Iterator[str]:
     """Draw the storage as a strip of places, in which those that the walk visited are coloured."""
-    yield text(0, STRIP_AT + 18, "storage", class_="faint")
+    yield text(0, STRIP_AT + 18, translated("storage"), class_="faint")
     for place in range(OWNED):
         box = (LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH)
         colour = shade(place, OWNED) if place in visited else "unseen"
@@ -88,7 +97,7 @@ def _arc(start: int, end: int, height: Number) -> list[tuple[Number, Number]]:
 
 def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
     """Draw the elements row by row, each with its place, as far as the walk has gone."""
-    yield text(0, WALK_AT + 18, "row by row", class_="faint")
+    yield text(0, WALK_AT + 18, translated("row by row"), class_="faint")
     for number, index in enumerate(asked.indices):
         x, width = _span(asked, number, 1)
         if index[-1] == 0:  # the first element of a row, above which the row's index stands
@@ -98,7 +107,7 @@ def _elements(asked: Walked, visited: Sequence[int]) -> Iterator[str]:
         if number < len(visited):
             place = visited[number]
             is_inside = place < OWNED
-            words = str(place) if is_inside else "out"
+            words = str(place) if is_inside else translated("out")
             if is_inside:
                 colour = shade(place, OWNED)
         yield cell(words, colour, (x, WALK_AT, width - 2, HIGH), ringed=False)
@@ -125,9 +134,14 @@ def _steps(asked: Walked, dimension: int, steps: Steps, y: Number) -> Iterator[s
 
     Where a step passes several elements, brackets unite them.
     """
-    words = f"stride {steps.usual}" if steps.even else "uneven"
+    if steps.even:
+        words = translated(
+            "dim {dimension}: stride {stride}", dimension=dimension, stride=steps.usual
+        )
+    else:
+        words = translated("dim {dimension}: uneven", dimension=dimension)
     words_class = "small formula" if steps.even else "small alarm"
-    yield fitted(0, y, f"dim {dimension}: {words}", LEFT - 8, words_class)
+    yield fitted(0, y, words, LEFT - 8, words_class)
     if steps.block > 1:
         for first in range(0, len(asked.places), steps.block):
             x, width = _span(asked, first, steps.block)
@@ -158,10 +172,14 @@ def _merging(asked: Walked) -> Iterator[str]:
         size = asked.sizes[following]
         stride = asked.strides[following]
         walk = size * stride
-        verdict = "equal, so they merge" if step == walk else "they do not merge"
-        yield (
-            f"dimensions {dimension} and {following}: a step along {dimension} is {step}, "
-            f"a walk through {following} is {size} × {stride} = {walk}: {verdict}"
+        yield translated(
+            MERGE if step == walk else DO_NOT_MERGE,
+            dimension=dimension,
+            following=following,
+            step=step,
+            size=size,
+            stride=stride,
+            walk=walk,
         )
 
 
@@ -171,22 +189,33 @@ def _merging(asked: Walked) -> Iterator[str]:
 def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
     """Return the text below the picture: what to do, or after Show where the walk leads."""
     if not asked.shown:
-        positions = "position" if len(asked.visited) == 1 else "positions"
-        return (
-            f"The walk has come to {positions} {listed(asked.visited)}. "
-            "Set the mark where the next row begins, then press Show."
+        if len(asked.visited) == 1:
+            return translated(
+                "The walk has come to position {position}. "
+                "Set the mark where the next row begins, then press Show.",
+                position=asked.visited[0],
+            )
+        return translated(
+            "The walk has come to positions {positions}. "
+            "Set the mark where the next row begins, then press Show.",
+            positions=listed(asked.visited),
         )
     farthest = max(asked.places)
     if farthest >= OWNED:
-        return (
-            f"Position {farthest} is beyond the strip, which ends at {OWNED - 1}, "
-            "so torch refuses such a walk."
+        return translated(
+            "Position {position} is beyond the strip, which ends at {end}, "
+            "so torch refuses such a walk.",
+            position=farthest,
+            end=OWNED - 1,
         )
     on_guess = ""  # stays empty if the reader has set no mark
     for guess in guesses:  # there is one mark, so one guess at most
-        begin = f"The next row begins at position {guess.measured}"
-        on_guess += f"{begin}; your mark is at {guess.said}. "
-    return on_guess + _on_view(asked)
+        on_guess = translated(
+            "The next row begins at position {position}; your mark is at {mark}.",
+            position=guess.measured,
+            mark=guess.said,
+        )
+    return in_a_row(on_guess, _on_view(asked))
 
 
 def _on_view(asked: Walked) -> str:
@@ -198,15 +227,23 @@ def _on_view(asked: Walked) -> str:
         steps = asked.dimensions[dimension].steps
         # The keys of this dict are the different lengths, in the order in which they occur.
         lengths = dict.fromkeys(_signed(step.length) for step in steps)
-        return (
-            f"Refused: {asked.new}. Along dimension {dimension} of {shape}, "
-            f"steps are {listed(list(lengths))} long."
+        return translated(
+            "Refused: {view}. Along dimension {dimension} of {shape}, steps are {lengths} long.",
+            view=asked.new,
+            dimension=dimension,
+            shape=shape,
+            lengths=listed(list(lengths)),
         )
     strides = tuple(steps.usual for steps in asked.dimensions)
-    possible = "" if asked.new == AS_IT_IS else f"Possible: {asked.new}. "
-    return (
-        f"{possible}Along each dimension of {shape} all steps are equally long. Strides {strides}."
+    possible = ""
+    if asked.new != AS_IT_IS:
+        possible = translated("Possible: {view}.", view=asked.new)
+    equally_long = translated(
+        "Along each dimension of {shape} all steps are equally long. Strides {strides}.",
+        shape=shape,
+        strides=strides,
     )
+    return in_a_row(possible, equally_long)
 
 
 def cell(words: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:

@@ -4,6 +4,7 @@ So words can be placed before anybody sees them.
 """
 
 import json
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,14 +20,15 @@ _SIZES = {"place": 12, "small": 12, "large": 16}
 _DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
 _MONOSPACED = 603  # each character of "code"
-WIDEST = 1000  # of a character that is not in the table, so that there is surely enough space
+# Of a character that is not in the table: Chinese ones are as wide as high, and no other is wider.
+WIDEST = 1000
 
 
 def width_of(words: str, class_: str = "") -> float:
     """Return the width of the words in these classes of picture.css, in the picture's units.
 
-    >>> width_of("2BDK"), width_of("2BDK", "strong small")
-    (38.472, 36.756)
+    >>> width_of("2BDK"), width_of("2BDK", "strong small"), width_of("总和")
+    (38.472, 36.756, 28.0)
     """
     classes = set(class_.split())
     size = USUAL_SIZE
@@ -35,9 +37,14 @@ def width_of(words: str, class_: str = "") -> float:
             size = _SIZES[name]
             break
     if "code" in classes:
-        return _MONOSPACED * len(words) * size / 1000
+        return sum(WIDEST if _is_wide(letter) else _MONOSPACED for letter in words) * size / 1000
     widths = _WIDTHS["bold" if classes & _BOLD else "regular"]
     return sum(widths.get(letter, WIDEST) for letter in words) * size / 1000
+
+
+def _is_wide(letter: str) -> bool:
+    """Whether a letter is as wide as high in any font, as Chinese ones and their marks are."""
+    return unicodedata.east_asian_width(letter) in ("W", "F")
 
 
 def fitted(

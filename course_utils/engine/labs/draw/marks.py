@@ -8,11 +8,19 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+# By whether there are several guesses, and whether the word is "right power of ten".
+FARTHEST = {
+    (False, False): template("Your guess is {word}: {how_far}."),
+    (False, True): template("Your guess is in the {word}: {how_far}."),
+    (True, False): template("The farthest of your guesses, {asked}, is {word}: {how_far}."),
+    (True, True): template("The farthest of your guesses, {asked}, is in the {word}: {how_far}."),
+}
 
 
 class Track(NamedTuple):
@@ -61,11 +69,11 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
         dot(x, y, RADIUS, class_="mark"),
         class_="unset" if level is None else "set",
         role="slider",
-        aria_label=field.marks[number],
+        aria_label=translated(field.marks[number]),
         aria_valuemin=0,
         aria_valuemax=field.levels - 1,
         aria_valuenow=round(share * (field.levels - 1)),
-        aria_valuetext="not set" if level is None else field.says(number, level),
+        aria_valuetext=translated("not set") if level is None else field.says(number, level),
         aria_disabled=str(asked.shown).lower(),
         aria_orientation="vertical" if start_x == end_x else "horizontal",
         # From these two, screen.js knows which mark it is, and from where to where it can move.
@@ -96,18 +104,20 @@ def farthest(guesses: Sequence[Guess]) -> str:
     if not guesses:
         return ""
     guess = max(guesses, key=lambda guess: guess.off)  # `off` is a factor of 1 or more
-    which = "Your guess" if len(guesses) == 1 else f"The farthest of your guesses, {guess.asked},"
-    # As in "Your guess is close: 0.9 times what was measured.", but "is in the right power of ten".
-    word = f"in the {guess.word}" if guess.word.startswith("right") else guess.word
-    return f"{which} is {word}: {guess.how_far}."
+    return translated(
+        FARTHEST[len(guesses) > 1, guess.word.startswith("right")],
+        asked=translated(guess.asked),
+        word=translated(guess.word),
+        how_far=guess.how_far,
+    )
 
 
 def _as_multiple(guess: Guess) -> str:
     """Return the words beside a mark: "right", or the guess as a multiple of what was measured."""
     if guess.is_right:
-        return "right"
+        return translated("right")
     if guess.off == math.inf:  # no factor makes the guess right, so there is no multiple
-        return "not right"
+        return translated("not right")
     return f"× {three_digits(guess.said / guess.measured)}"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import polyline, text
@@ -25,7 +26,7 @@ class Axis:
 
     low: Number
     high: Number
-    name: str = ""
+    name: str = ""  # in English; it is shown in the reader's language
     words: Callable[[Number], str] = "{:g}".format
     linear: bool = False
     marks: Sequence[Number] = ()
@@ -47,8 +48,10 @@ class Axis:
     def title(self) -> str:
         """The axis's name; of an axis that rescales, with its ends: "time: 1 ms to 2 s"."""
         if not self.rescales:
-            return self.name
-        return f"{self.name}: {self.words(self.low)} to {self.words(self.high)}"
+            return translated(self.name)
+        low = self.words(self.low)
+        high = self.words(self.high)
+        return translated("{name}: {low} to {high}", name=translated(self.name), low=low, high=high)
 
     @property
     def ticks(self) -> Sequence[Number]:

@@ -1,11 +1,13 @@
 """A lab's picture where no kernel runs: a PNG with its words, in the colours of `picture.css`."""
 
 import re
+from functools import cache
 from pathlib import Path
 from string import Template
 
 import matplotlib
 import resvg_py
+from matplotlib.ft2font import FT2Font
 
 from course_utils.core.colours import COLOURS
 from course_utils.engine.figures.png import in_few_colours
@@ -47,6 +49,7 @@ PAGE_CSS = _confined(PICTURE_CSS)
 # Outside a page there are no theme variables, so each becomes the value that it falls back on:
 # var(--jp-ui-font-color2, #5f6b76) becomes #5f6b76.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 WIDTH = 1000  # of every picture, in units; on a page they are at most so many pixels
 VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
@@ -62,19 +65,30 @@ def captioned(svg: str, words: str) -> str:
     return f"{taller.removesuffix('</svg>')}{line}</svg>"
 
 
+@cache
+def _letters() -> frozenset[str]:
+    """Return the characters that the font of the still picture has."""
+    font = FT2Font(str(FONTS / "DejaVuSans.ttf"))
+    return frozenset(chr(code) for code in font.get_charmap())
+
+
+def can_draw(svg: str) -> bool:
+    """Whether the font has each letter in the drawing; a box would stand for one that it lacks."""
+    return _letters().issuperset(svg.replace("\n", ""))
+
+
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """Return the drawing as PNG, in light colours on white, in the fonts that matplotlib carries.
 
     The words, which describe the drawing, are stored inside the PNG.
     """
-    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     png = resvg_py.svg_to_bytes(
         svg_string=svg,
         style_sheet=STILL_CSS,
         width=width_px,
         background="white",
         skip_system_fonts=True,
-        font_dirs=[str(fonts)],
+        font_dirs=[str(FONTS)],
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )
