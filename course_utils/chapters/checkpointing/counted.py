@@ -19,6 +19,7 @@ SHEET = "by the data sheet"
 ASSUMED = "with what is assumed"
 AT_MOST = "at most"
 AT_LEAST = "at least"
+ABOUT = "about"
 LARGE = 100_000  # six digits would cut what is before the point
 NOTEBOOKS = {
     1: "Floats",
@@ -342,7 +343,7 @@ def _of_serving(run: Run) -> Iterator[Counted]:
         "tokens a second, each user",
         a_second,
         three_digits(a_second),
-        "about" if m.mixture and run.users > 1 else AT_MOST,
+        ABOUT if m.mixture and run.users > 1 else AT_MOST,
         f"1 / max({plain(read)} / ({run.serving:,} · {bandwidth:,.0f}), "
         f"{flops:,} / ({run.serving:,} · {run.serving_peak:,.0f}))",
         "the slower one of: bytes read / bandwidth, FLOPs / peak, of all GPUs that serve it",

@@ -31,6 +31,23 @@ def translated(english: str, **gaps: object) -> str:
     return sentence.format(**gaps) if gaps else sentence
 
 
+def in_a_row(*sentences: str) -> str:
+    """Return whole sentences as one text, without those that are empty.
+
+    What stands between two of them depends on the language: in Chinese, nothing.
+
+    >>> in_a_row("One.", "", "Two.")
+    'One. Two.'
+    """
+    text = ""
+    for sentence in sentences:
+        if text and sentence:
+            text = translated("{text} {sentence}", text=text, sentence=sentence)
+        else:
+            text += sentence
+    return text
+
+
 def template(english: str) -> str:
     """Mark a sentence that is kept, as a constant is, and translated later. Returns it as it is."""
     return english

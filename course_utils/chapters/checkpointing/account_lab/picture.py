@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.checkpointing.account_lab.asked import Asked
 from course_utils.chapters.checkpointing.counted import (
+    ABOUT,
     ASSUMED,
+    AT_LEAST,
     AT_MOST,
     COUNTED,
     NOTEBOOKS,
@@ -17,6 +19,7 @@ from course_utils.chapters.gradients.step_over_time import COLUMNS, Step
 from course_utils.core import accountant
 from course_utils.core.say import Number, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw.lettering import fitted, key, scale_words, width_of
 from course_utils.engine.labs.draw.svg import button, picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
@@ -85,8 +88,9 @@ def _memory(asked: Asked) -> Iterator[str]:
         state = sum(asked.lines[f"bytes of {part}"] for part in asked.parts)
         most = state + _added(asked)
     full = HEADROOM * (memory if most <= memory <= 1.5 * most else most)
-    yield text(LEFT, 14, "One GPU's memory over a step", class_="strong")
-    yield scale_words(SCALE_LEFT, 14, f"scale: 0 to {short(full)}", WIDTH, "bytes")
+    yield text(LEFT, 14, translated("One GPU's memory over a step"), class_="strong")
+    scale = translated("scale: 0 to {most}", most=short(full))
+    yield scale_words(SCALE_LEFT, 14, scale, WIDTH, "bytes")
     if step:
         yield _area(step, full)
         yield from _phases(step)
@@ -172,7 +176,7 @@ def _at_one_moment(state: int, most: int, full: Number) -> str:
 
 def _days(asked: Asked) -> Iterator[str]:
     """Draw the days as bars: at the peak, at the MFU that is assumed, with what failures take."""
-    yield text(LEFT, DAYS_TOP, "Days, from the data sheet to the run", class_="strong")
+    yield text(LEFT, DAYS_TOP, translated("Days, from the data sheet to the run"), class_="strong")
     bars = days_of(asked)
     longest = max(days for _, days, _, _ in bars)
     for place, (name, days, how, class_) in enumerate(bars):
@@ -203,56 +207,73 @@ def days_of(asked: Asked) -> list[tuple[str, Number, str, str]]:
 # One formula, and the words.
 
 
+HOW_SURE = {
+    COUNTED: template("Counted exactly from the model's shape and your choices."),
+    SHEET: template("What the data sheet promises, and nobody reaches."),
+    ASSUMED: template("As sure as what is assumed: the MFU, failures, the watts, the price."),
+    AT_MOST: template("An upper bound on what is counted."),
+    AT_LEAST: template("It is at least this much."),
+    ABOUT: template("It is about this much."),
+}
+
+
 def _formula(opened: Counted) -> Iterator[str]:
     """Write the opened number's formula with its numbers, what they are, and who teaches it."""
     yield polyline([(0, FORMULA_TOP - 20), (WIDTH, FORMULA_TOP - 20)], class_="grid")
     words = f"{opened.name} = {opened.formula} = {plain(opened.number)}"
     yield fitted(0, FORMULA_TOP, words, WIDTH, "formula")
     yield fitted(0, FORMULA_TOP + 20, f"that is: {opened.words}", WIDTH)
-    teaches = f"Notebook {opened.notebook}, {NOTEBOOKS[opened.notebook]}, teaches it."
-    yield fitted(0, FORMULA_TOP + 40, f"{_how_sure(opened)} {teaches}", WIDTH, "faint")
+    teaches = translated(
+        "Notebook {number}, {title}, teaches it.",
+        number=f"{opened.notebook}",
+        title=NOTEBOOKS[opened.notebook],
+    )
+    yield fitted(0, FORMULA_TOP + 40, in_a_row(_how_sure(opened), teaches), WIDTH, "faint")
 
 
 def _how_sure(opened: Counted) -> str:
     """Return a sentence on how sure the number is."""
-    sentences = {
-        COUNTED: "Counted exactly from the model's shape and your choices.",
-        SHEET: "What the data sheet promises, and nobody reaches.",
-        ASSUMED: "As sure as what is assumed: the MFU, failures, the watts, the price.",
-        AT_MOST: "An upper bound on what is counted.",
-    }
-    return sentences.get(opened.how, f"It is {opened.how} this much.")
+    return translated(HOW_SURE[opened.how])
+
+
+# By what the account's line "fits" says.
+FITS = {
+    "yes": template("Fits into the {memory} of one {machine}."),
+    "no": template("Does not fit into the {memory} of one {machine}."),
+}
+NOT_KNOWN = template("Whether it fits is not known, because not all that a step adds is predicted.")
 
 
 def _meaning(asked: Asked) -> str:
     """Return the text below the picture: whether it fits, how long it takes, what is not known."""
-    lines = asked.lines
-    memory = short(asked.sheet.bytes)
-    if lines["fits"] == "no":
-        fits = f"Does not fit into the {memory} of one {asked.machine}."
-    elif lines["fits"] == "yes":
-        fits = f"Fits into the {memory} of one {asked.machine}."
-    else:
-        fits = "Whether it fits is not known, because not all that a step adds is predicted."
-    days = three_digits(lines["days without saves and failures"])
-    run = f"The run takes {days} days if {asked.percent} % of the peak is reached."
-    return f"{fits} {run} {_what_is_left_out(asked)}".strip()
+    fits = translated(
+        FITS.get(asked.lines["fits"], NOT_KNOWN),
+        memory=short(asked.sheet.bytes),
+        machine=asked.machine,
+    )
+    run = translated(
+        "The run takes {days} days if {percent} % of the peak is reached.",
+        days=three_digits(asked.lines["days without saves and failures"]),
+        percent=f"{asked.percent}",
+    )
+    return in_a_row(fits, run, *_what_is_left_out(asked))
 
 
-def _what_is_left_out(asked: Asked) -> str:
-    """Return sentences on what the account does not know of this model, or has changed."""
-    said = []
+def _what_is_left_out(asked: Asked) -> Iterator[str]:
+    """Yield sentences on what the account does not know of this model, or has changed."""
     if asked.length < asked.sequence:
-        said.append(f"A sequence has {asked.length:,} tokens, as many as the model has positions.")
+        yield translated(
+            "A sequence has {length} tokens, as many as the model has positions.",
+            length=f"{asked.length:,}",
+        )
     if asked.recomputed and not asked.recomputed_layers:
-        said.append("What recomputing costs is not counted for such a model, so nothing is.")
+        yield translated("What recomputing costs is not counted for such a model, so nothing is.")
     if asked.m.window_layers:
-        said.append("Its windows are in the FLOPs and the cache.")
+        yield translated("Its windows are in the FLOPs and the cache.")
     if asked.m.mtp_layers:
-        said.append("Its layers for a second token ahead are left out.")
+        yield translated("Its layers for a second token ahead are left out.")
     if not accountant.kept_is_counted(asked.m):
-        said.append("What its attention keeps for the backward pass is not counted.")
-    return " ".join(said)
+        yield translated("What its attention keeps for the backward pass is not counted.")
 
 
 def _table(numbers: Sequence[Counted]) -> list[list[str]]:

@@ -13,11 +13,14 @@ from course_utils.core.accountant import (
     stored_parameters,
 )
 from course_utils.core.accountant import count_text as billions
-from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say import three_digits
+from course_utils.core.say.language import in_a_row, template, translated
 
-NO_BOUND = "No forecast, and no bound: real matrix products may reach more than half of the peak."
-LEFT_OUT = (
+NO_BOUND = template(
+    "No forecast, and no bound: real matrix products may reach more than half of the peak."
+)
+LEFT_OUT = template(
     "Left out: tensor, pipeline and expert parallelism, fp8, slower GPUs, background saves, "
     "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
@@ -46,36 +49,55 @@ SENT = (
 
 def headline(task: Task) -> str:
     """Return the headline: the model, the GPUs, and their network."""
-    nodes = count_text(task.gpus // NODE, "node")
-    network = f"{task.gbit_per_sec:g} Gb/s in and out of each"
-    machine = task.machine.removesuffix(" SXM")
-    return f"{task.name} on {task.gpus} {machine}s: {nodes} of {NODE}, {network}"
+    return translated(
+        "{model} on {gpus} {machine}s: {nodes} nodes of {node}, {rate} Gb/s in and out of each",
+        model=task.name,
+        gpus=f"{task.gpus}",
+        machine=task.machine.removesuffix(" SXM"),
+        nodes=f"{task.gpus // NODE}",
+        node=f"{NODE}",
+        rate=f"{task.gbit_per_sec:g}",
+    )
 
 
 def solved(found: Found) -> str:
     """Return how many levels the reader has solved, in words; an empty string if there is none."""
     if not found.solved:
         return ""
-    return f"{len(found.solved)} of {len(LEVELS)} levels solved"
+    return translated(
+        "{solved} of {count} levels solved",
+        solved=f"{len(found.solved)}",
+        count=f"{len(LEVELS)}",
+    )
 
 
 def a_step(task: Task) -> str:
     """Return two sentences: how many tokens a step has, and how many steps there are."""
     steps = task.tokens / task.step_tokens
-    each = f"{task.sequences} sequences of {task.sequence:,} tokens on each GPU"
-    whole = f"{task.tokens / 1e9:,.0f} billion tokens are {steps:,.0f} steps"
-    return (
-        f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}.{_used(task)}"
+    each = translated(
+        "A step takes {sequences} sequences of {length} tokens on each GPU, "
+        "{millions} million in all.",
+        sequences=f"{task.sequences}",
+        length=f"{task.sequence:,}",
+        millions=f"{task.step_tokens / 1e6:.1f}",
     )
+    whole = translated(
+        "{billions} billion tokens are {steps} steps.",
+        billions=f"{task.tokens / 1e9:,.0f}",
+        steps=f"{steps:,.0f}",
+    )
+    return in_a_row(each, whole, _used(task))
 
 
 def _used(task: Task) -> str:
     """Return a sentence on how many of a mixture's parameters a token uses; else nothing."""
     if task.model.mixture is None:
         return ""
-    stored = billions(stored_parameters(task.model))
-    used = billions(active_parameters(task.model))
-    return f" Of {stored} parameters, a token uses {used}."
+    return translated(
+        "Of {stored} parameters, a token uses {used}.",
+        stored=billions(stored_parameters(task.model)),
+        used=billions(active_parameters(task.model)),
+    )
 
 
 def a_pass(kind: Pass) -> str:
@@ -87,7 +109,11 @@ def a_pass(kind: Pass) -> str:
 
 def together(outcome: Outcome) -> str:
     """Return the seconds of a step, beside the seconds of the best plan's step."""
-    return f"{outcome.cost.step_s:.3g} s; line: {outcome.best_cost.step_s:.3g} s, the best plan"
+    return translated(
+        "{seconds} s; line: {best} s, the best plan",
+        seconds=f"{outcome.cost.step_s:.3g}",
+        best=f"{outcome.best_cost.step_s:.3g}",
+    )
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
@@ -159,30 +185,45 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     """
     cost = outcome.cost
     if cost.sums_in_bf16:
-        return (
-            "This plan adds up the gradients of "
-            f"{task.micro_batches(asked.plan.batch)} micro-batches in bf16, where each sum is "
+        return translated(
+            "This plan adds up the gradients of {count} micro-batches in bf16, where each sum is "
             "rounded (and a long one stops: notebooks 1 and 7). The lab does not allow that. "
-            f"Take fp32 gradients, or all {task.sequences} sequences at a time."
+            "Take fp32 gradients, or all {sequences} sequences at a time.",
+            count=f"{task.micro_batches(asked.plan.batch)}",
+            sequences=f"{task.sequences}",
         )
     capped = ""
     if asked.batch > task.sequences:
-        capped = (
-            f"A step has {task.sequences} sequences for each GPU, "
-            "so a micro-batch has at most as many. "
+        capped = translated(
+            "A step has {sequences} sequences for each GPU, so a micro-batch has at most as many.",
+            sequences=f"{task.sequences}",
         )
     if not cost.fits:
-        held = short(sum(cost.held.values()))
-        return f"{capped}Does not fit: each GPU would hold {held}, and has {short(task.memory)}."
-    days = f"{_days_text(cost)} days with matrix products at half of the peak"
-    fits = f"{capped}Fits, and takes {days}."
-    if not is_best(outcome):
-        least = three_digits(outcome.best_cost.days)
-        score = f"{100 * outcome.score:.3g} %"
-        return f"{fits} The best plan takes {least}: your score is {score}."
-    if asked.level in found.solved:
-        return f"{fits} No plan takes noticeably fewer. You have solved this level."
-    return f"{fits} No plan takes noticeably fewer."
+        does_not_fit = translated(
+            "Does not fit: each GPU would hold {held}, and has {memory}.",
+            held=short(sum(cost.held.values())),
+            memory=short(task.memory),
+        )
+        return in_a_row(capped, does_not_fit)
+    fits = translated(
+        "Fits, and takes {days} days with matrix products at half of the peak.",
+        days=_days_text(cost),
+    )
+    return in_a_row(capped, fits, *_beside_the_best(asked, outcome, found))
+
+
+def _beside_the_best(asked: Asked, outcome: Outcome, found: Found) -> Iterator[str]:
+    """Yield sentences that set a plan which fits beside the best one."""
+    if is_best(outcome):
+        yield translated("No plan takes noticeably fewer.")
+        if asked.level in found.solved:
+            yield translated("You have solved this level.")
+    else:
+        yield translated(
+            "The best plan takes {days}: your score is {score}.",
+            days=three_digits(outcome.best_cost.days),
+            score=f"{100 * outcome.score:.3g} %",
+        )
 
 
 def table(outcome: Outcome) -> list[list[str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.predict.forecast import Timed
-from course_utils.core.say import Number, count_text, three_digits
+from course_utils.core.say import Number, three_digits
 from course_utils.engine.labs.fields import among, choice, drawn, reveal, whole
 from course_utils.subjects import machines
 
@@ -114,12 +114,10 @@ class Roofed:
         flops = 2 * n**3
         return 100 * flops / seconds / self.machine.peak(self.dtype)
 
-    def errors_text(self, timed: Timed, c: Number, e: Number) -> str:
-        """Return the forecast's errors for products that were timed, in words.
+    def errors(self, timed: Timed, c: Number, e: Number) -> tuple[str, str]:
+        """Return the forecast's median error in percent, and its worst factor, each as a text.
 
-        The words are like "117 products: median error 9.12 %, worst factor 1.61".
+        They are its errors for products that were timed.
         """
         median, worst = predict.forecast_errors(timed, self.machine, self.dtype, c, e)
-        products = count_text(len(timed), "product")
-        percent = three_digits(100 * median)
-        return f"{products}: median error {percent} %, worst factor {three_digits(worst)}"
+        return three_digits(100 * median), three_digits(worst)

@@ -13,6 +13,7 @@ from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -206,7 +207,8 @@ def _words_on_scale(scale: Scale) -> str:
 
     Models with very different peaks are drawn equally high, so only these words tell them apart.
     """
-    return scale_words(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
+    scale_text = translated("scale: 0 to {most}", most=short(scale.full))
+    return scale_words(0, TOP - 8, scale_text, SCALE_RIGHT, "bytes")
 
 
 def _end_of_memory(scale: Scale) -> Iterator[str]:
@@ -232,7 +234,9 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     """Draw a ring on the fullest moment, and name this moment above the plot."""
     x = _x(step.fullest.share)
     yield dot(x, scale.y(step.most), 6, class_="start")
-    name = f"fullest: {short(step.most)}, {words.when(step.fullest)}"
+    name = translated(
+        "fullest: {bytes}, {moment}", bytes=short(step.most), moment=words.when(step.fullest)
+    )
     half = width_of(name, "small strong") / 2
     # The name is centred on the ring, but does not run beyond the plot's right edge, nor into the
     # words on the scale at the left.
@@ -258,8 +262,12 @@ def _now(step: Step, asked: Asked) -> Iterator[str]:
     """Draw the chosen moment: a line through the plot, and the operation that runs then."""
     share = asked.moment / MOMENTS
     yield _vertical(_x(share), TOP, BOTTOM, "moment")
-    yield fitted(SIDE, TOP, f"at {asked.moment} % of the step", WIDTH, "strong")
+    yield fitted(SIDE, TOP, _chosen(asked), WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(step.at(share)), WIDTH, "faint")
+
+
+def _chosen(asked: Asked) -> str:
+    return translated("at {percent} % of the step", percent=f"{asked.moment}")
 
 
 def _listed(held: Held | None, memory: int) -> Iterator[str]:
@@ -283,9 +291,9 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
     yield _horizontal(SIDE, WIDTH, y, "axis")
     if held is not None:
         total_class = "end alarm" if held.total > memory else "end strong"
-        yield text(x, y + ROW, "together", class_="strong")
+        yield text(x, y + ROW, translated("together"), class_="strong")
         yield text(WIDTH, y + ROW, short(held.total), class_=total_class)
-    yield text(x, y + 2 * ROW, "the GPU's memory")
+    yield text(x, y + 2 * ROW, translated("the GPU's memory"))
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
 
 
