@@ -12,25 +12,17 @@ from course_utils.core import accountant
 from course_utils.core.accountant import AT_LOSS, AT_OUTPUT, IN_LAYER, Model
 from course_utils.core.say import Number, flops_text, number_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import template, translated
 from course_utils.core.say.wording import factor_text
 
-COUNTED = "counted"
-SHEET = "by the data sheet"
-ASSUMED = "with what is assumed"
-AT_MOST = "at most"
-AT_LEAST = "at least"
-ABOUT = "about"
+# How sure a number is.
+COUNTED = template("counted")
+SHEET = template("by the data sheet")
+ASSUMED = template("with what is assumed")
+AT_MOST = template("at most")
+AT_LEAST = template("at least")
+ABOUT = template("about")
 LARGE = 100_000  # six digits would cut what is before the point
-NOTEBOOKS = {
-    1: "Floats",
-    2: "Tensors",
-    3: "Einsum",
-    4: "FLOPs",
-    5: "Gradients",
-    6: "Optimizers",
-    7: "Mixed precision",
-    8: "Checkpointing",
-}
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,9 @@ def counted(run: Run) -> list[Counted]:
         ]
     except (OverflowError, ZeroDivisionError) as error:
         raise ValueError(
-            "A size of this model, or of this run, is too large or too small to count with."
+            translated(
+                "A size of this model, or of this run, is too large or too small to count with."
+            )
         ) from error
 
 

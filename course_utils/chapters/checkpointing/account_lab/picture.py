@@ -9,7 +9,6 @@ from course_utils.chapters.checkpointing.counted import (
     AT_LEAST,
     AT_MOST,
     COUNTED,
-    NOTEBOOKS,
     SHEET,
     Counted,
     counted,
@@ -43,6 +42,16 @@ DAYS_RIGHT = 900  # where the longest bar ends
 BAR = 15
 FORMULA_TOP = 326
 HEADROOM = 1.06  # the plot is so many times as high as what is drawn in it
+NOTEBOOKS = {
+    1: template("Floats"),
+    2: template("Tensors"),
+    3: template("Einsum"),
+    4: template("FLOPs"),
+    5: template("Gradients"),
+    6: template("Optimizers"),
+    7: template("Mixed precision"),
+    8: template("Checkpointing"),
+}
 
 
 def view(asked: Asked, found: object) -> View:
@@ -69,7 +78,7 @@ def _list(numbers: Sequence[Counted], opened: Counted) -> Iterator[str]:
         value_left = VALUE_AT - width_of(one.text, "strong")
         parts.append(fitted(6, y, one.name, value_left - 8))
         parts.append(text(VALUE_AT, y, one.text, class_="strong end"))
-        parts.append(fitted(HOW_AT, y, one.how, LIST_RIGHT - 4, "small faint"))
+        parts.append(fitted(HOW_AT, y, translated(one.how), LIST_RIGHT - 4, "small faint"))
         label = f"{one.name}: {one.text}, {one.how}"
         yield button(*parts, key=one.key, row=one.key, label=label)
 
@@ -123,18 +132,20 @@ def _added(asked: Asked) -> int:
 
 def _memory_key(asked: Asked) -> str:
     """Draw the key of the memory's plot below its heading."""
-    items = [("part optimizer", "all the time"), ("part activations", "for a while")]
-    if asked.step is None:
-        items[1] = ("part activations", _known_of_a_step(asked))
-    items.append(("memory", f"the GPU has {short(asked.sheet.bytes)}"))
+    for_a_while = translated("for a while") if asked.step else _known_of_a_step(asked)
+    items = [
+        ("part optimizer", translated("all the time")),
+        ("part activations", for_a_while),
+        ("memory", translated("the GPU has {memory}", memory=short(asked.sheet.bytes))),
+    ]
     return key(items, LEFT, MEMORY_TOP - 6)
 
 
 def _known_of_a_step(asked: Asked) -> str:
     """Return what the bar in the middle shows, where no step is drawn over time."""
     if "bytes together" in asked.lines:
-        return "at the fullest moment, at most"
-    return "at the loss, at least" if _added(asked) else "for a while: not known"
+        return translated("at the fullest moment, at most")
+    return translated("at the loss, at least" if _added(asked) else "for a while: not known")
 
 
 def _phases(step: Step) -> Iterator[str]:
@@ -194,13 +205,17 @@ def days_of(asked: Asked) -> list[tuple[str, Number, str, str]]:
     """Return a bar for each step from the data sheet to the run: name, days, how sure, class."""
     at_mfu = asked.lines["days without saves and failures"]
     at_peak = at_mfu * asked.percent / 100
+    at_a_share = translated("at {percent} % of it", percent=f"{asked.percent}")
     bars = [
-        ("at the peak", at_peak, SHEET, "predicted"),
-        (f"at {asked.percent} % of it", at_mfu, "assumed", "measured"),
+        (translated("at the peak"), at_peak, translated(SHEET), "predicted"),
+        (at_a_share, at_mfu, translated("assumed"), "measured"),
     ]
     lost = asked.lines["share that is lost, at most"]
     if lost < 1:
-        bars.append(("and with failures", at_mfu / (1 - lost), "assumed", "limit"))
+        with_failures = at_mfu / (1 - lost)
+        bars.append(
+            (translated("and with failures"), with_failures, translated("assumed"), "limit")
+        )
     return bars
 
 
@@ -222,11 +237,11 @@ def _formula(opened: Counted) -> Iterator[str]:
     yield polyline([(0, FORMULA_TOP - 20), (WIDTH, FORMULA_TOP - 20)], class_="grid")
     words = f"{opened.name} = {opened.formula} = {plain(opened.number)}"
     yield fitted(0, FORMULA_TOP, words, WIDTH, "formula")
-    yield fitted(0, FORMULA_TOP + 20, f"that is: {opened.words}", WIDTH)
+    yield fitted(0, FORMULA_TOP + 20, translated("that is: {words}", words=opened.words), WIDTH)
     teaches = translated(
         "Notebook {number}, {title}, teaches it.",
         number=f"{opened.notebook}",
-        title=NOTEBOOKS[opened.notebook],
+        title=translated(NOTEBOOKS[opened.notebook]),
     )
     yield fitted(0, FORMULA_TOP + 40, in_a_row(_how_sure(opened), teaches), WIDTH, "faint")
 

@@ -45,6 +45,12 @@ SENT = (
     ("stage 3", "each pass gathers the parameters, each backward pass sends its gradients"),
     ("over a node", "NVLink sends that; the last backward pass adds up gradients between nodes"),
 )
+# By whether the plan fits, and whether it adds up gradients in bf16.
+NO_SCORE = {
+    (False, False): template("none: it does not fit"),
+    (True, True): template("none: it adds up gradients in bf16"),
+    (False, True): template("none: it does not fit, and it adds up gradients in bf16"),
+}
 
 
 def headline(task: Task) -> str:
@@ -103,7 +109,7 @@ def _used(task: Task) -> str:
 def a_pass(kind: Pass) -> str:
     """Return how many passes of this kind a step has, and the seconds of one, as a formula."""
     if not kind.count:
-        return "none"
+        return translated("none")
     return f"{kind.count} × max({kind.compute_s:.3g} s, {kind.sent_s:.3g} s)"
 
 
@@ -122,15 +128,19 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
     A formula is (its name, its text, the class of the SVG element that shows it).
     """
     cost = outcome.cost
-    yield "a step", _step_formula(cost), ""
-    yield "lost", _lost_formula(asked, task, cost), ""
-    yield "days", _days_formula(task, cost), "formula"
+    yield translated("a step"), _step_formula(cost), ""
+    yield translated("lost"), _lost_formula(asked, task, cost), ""
+    yield translated("days"), _days_formula(task, cost), "formula"
     if outcome.score:
-        days = f"{three_digits(outcome.best_cost.days)} / {three_digits(cost.days)}"
-        score = f"{days} = {100 * outcome.score:.3g} %"
-        yield "score", f"the best plan's days over yours: {score}", "strong"
+        score = translated(
+            "the best plan's days over yours: {best} / {yours} = {score} %",
+            best=three_digits(outcome.best_cost.days),
+            yours=three_digits(cost.days),
+            score=f"{100 * outcome.score:.3g}",
+        )
+        yield translated("score"), score, "strong"
     else:
-        yield "score", f"none: {_why_no_score(cost)}", "alarm"
+        yield translated("score"), _why_no_score(cost), "alarm"
 
 
 def _step_formula(cost: Cost) -> str:
@@ -156,26 +166,28 @@ def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
     saves = f"{SAVE_S} / {save_every_s:,}"
     lost_work = f"{save_every_s:,} / (2 × {failure_s:,.0f})"
     restarts = f"{RESTART_S} / {failure_s:,.0f}"
-    percent = f"{100 * cost.lost:.2f} %"
-    return f"{saves} + {lost_work} + {restarts} = {percent} to saves and failures"
+    return translated(
+        "{sum} = {percent} % to saves and failures",
+        sum=f"{saves} + {lost_work} + {restarts}",
+        percent=f"{100 * cost.lost:.2f}",
+    )
 
 
 def _days_formula(task: Task, cost: Cost) -> str:
     """Return the days of the training as a formula, and the most days, if no sending overlaps."""
     steps = task.tokens / task.step_tokens
     product = f"{steps:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
-    most = f"{three_digits(cost.most_days)} if none does"
-    return f"{product} = {_days_text(cost)} if all sending overlaps; {most}"
+    return translated(
+        "{product} = {days} if all sending overlaps; {most} if none does",
+        product=product,
+        days=_days_text(cost),
+        most=three_digits(cost.most_days),
+    )
 
 
 def _why_no_score(cost: Cost) -> str:
-    """Return the reasons for which the plan has no score."""
-    reasons = []
-    if not cost.fits:
-        reasons.append("it does not fit")
-    if cost.sums_in_bf16:
-        reasons.append("it adds up gradients in bf16")
-    return ", and ".join(reasons)
+    """Return that the plan has no score, and the reasons."""
+    return translated(NO_SCORE[cost.fits, cost.sums_in_bf16])
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
