@@ -125,3 +125,24 @@ def test_a_title_is_in_the_language_too(name, title):
     speak({})
     assert title in text_of(next(views(name)))
     assert title not in in_language
+
+
+@pytest.mark.parametrize(
+    ("name", "marks"),
+    [
+        ("roof", {"shares": [9] * 5}),
+        ("timeline", {"ask": "held", "held": [9] * 9}),
+        ("timeline", {"ask": "fullest", "fullest": [9]}),
+        ("precision", {"guess": [9, 9]}),
+        ("updates", {"guess": [9] * 4}),
+    ],
+)
+def test_what_a_guess_is_about_is_listed_for_translators(name, marks):
+    """The record keeps it in English, so it is looked up when it is shown."""
+    lab = lab_named(name)
+    at_first = {key: field.default for key, field in lab.fields.items()}
+    asked = lab.read({**at_first, **marks, "shown": True})
+    guesses = lab.guesses(asked, lab.known(asked, lab.found))
+    listed = {sentence for _, sentence in package.sentences_of(PACKAGE)}
+    assert guesses
+    assert {guess.asked for guess in guesses} <= listed

@@ -11,6 +11,7 @@ from course_utils.chapters.flops.roof_lab.asked import (
     C_STEP_US,
     MOST_C_US,
     PRESETS,
+    QUESTIONS,
     SQUARES,
     Roofed,
 )
@@ -33,10 +34,11 @@ class RoofLab(Lab):
         guesses = []
         for n, percent in zip(SQUARES, asked.shares, strict=True):
             if percent is not None:
-                question = f"the share of the peak at n = {n:,}, in %"
                 recorded = asked.recorded(n)
                 guesses.append(
-                    Guess(question, percent, recorded, kind="reported", digits=2, unit="percent")
+                    Guess(
+                        QUESTIONS[n], percent, recorded, kind="reported", digits=2, unit="percent"
+                    )
                 )
         return guesses
 

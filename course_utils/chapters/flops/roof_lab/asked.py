@@ -7,6 +7,7 @@ from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.predict.forecast import Timed
 from course_utils.core.say import Number, three_digits
+from course_utils.core.say.language import template
 from course_utils.engine.labs.fields import among, choice, drawn, reveal, whole
 from course_utils.subjects import machines
 
@@ -14,7 +15,15 @@ from course_utils.subjects import machines
 C_STEP_US = 0.25
 MOST_C_US = 20.0
 C_US = [C_STEP_US * n for n in range(1 + round(MOST_C_US / C_STEP_US))]
-SQUARES = (256, 512, 1024, 2048, 4096)
+# What a guess is about, by n. SQUARES are its sizes.
+QUESTIONS = {
+    256: template("the share of the peak at n = 256, in %"),
+    512: template("the share of the peak at n = 512, in %"),
+    1024: template("the share of the peak at n = 1,024, in %"),
+    2048: template("the share of the peak at n = 2,048, in %"),
+    4096: template("the share of the peak at n = 4,096, in %"),
+}
+SQUARES = tuple(QUESTIONS)
 
 
 def _tables() -> dict[str, tuple[str, str]]:

@@ -8,12 +8,19 @@ from itertools import pairwise
 
 from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, highest
 from course_utils.chapters.gradients.timeline_lab import words
-from course_utils.chapters.gradients.timeline_lab.asked import EIGHTHS, HELD, MOMENTS, Asked, Found
+from course_utils.chapters.gradients.timeline_lab.asked import (
+    EIGHTHS,
+    HELD,
+    HELD_AT_EIGHTHS,
+    MOMENTS,
+    Asked,
+    Found,
+)
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -86,12 +93,12 @@ def guessed(asked: Asked) -> list[Guess]:
     step = asked.step
     if asked.ask == HELD:
         levels = asked.held
-        names = [f"{eighth}, in % of the most" for eighth in EIGHTHS]
+        names = HELD_AT_EIGHTHS
         held = [step.at(n / 8).held.total for n in range(len(EIGHTHS))]
         percents = [100 * nbytes / step.most for nbytes in held]
     else:
         levels = asked.fullest
-        names = ["the fullest moment, in % of the step's time"]
+        names = [template("the fullest moment, in % of the step's time")]
         percents = [100 * step.fullest.share]
 
     guesses = []
