@@ -155,8 +155,9 @@ def _phases(step: Step) -> Iterator[str]:
     for name, end in zip(names, ends, strict=True):
         begin = step.phases[name]
         x = LEFT + (WIDTH - LEFT) * begin
-        if width_of(name, "small") + 8 <= (WIDTH - LEFT) * (end - begin):
-            yield text(x + 4, MEMORY_BOTTOM + 16, name, class_="small faint")
+        words = translated(name)
+        if width_of(words, "small") + 8 <= (WIDTH - LEFT) * (end - begin):
+            yield text(x + 4, MEMORY_BOTTOM + 16, words, class_="small faint")
 
 
 def _y(nbytes: Number, full: Number) -> Number:

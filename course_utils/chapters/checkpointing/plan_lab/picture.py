@@ -126,7 +126,7 @@ def _passes(outcome: Outcome) -> Iterator[str]:
 def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
     """Draw a row for one kind of pass: its name, its two bars, and its seconds."""
     class_ = "" if kind.count else "faint"
-    yield text(0, top + 14, kind.name, class_=class_)
+    yield text(0, top + 14, translated(kind.name), class_=class_)
     if kind.count:
         # At most 1, because a pass is a part of the step, and the step fits into `full_s`.
         compute_share = kind.count * kind.compute_s / full_s

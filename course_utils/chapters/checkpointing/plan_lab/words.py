@@ -26,24 +26,46 @@ LEFT_OUT = template(
 )
 # Rows of the table: what is assumed, how much it is, and a note.
 ASSUMED = (
-    ("matrix products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
-    ("a save, a restart", f"{SAVE_S} s, {RESTART_S} s", "assumed"),
-    ("a failure", f"one in {GPU_DAYS_PER_FAILURE:,.0f} GPU-days", "as in Meta's run of 405B"),
-    ("at the network's speed", "everything that is sent", "a ring reaches less"),
+    (
+        template("matrix products reach"),
+        template("{share} of the data sheet's peak"),
+        template("assumed"),
+    ),
+    (template("a save, a restart"), template("{save} s, {restart} s"), template("assumed")),
+    (
+        template("a failure"),
+        template("one in {days} GPU-days"),
+        template("as in Meta's run of 405B"),
+    ),
+    (
+        template("at the network's speed"),
+        template("everything that is sent"),
+        template("a ring reaches less"),
+    ),
 )
 # Rows of the table: a stage of ZeRO, and what a step sends with it.
 SENT = (
     (
-        "stage 0",
-        "in the last backward pass, an all-reduce adds up the gradients: twice their bytes",
+        template("stage 0"),
+        template(
+            "in the last backward pass, an all-reduce adds up the gradients: twice their bytes"
+        ),
     ),
     (
-        "stage 1",
-        "the last backward pass sends gradients once, the first forward pass gathers parameters",
+        template("stage 1"),
+        template(
+            "the last backward pass sends gradients once, the first forward pass gathers parameters"
+        ),
     ),
-    ("stage 2", "the same, and each backward pass sends its gradients"),
-    ("stage 3", "each pass gathers the parameters, each backward pass sends its gradients"),
-    ("over a node", "NVLink sends that; the last backward pass adds up gradients between nodes"),
+    (template("stage 2"), template("the same, and each backward pass sends its gradients")),
+    (
+        template("stage 3"),
+        template("each pass gathers the parameters, each backward pass sends its gradients"),
+    ),
+    (
+        template("over a node"),
+        template("NVLink sends that; the last backward pass adds up gradients between nodes"),
+    ),
 )
 # By whether the plan fits, and whether it adds up gradients in bf16.
 NO_SCORE = {
@@ -242,11 +264,19 @@ def table(outcome: Outcome) -> list[list[str]]:
     """Return a table of three columns: the bytes, what each stage sends, and what is assumed."""
     rows = [["", "", ""]]  # a table's first row is its head, and this one has none
     for part, nbytes in outcome.cost.held.items():
-        rows.append([f"bytes of {part}", f"{nbytes:,}", "on each GPU"])
+        name = translated("bytes of {part}", part=part)
+        rows.append([name, f"{nbytes:,}", translated("on each GPU")])
     for stage, sent in SENT:
-        rows.append([stage, sent, ""])
-    for assumption in ASSUMED:
-        rows.append(list(assumption))
+        rows.append([translated(stage), translated(sent), ""])
+    for name, how_much, note in ASSUMED:
+        amount = translated(
+            how_much,
+            share=f"{SHARE:g}",
+            save=f"{SAVE_S}",
+            restart=f"{RESTART_S}",
+            days=f"{GPU_DAYS_PER_FAILURE:,.0f}",
+        )
+        rows.append([translated(name), amount, translated(note)])
     return rows
 
 

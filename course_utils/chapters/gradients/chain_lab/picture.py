@@ -187,8 +187,8 @@ def _bar(asked: Chain) -> Iterator[str]:
         yield svg.element("g", box, label, class_=f"matrix {look}")
         x += width
     y = BAR_TOP + BAR_HEIGHT + 16
-    yield svg.text(BAR_LEFT, y, "forward", class_="small faint")
-    yield svg.text(BAR_LEFT + unit * forward, y, "backward", class_="small faint")
+    yield svg.text(BAR_LEFT, y, translated("forward"), class_="small faint")
+    yield svg.text(BAR_LEFT + unit * forward, y, translated("backward"), class_="small faint")
 
 
 def _title(asked: Chain) -> str:

@@ -30,7 +30,8 @@ from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
 HEIGHT = 334
-PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of "backward"
+# Recomputing is a part of "backward".
+PHASES = (template("forward"), template("loss"), template("backward"), template("optimizer"))
 # The edges of the plot: bytes over the time of the step.
 LEFT = 62
 RIGHT = 716
@@ -234,7 +235,7 @@ def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[s
     yield polyline(points, class_="line measured")
     x, y = points[COLUMNS // 8]  # the word stands above the line there, but inside the plot
     y = max(y - 8, TOP + 12)
-    yield text(x, y, "measured", class_="measured-words small halo middle")
+    yield text(x, y, translated("measured"), class_="measured-words small halo middle")
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
@@ -260,9 +261,10 @@ def _phases(step: Step) -> Iterator[str]:
     # A phase ends where the next one begins.
     for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
+        words_on_phase = translated(name)
         yield _vertical(x, TOP, BOTTOM + 22, "grid")
-        if width_of(name, "small") + 8 <= _x(end) - x:
-            yield text(x + 4, BOTTOM + 18, name, class_="small faint")
+        if width_of(words_on_phase, "small") + 8 <= _x(end) - x:
+            yield text(x + 4, BOTTOM + 18, words_on_phase, class_="small faint")
 
 
 def _now(step: Step, asked: Asked) -> Iterator[str]:

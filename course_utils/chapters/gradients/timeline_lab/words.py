@@ -41,6 +41,12 @@ TITLES = {
         "{seconds} by its data sheet, at {rate}'s rate: it has none for {dtype}"
     ),
 }
+HEADS = (
+    template("bytes on each machine"),
+    template("at this moment"),
+    template("at the fullest"),
+)
+RECOMPUTE = template("recompute")  # the phase that no axis names
 FITS = template("Fits: at its fullest moment ({moment}) a GPU holds {held} of {memory}.")
 DOES_NOT_FIT = template(
     "Does not fit: at its fullest moment ({moment}) a GPU holds {held} of {memory}."
@@ -67,11 +73,12 @@ def title(asked: Asked, step: Step) -> str:
 
 def when(moment: Moment) -> str:
     """Return the operation of a moment in words, with its phase and layer."""
+    phase = translated(moment.phase)  # the operation keeps its name, which is that of a tensor
     if moment.layer is None:
-        return translated("{phase}, {operation}", phase=moment.phase, operation=moment.where)
+        return translated("{phase}, {operation}", phase=phase, operation=moment.where)
     return translated(
         "{phase}, {operation} of layer {layer}",
-        phase=moment.phase,
+        phase=phase,
         operation=moment.where,
         layer=f"{moment.layer + 1}",  # readers count layers from 1
     )
@@ -120,12 +127,13 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     """
     now = step.at(asked.moment / MOMENTS).held
     most = step.fullest.held
-    rows = [["bytes on each machine", "at this moment", "at the fullest"]]
+    rows = [[translated(head) for head in HEADS]]
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
         rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
-    rows.append(["total", f"{now.total:,}", f"{most.total:,}"])
+    rows.append([translated("total"), f"{now.total:,}", f"{most.total:,}"])
     # What an optimizer copies during its step is not predicted, see `predict.timeline`.
-    rows.append(["copies in an optimizer's own step", "left out", "left out"])
+    left_out = translated("left out")
+    rows.append([translated("copies in an optimizer's own step"), left_out, left_out])
     if measured:
-        rows.append(["measured at its fullest", "", f"{max(measured):,}"])
+        rows.append([translated("measured at its fullest"), "", f"{max(measured):,}"])
     return rows

@@ -47,7 +47,7 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
 
     After Show the curves are drawn, too, and how far off each guess was.
     """
-    steps = Axis(0, STEPS, "step", linear=True, marks=range(0, STEPS + 1, 50))
+    steps = Axis(0, STEPS, translated("step"), linear=True, marks=range(0, STEPS + 1, 50))
     percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=4)
     plot = Plot(*SHARES, steps, percent)
     yield plot.frame(translated("Share of the updates that are lost"))
@@ -74,8 +74,8 @@ def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Ite
     x, y = plot.at(*measured[asked.step - 1])
     yield svg.dot(x, y, 7, class_="measured")
     curves = [
-        Curve("measured", measured, "measured-words"),
-        Curve("predicted", predicted, "formula"),
+        Curve(translated("measured"), measured, "measured-words"),
+        Curve(translated("predicted"), predicted, "formula"),
     ]
     yield from names(plot, curves, taken)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.chapters.optimizers.descents import Point, Ravine
@@ -34,7 +35,7 @@ HIGHEST = 100.0
 PARAMETER = Axis(-EDGE, EDGE, linear=True)
 # left, top, width, height, and both axes
 PATHS = Plot(2, TOP, SIDE, SIDE, PARAMETER, PARAMETER)
-RATE = Axis(RATES[0], RATES[-1], "learning rate lr")
+RATE = Axis(RATES[0], RATES[-1])
 LOSS = Axis(LOWEST, HIGHEST)
 BY_RATE = Plot(386, TOP, 320, 272, RATE, LOSS)
 TABLE_LEFT = 728
@@ -102,7 +103,7 @@ def _paths(race: Race) -> Iterator[str]:
             yield _end(points[-1], name)
     x, y = PATHS.at(*race.ground.start)
     yield dot(x, y, 6, class_="start")
-    yield text(x + 10, y - 8, "start", class_="small")
+    yield text(x + 10, y - 8, translated("start"), class_="small")
 
 
 def _end(point: Point, name: str) -> str:
@@ -119,7 +120,8 @@ def _end(point: Point, name: str) -> str:
 
 def _losses(race: Race) -> Iterator[str]:
     """Draw each optimizer's loss by learning rate, and mark the present learning rate."""
-    yield BY_RATE.frame(words.title_of_curves(race))
+    by_rate = replace(BY_RATE, x_axis=replace(RATE, name=translated("learning rate lr")))
+    yield by_rate.frame(words.title_of_curves(race))
     curves = []
     for name in race.racing:
         if name != race.hidden:
@@ -178,7 +180,7 @@ def _table(race: Race) -> Iterator[str]:
 
     As long as an optimizer's curve is hidden, its numbers are hidden, too.
     """
-    rows = [("", "limit", "lowest", "at lr")]
+    rows = [("", translated("limit"), translated("lowest"), translated("at lr"))]
     for row, name in enumerate(race.racing, 1):
         yield dot(TABLE_LEFT + 5, TOP + 9 + TABLE_STEP * row, class_=name.lower())
         if name == race.hidden:

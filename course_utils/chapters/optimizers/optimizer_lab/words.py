@@ -97,7 +97,7 @@ def limit_text(race: Race, name: str) -> str:
         return "–"
     limit = race.limit(name)
     if limit == math.inf:
-        return "none"
+        return translated("none")
     return f"{limit:.2g}"
 
 
