@@ -575,9 +575,9 @@ ONE_FILE = "core/accountant.py"
 MOST_OF_A_FUNCTION = 40  # lines
 MOST_OF_A_MODULE = 400  # lines
 MOST_OF_A_CHECK = 45 * TOKENS_OF_A_LINE
-# When it was set, the densest lab had twelve tokens a line. The last 18 lines are for sentences,
+# When it was set, the densest lab had twelve tokens a line. The last 45 lines are for sentences,
 # which are whole templates with named gaps.
-MOST_OF_A_LAB = 368 * 12
+MOST_OF_A_LAB = 395 * 12
 LONGER_FUNCTIONS = {
     "core/accountant.py: parser": "it has one call for each option, and their help",
     "core/predict/timeline.py: timeline": "half of it are the options of a step and what they mean",

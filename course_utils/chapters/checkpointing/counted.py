@@ -12,24 +12,17 @@ from course_utils.core import accountant
 from course_utils.core.accountant import AT_LOSS, AT_OUTPUT, IN_LAYER, Model
 from course_utils.core.say import Number, flops_text, number_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import template, translated
 from course_utils.core.say.wording import factor_text
 
-COUNTED = "counted"
-SHEET = "by the data sheet"
-ASSUMED = "with what is assumed"
-AT_MOST = "at most"
-AT_LEAST = "at least"
+# How sure a number is.
+COUNTED = template("counted")
+SHEET = template("by the data sheet")
+ASSUMED = template("with what is assumed")
+AT_MOST = template("at most")
+AT_LEAST = template("at least")
+ABOUT = template("about")
 LARGE = 100_000  # six digits would cut what is before the point
-NOTEBOOKS = {
-    1: "Floats",
-    2: "Tensors",
-    3: "Einsum",
-    4: "FLOPs",
-    5: "Gradients",
-    6: "Optimizers",
-    7: "Mixed precision",
-    8: "Checkpointing",
-}
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,9 @@ def counted(run: Run) -> list[Counted]:
         ]
     except (OverflowError, ZeroDivisionError) as error:
         raise ValueError(
-            "A size of this model, or of this run, is too large or too small to count with."
+            translated(
+                "A size of this model, or of this run, is too large or too small to count with."
+            )
         ) from error
 
 
@@ -342,7 +337,7 @@ def _of_serving(run: Run) -> Iterator[Counted]:
         "tokens a second, each user",
         a_second,
         three_digits(a_second),
-        "about" if m.mixture and run.users > 1 else AT_MOST,
+        ABOUT if m.mixture and run.users > 1 else AT_MOST,
         f"1 / max({plain(read)} / ({run.serving:,} · {bandwidth:,.0f}), "
         f"{flops:,} / ({run.serving:,} · {run.serving_peak:,.0f}))",
         "the slower one of: bytes read / bandwidth, FLOPs / peak, of all GPUs that serve it",

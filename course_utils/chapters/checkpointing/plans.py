@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import course_utils.core.accountant as ours
 from course_utils.core.datasheets import MACHINES
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 
 NODE = 8  # GPUs that NVLink connects
 # From and to a GPU, in each direction. Data sheets print the sum of both directions.
@@ -306,10 +307,10 @@ class Planner:
 
         others = self.task.micro_batches(plan.batch) - 1
         return (
-            Pass("first forward", 1, forward_s, first_sent_s),
-            Pass("forward", others, forward_s, forward_sent_s),
-            Pass("backward", others, backward_s, backward_sent_s),
-            Pass("last backward", 1, backward_s, last_sent_s),
+            Pass(template("first forward"), 1, forward_s, first_sent_s),
+            Pass(template("forward"), others, forward_s, forward_sent_s),
+            Pass(template("backward"), others, backward_s, backward_sent_s),
+            Pass(template("last backward"), 1, backward_s, last_sent_s),
         )
 
     def _compute_s(self, plan: Plan) -> tuple[Number, Number]:

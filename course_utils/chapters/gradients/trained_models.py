@@ -3,6 +3,7 @@
 from course_utils.core import predict
 from course_utils.core.accountant import active_parameters, count_text
 from course_utils.core.predict import Shape
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import Said
 
 # Its experts work one after the other, on tokens that are spread evenly: see `predict.timeline`.
@@ -28,14 +29,19 @@ def with_parameters(model: str) -> str:
         return model
     stored = count_text(shape.parameters)
     used = count_text(active_parameters(shape))
-    return f"{model}, {stored} parameters, of which a token uses {used}"
+    return translated(
+        "{model}, {stored} parameters, of which a token uses {used}",
+        model=model,
+        stored=stored,
+        used=used,
+    )
 
 
 def about_experts(model: str) -> str:
     """Return a sentence on what is assumed of a mixture's experts; of another model nothing."""
     if not shape_named(model).mixture:
         return ""
-    return "Experts work one after the other, each on as many tokens as another."
+    return translated("Experts work one after the other, each on as many tokens as another.")
 
 
 def longest_segment(said: Said) -> int:

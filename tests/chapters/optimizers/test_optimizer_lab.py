@@ -20,7 +20,8 @@ from course_utils.chapters.optimizers.optimizer_lab.asked import (
     STEPS,
     Race,
 )
-from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE, why_it_diverges
+from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE
+from course_utils.chapters.optimizers.optimizer_lab.words import why_it_diverges
 from course_utils.core import predict
 from course_utils.core.colours import COLOURS
 from course_utils.core.say.wording import factor_text

@@ -9,6 +9,7 @@ from pathlib import Path
 from course_utils.chapters.checkpointing.run import Run
 from course_utils.core import accountant
 from course_utils.core.datasheets import MACHINES
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.fields import among, choice, said_is, size, tick, typed, whole
 
 CONFIGS = Path(accountant.__file__).with_name("configs")
@@ -141,7 +142,9 @@ class Asked(Run):
             config = None
         if not isinstance(config, dict):
             raise ValueError(
-                "Paste the whole text of a model's config.json, from its { to its last }. "
-                "On the model's page at Hugging Face, it is among the files."
+                translated(
+                    "Paste the whole text of a model's config.json, from its { to its last }. "
+                    "On the model's page at Hugging Face, it is among the files."
+                )
             )
         return config

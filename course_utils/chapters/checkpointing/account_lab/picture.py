@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.checkpointing.account_lab.asked import Asked
 from course_utils.chapters.checkpointing.counted import (
+    ABOUT,
     ASSUMED,
+    AT_LEAST,
     AT_MOST,
     COUNTED,
-    NOTEBOOKS,
     SHEET,
     Counted,
     counted,
@@ -17,6 +18,7 @@ from course_utils.chapters.gradients.step_over_time import COLUMNS, Step
 from course_utils.core import accountant
 from course_utils.core.say import Number, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw.lettering import fitted, key, scale_words, width_of
 from course_utils.engine.labs.draw.svg import button, picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
@@ -40,6 +42,16 @@ DAYS_RIGHT = 900  # where the longest bar ends
 BAR = 15
 FORMULA_TOP = 326
 HEADROOM = 1.06  # the plot is so many times as high as what is drawn in it
+NOTEBOOKS = {
+    1: template("Floats"),
+    2: template("Tensors"),
+    3: template("Einsum"),
+    4: template("FLOPs"),
+    5: template("Gradients"),
+    6: template("Optimizers"),
+    7: template("Mixed precision"),
+    8: template("Checkpointing"),
+}
 
 
 def view(asked: Asked, found: object) -> View:
@@ -66,7 +78,7 @@ def _list(numbers: Sequence[Counted], opened: Counted) -> Iterator[str]:
         value_left = VALUE_AT - width_of(one.text, "strong")
         parts.append(fitted(6, y, one.name, value_left - 8))
         parts.append(text(VALUE_AT, y, one.text, class_="strong end"))
-        parts.append(fitted(HOW_AT, y, one.how, LIST_RIGHT - 4, "small faint"))
+        parts.append(fitted(HOW_AT, y, translated(one.how), LIST_RIGHT - 4, "small faint"))
         label = f"{one.name}: {one.text}, {one.how}"
         yield button(*parts, key=one.key, row=one.key, label=label)
 
@@ -85,8 +97,9 @@ def _memory(asked: Asked) -> Iterator[str]:
         state = sum(asked.lines[f"bytes of {part}"] for part in asked.parts)
         most = state + _added(asked)
     full = HEADROOM * (memory if most <= memory <= 1.5 * most else most)
-    yield text(LEFT, 14, "One GPU's memory over a step", class_="strong")
-    yield scale_words(SCALE_LEFT, 14, f"scale: 0 to {short(full)}", WIDTH, "bytes")
+    yield text(LEFT, 14, translated("One GPU's memory over a step"), class_="strong")
+    scale = translated("scale: 0 to {most}", most=short(full))
+    yield scale_words(SCALE_LEFT, 14, scale, WIDTH, "bytes")
     if step:
         yield _area(step, full)
         yield from _phases(step)
@@ -119,18 +132,20 @@ def _added(asked: Asked) -> int:
 
 def _memory_key(asked: Asked) -> str:
     """Draw the key of the memory's plot below its heading."""
-    items = [("part optimizer", "all the time"), ("part activations", "for a while")]
-    if asked.step is None:
-        items[1] = ("part activations", _known_of_a_step(asked))
-    items.append(("memory", f"the GPU has {short(asked.sheet.bytes)}"))
+    for_a_while = translated("for a while") if asked.step else _known_of_a_step(asked)
+    items = [
+        ("part optimizer", translated("all the time")),
+        ("part activations", for_a_while),
+        ("memory", translated("the GPU has {memory}", memory=short(asked.sheet.bytes))),
+    ]
     return key(items, LEFT, MEMORY_TOP - 6)
 
 
 def _known_of_a_step(asked: Asked) -> str:
     """Return what the bar in the middle shows, where no step is drawn over time."""
     if "bytes together" in asked.lines:
-        return "at the fullest moment, at most"
-    return "at the loss, at least" if _added(asked) else "for a while: not known"
+        return translated("at the fullest moment, at most")
+    return translated("at the loss, at least" if _added(asked) else "for a while: not known")
 
 
 def _phases(step: Step) -> Iterator[str]:
@@ -140,8 +155,9 @@ def _phases(step: Step) -> Iterator[str]:
     for name, end in zip(names, ends, strict=True):
         begin = step.phases[name]
         x = LEFT + (WIDTH - LEFT) * begin
-        if width_of(name, "small") + 8 <= (WIDTH - LEFT) * (end - begin):
-            yield text(x + 4, MEMORY_BOTTOM + 16, name, class_="small faint")
+        words = translated(name)
+        if width_of(words, "small") + 8 <= (WIDTH - LEFT) * (end - begin):
+            yield text(x + 4, MEMORY_BOTTOM + 16, words, class_="small faint")
 
 
 def _y(nbytes: Number, full: Number) -> Number:
@@ -172,7 +188,7 @@ def _at_one_moment(state: int, most: int, full: Number) -> str:
 
 def _days(asked: Asked) -> Iterator[str]:
     """Draw the days as bars: at the peak, at the MFU that is assumed, with what failures take."""
-    yield text(LEFT, DAYS_TOP, "Days, from the data sheet to the run", class_="strong")
+    yield text(LEFT, DAYS_TOP, translated("Days, from the data sheet to the run"), class_="strong")
     bars = days_of(asked)
     longest = max(days for _, days, _, _ in bars)
     for place, (name, days, how, class_) in enumerate(bars):
@@ -190,17 +206,31 @@ def days_of(asked: Asked) -> list[tuple[str, Number, str, str]]:
     """Return a bar for each step from the data sheet to the run: name, days, how sure, class."""
     at_mfu = asked.lines["days without saves and failures"]
     at_peak = at_mfu * asked.percent / 100
+    at_a_share = translated("at {percent} % of it", percent=f"{asked.percent}")
     bars = [
-        ("at the peak", at_peak, SHEET, "predicted"),
-        (f"at {asked.percent} % of it", at_mfu, "assumed", "measured"),
+        (translated("at the peak"), at_peak, translated(SHEET), "predicted"),
+        (at_a_share, at_mfu, translated("assumed"), "measured"),
     ]
     lost = asked.lines["share that is lost, at most"]
     if lost < 1:
-        bars.append(("and with failures", at_mfu / (1 - lost), "assumed", "limit"))
+        with_failures = at_mfu / (1 - lost)
+        bars.append(
+            (translated("and with failures"), with_failures, translated("assumed"), "limit")
+        )
     return bars
 
 
 # One formula, and the words.
+
+
+HOW_SURE = {
+    COUNTED: template("Counted exactly from the model's shape and your choices."),
+    SHEET: template("What the data sheet promises, and nobody reaches."),
+    ASSUMED: template("As sure as what is assumed: the MFU, failures, the watts, the price."),
+    AT_MOST: template("An upper bound on what is counted."),
+    AT_LEAST: template("It is at least this much."),
+    ABOUT: template("It is about this much."),
+}
 
 
 def _formula(opened: Counted) -> Iterator[str]:
@@ -208,51 +238,58 @@ def _formula(opened: Counted) -> Iterator[str]:
     yield polyline([(0, FORMULA_TOP - 20), (WIDTH, FORMULA_TOP - 20)], class_="grid")
     words = f"{opened.name} = {opened.formula} = {plain(opened.number)}"
     yield fitted(0, FORMULA_TOP, words, WIDTH, "formula")
-    yield fitted(0, FORMULA_TOP + 20, f"that is: {opened.words}", WIDTH)
-    teaches = f"Notebook {opened.notebook}, {NOTEBOOKS[opened.notebook]}, teaches it."
-    yield fitted(0, FORMULA_TOP + 40, f"{_how_sure(opened)} {teaches}", WIDTH, "faint")
+    yield fitted(0, FORMULA_TOP + 20, translated("that is: {words}", words=opened.words), WIDTH)
+    teaches = translated(
+        "Notebook {number}, {title}, teaches it.",
+        number=f"{opened.notebook}",
+        title=translated(NOTEBOOKS[opened.notebook]),
+    )
+    yield fitted(0, FORMULA_TOP + 40, in_a_row(_how_sure(opened), teaches), WIDTH, "faint")
 
 
 def _how_sure(opened: Counted) -> str:
     """Return a sentence on how sure the number is."""
-    sentences = {
-        COUNTED: "Counted exactly from the model's shape and your choices.",
-        SHEET: "What the data sheet promises, and nobody reaches.",
-        ASSUMED: "As sure as what is assumed: the MFU, failures, the watts, the price.",
-        AT_MOST: "An upper bound on what is counted.",
-    }
-    return sentences.get(opened.how, f"It is {opened.how} this much.")
+    return translated(HOW_SURE[opened.how])
+
+
+# By what the account's line "fits" says.
+FITS = {
+    "yes": template("Fits into the {memory} of one {machine}."),
+    "no": template("Does not fit into the {memory} of one {machine}."),
+}
+NOT_KNOWN = template("Whether it fits is not known, because not all that a step adds is predicted.")
 
 
 def _meaning(asked: Asked) -> str:
     """Return the text below the picture: whether it fits, how long it takes, what is not known."""
-    lines = asked.lines
-    memory = short(asked.sheet.bytes)
-    if lines["fits"] == "no":
-        fits = f"Does not fit into the {memory} of one {asked.machine}."
-    elif lines["fits"] == "yes":
-        fits = f"Fits into the {memory} of one {asked.machine}."
-    else:
-        fits = "Whether it fits is not known, because not all that a step adds is predicted."
-    days = three_digits(lines["days without saves and failures"])
-    run = f"The run takes {days} days if {asked.percent} % of the peak is reached."
-    return f"{fits} {run} {_what_is_left_out(asked)}".strip()
+    fits = translated(
+        FITS.get(asked.lines["fits"], NOT_KNOWN),
+        memory=short(asked.sheet.bytes),
+        machine=asked.machine,
+    )
+    run = translated(
+        "The run takes {days} days if {percent} % of the peak is reached.",
+        days=three_digits(asked.lines["days without saves and failures"]),
+        percent=f"{asked.percent}",
+    )
+    return in_a_row(fits, run, *_what_is_left_out(asked))
 
 
-def _what_is_left_out(asked: Asked) -> str:
-    """Return sentences on what the account does not know of this model, or has changed."""
-    said = []
+def _what_is_left_out(asked: Asked) -> Iterator[str]:
+    """Yield sentences on what the account does not know of this model, or has changed."""
     if asked.length < asked.sequence:
-        said.append(f"A sequence has {asked.length:,} tokens, as many as the model has positions.")
+        yield translated(
+            "A sequence has {length} tokens, as many as the model has positions.",
+            length=f"{asked.length:,}",
+        )
     if asked.recomputed and not asked.recomputed_layers:
-        said.append("What recomputing costs is not counted for such a model, so nothing is.")
+        yield translated("What recomputing costs is not counted for such a model, so nothing is.")
     if asked.m.window_layers:
-        said.append("Its windows are in the FLOPs and the cache.")
+        yield translated("Its windows are in the FLOPs and the cache.")
     if asked.m.mtp_layers:
-        said.append("Its layers for a second token ahead are left out.")
+        yield translated("Its layers for a second token ahead are left out.")
     if not accountant.kept_is_counted(asked.m):
-        said.append("What its attention keeps for the backward pass is not counted.")
-    return " ".join(said)
+        yield translated("What its attention keeps for the backward pass is not counted.")
 
 
 def _table(numbers: Sequence[Counted]) -> list[list[str]]:

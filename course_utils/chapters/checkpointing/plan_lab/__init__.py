@@ -20,6 +20,7 @@ from course_utils.chapters.checkpointing.plan_lab.asked import (
 from course_utils.chapters.checkpointing.plan_lab.picture import view
 from course_utils.chapters.checkpointing.plans import Plan, Planner
 from course_utils.core.accountant_file import TERMS
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.lab import Change, Lab
 
 
@@ -105,7 +106,9 @@ class PlanLab(Lab):
         """
         if asked.level not in found.own:
             raise ValueError(
-                "There is no plan to go back to in this level: the best one was not shown yet."
+                translated(
+                    "There is no plan to go back to in this level: the best one was not shown yet."
+                )
             )
         return Change(found.own[asked.level])
 

@@ -7,6 +7,7 @@ from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS, Asked, Fo
 from course_utils.chapters.checkpointing.plans import Cost, Outcome, Pass, Task
 from course_utils.core.say import Number
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw.lettering import (
     fitted,
     key,
@@ -41,8 +42,8 @@ def view(asked: Asked, found: Found) -> View:
     drawn = [*_task(task, found), *_memory(task, outcome.cost), *_passes(outcome)]
     formulas = words.formulas(asked, task, outcome)
     drawn += labelled_lines(formulas, 100, FORMULAS, WIDTH, step=20)
-    drawn.append(fitted(0, HEIGHT - 20, words.NO_BOUND, WIDTH, "faint small"))
-    drawn.append(fitted(0, HEIGHT - 6, words.LEFT_OUT, WIDTH, "faint small"))
+    drawn.append(fitted(0, HEIGHT - 20, translated(words.NO_BOUND), WIDTH, "faint small"))
+    drawn.append(fitted(0, HEIGHT - 6, translated(words.LEFT_OUT), WIDTH, "faint small"))
     return View(
         picture(WIDTH, HEIGHT, *drawn),
         words.meaning(asked, task, outcome, found),
@@ -65,19 +66,20 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
     held = sum(cost.held.values())
     # A little more than is drawn, so that the end is seen.
     full = 1.04 * max(held, task.memory)
-    yield text(0, BAR + 17, "each GPU holds", class_="faint")
+    yield text(0, BAR + 17, translated("each GPU holds"), class_="faint")
     for part, begin, end in _spans(cost.held, full):
         if end > begin:
             yield rect(begin, BAR, end - begin, BAR_HEIGHT, class_=f"part {part}")
     limit = LEFT + LENGTH * task.memory / full
     yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="capacity")
     yield polyline([(limit, BAR - 5), (limit, BAR + BAR_HEIGHT + 5)], class_="line")
-    sizes = f"{short(held)} of {short(task.memory)}"
-    if cost.fits:
-        yield fitted(RIGHT, BAR + 18, f"{sizes}: fits", WIDTH, "formula")
-    else:
-        yield fitted(RIGHT, BAR + 18, f"{sizes}: too much", WIDTH, "alarm")
-    scale = f"scale: 0 to {short(full)}"
+    sizes = translated(
+        "{held} of {memory}: fits" if cost.fits else "{held} of {memory}: too much",
+        held=short(held),
+        memory=short(task.memory),
+    )
+    yield fitted(RIGHT, BAR + 18, sizes, WIDTH, "formula" if cost.fits else "alarm")
+    scale = translated("scale: 0 to {most}", most=short(full))
     yield scale_words(RIGHT, BAR - 2, scale, WIDTH, "bytes")
     names = [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()]
     yield key(names, 0, NAMES)
@@ -102,12 +104,14 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     """
     passes = outcome.cost.passes
     full_s = full_scale(outcome)
-    yield text(0, PASSES, "A step, pass by pass", class_="strong")
-    yield key([("predicted", "matrix products"), ("limit", "sending")], LEFT + 40, PASSES)
-    scale = f"scale: 0 to {full_s:.3g} s"
+    yield text(0, PASSES, translated("A step, pass by pass"), class_="strong")
+    bars = [("predicted", translated("matrix products")), ("limit", translated("sending"))]
+    yield key(bars, LEFT + 40, PASSES)
+    scale = translated("scale: 0 to {most}", most=f"{full_s:.3g} s")
     scale_left = LEFT + LENGTH - width_of(scale, "small strong")  # it ends where the bars may end
     yield scale_words(scale_left, PASSES, scale, RIGHT, "seconds")
-    yield text(RIGHT, PASSES, "count × the longer of the two", class_="faint small")
+    seconds = translated("count × the longer of the two")
+    yield text(RIGHT, PASSES, seconds, class_="faint small")
     row_count = len(passes) + 1  # the last row is the whole step
     bottom = PASSES + 8 + STEP * row_count
     for x in (LEFT, LEFT + LENGTH):
@@ -122,7 +126,7 @@ def _passes(outcome: Outcome) -> Iterator[str]:
 def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
     """Draw a row for one kind of pass: its name, its two bars, and its seconds."""
     class_ = "" if kind.count else "faint"
-    yield text(0, top + 14, kind.name, class_=class_)
+    yield text(0, top + 14, translated(kind.name), class_=class_)
     if kind.count:
         # At most 1, because a pass is a part of the step, and the step fits into `full_s`.
         compute_share = kind.count * kind.compute_s / full_s
@@ -134,7 +138,7 @@ def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
 
 def _together(outcome: Outcome, top: Number, full_s: Number) -> Iterator[str]:
     """Draw the whole step, and a line where the best plan's step ends."""
-    yield text(0, top + 14, "together", class_="strong")
+    yield text(0, top + 14, translated("together"), class_="strong")
     yield rect(LEFT, top + 5, LENGTH * outcome.cost.step_s / full_s, HALF, class_="part passing")
     best = LEFT + LENGTH * outcome.best_cost.step_s / full_s
     yield polyline([(best, top), (best, top + 20)], class_="line")

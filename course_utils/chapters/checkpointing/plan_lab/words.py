@@ -13,81 +13,135 @@ from course_utils.core.accountant import (
     stored_parameters,
 )
 from course_utils.core.accountant import count_text as billions
-from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say import three_digits
+from course_utils.core.say.language import in_a_row, template, translated
 
-NO_BOUND = "No forecast, and no bound: real matrix products may reach more than half of the peak."
-LEFT_OUT = (
+NO_BOUND = template(
+    "No forecast, and no bound: real matrix products may reach more than half of the peak."
+)
+LEFT_OUT = template(
     "Left out: tensor, pipeline and expert parallelism, fp8, slower GPUs, background saves, "
     "the allocator's gaps, an optimizer's copies, the rounding of sums between GPUs."
 )
 # Rows of the table: what is assumed, how much it is, and a note.
 ASSUMED = (
-    ("matrix products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
-    ("a save, a restart", f"{SAVE_S} s, {RESTART_S} s", "assumed"),
-    ("a failure", f"one in {GPU_DAYS_PER_FAILURE:,.0f} GPU-days", "as in Meta's run of 405B"),
-    ("at the network's speed", "everything that is sent", "a ring reaches less"),
+    (
+        template("matrix products reach"),
+        template("{share} of the data sheet's peak"),
+        template("assumed"),
+    ),
+    (template("a save, a restart"), template("{save} s, {restart} s"), template("assumed")),
+    (
+        template("a failure"),
+        template("one in {days} GPU-days"),
+        template("as in Meta's run of 405B"),
+    ),
+    (
+        template("at the network's speed"),
+        template("everything that is sent"),
+        template("a ring reaches less"),
+    ),
 )
 # Rows of the table: a stage of ZeRO, and what a step sends with it.
 SENT = (
     (
-        "stage 0",
-        "in the last backward pass, an all-reduce adds up the gradients: twice their bytes",
+        template("stage 0"),
+        template(
+            "in the last backward pass, an all-reduce adds up the gradients: twice their bytes"
+        ),
     ),
     (
-        "stage 1",
-        "the last backward pass sends gradients once, the first forward pass gathers parameters",
+        template("stage 1"),
+        template(
+            "the last backward pass sends gradients once, the first forward pass gathers parameters"
+        ),
     ),
-    ("stage 2", "the same, and each backward pass sends its gradients"),
-    ("stage 3", "each pass gathers the parameters, each backward pass sends its gradients"),
-    ("over a node", "NVLink sends that; the last backward pass adds up gradients between nodes"),
+    (template("stage 2"), template("the same, and each backward pass sends its gradients")),
+    (
+        template("stage 3"),
+        template("each pass gathers the parameters, each backward pass sends its gradients"),
+    ),
+    (
+        template("over a node"),
+        template("NVLink sends that; the last backward pass adds up gradients between nodes"),
+    ),
 )
+# By whether the plan fits, and whether it adds up gradients in bf16.
+NO_SCORE = {
+    (False, False): template("none: it does not fit"),
+    (True, True): template("none: it adds up gradients in bf16"),
+    (False, True): template("none: it does not fit, and it adds up gradients in bf16"),
+}
 
 
 def headline(task: Task) -> str:
     """Return the headline: the model, the GPUs, and their network."""
-    nodes = count_text(task.gpus // NODE, "node")
-    network = f"{task.gbit_per_sec:g} Gb/s in and out of each"
-    machine = task.machine.removesuffix(" SXM")
-    return f"{task.name} on {task.gpus} {machine}s: {nodes} of {NODE}, {network}"
+    return translated(
+        "{model} on {gpus} {machine}s: {nodes} nodes of {node}, {rate} Gb/s in and out of each",
+        model=task.name,
+        gpus=f"{task.gpus}",
+        machine=task.machine.removesuffix(" SXM"),
+        nodes=f"{task.gpus // NODE}",
+        node=f"{NODE}",
+        rate=f"{task.gbit_per_sec:g}",
+    )
 
 
 def solved(found: Found) -> str:
     """Return how many levels the reader has solved, in words; an empty string if there is none."""
     if not found.solved:
         return ""
-    return f"{len(found.solved)} of {len(LEVELS)} levels solved"
+    return translated(
+        "{solved} of {count} levels solved",
+        solved=f"{len(found.solved)}",
+        count=f"{len(LEVELS)}",
+    )
 
 
 def a_step(task: Task) -> str:
     """Return two sentences: how many tokens a step has, and how many steps there are."""
     steps = task.tokens / task.step_tokens
-    each = f"{task.sequences} sequences of {task.sequence:,} tokens on each GPU"
-    whole = f"{task.tokens / 1e9:,.0f} billion tokens are {steps:,.0f} steps"
-    return (
-        f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}.{_used(task)}"
+    each = translated(
+        "A step takes {sequences} sequences of {length} tokens on each GPU, "
+        "{millions} million in all.",
+        sequences=f"{task.sequences}",
+        length=f"{task.sequence:,}",
+        millions=f"{task.step_tokens / 1e6:.1f}",
     )
+    whole = translated(
+        "{billions} billion tokens are {steps} steps.",
+        billions=f"{task.tokens / 1e9:,.0f}",
+        steps=f"{steps:,.0f}",
+    )
+    return in_a_row(each, whole, _used(task))
 
 
 def _used(task: Task) -> str:
     """Return a sentence on how many of a mixture's parameters a token uses; else nothing."""
     if task.model.mixture is None:
         return ""
-    stored = billions(stored_parameters(task.model))
-    used = billions(active_parameters(task.model))
-    return f" Of {stored} parameters, a token uses {used}."
+    return translated(
+        "Of {stored} parameters, a token uses {used}.",
+        stored=billions(stored_parameters(task.model)),
+        used=billions(active_parameters(task.model)),
+    )
 
 
 def a_pass(kind: Pass) -> str:
     """Return how many passes of this kind a step has, and the seconds of one, as a formula."""
     if not kind.count:
-        return "none"
+        return translated("none")
     return f"{kind.count} × max({kind.compute_s:.3g} s, {kind.sent_s:.3g} s)"
 
 
 def together(outcome: Outcome) -> str:
     """Return the seconds of a step, beside the seconds of the best plan's step."""
-    return f"{outcome.cost.step_s:.3g} s; line: {outcome.best_cost.step_s:.3g} s, the best plan"
+    return translated(
+        "{seconds} s; line: {best} s, the best plan",
+        seconds=f"{outcome.cost.step_s:.3g}",
+        best=f"{outcome.best_cost.step_s:.3g}",
+    )
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
@@ -96,15 +150,19 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
     A formula is (its name, its text, the class of the SVG element that shows it).
     """
     cost = outcome.cost
-    yield "a step", _step_formula(cost), ""
-    yield "lost", _lost_formula(asked, task, cost), ""
-    yield "days", _days_formula(task, cost), "formula"
+    yield translated("a step"), _step_formula(cost), ""
+    yield translated("lost"), _lost_formula(asked, task, cost), ""
+    yield translated("days"), _days_formula(task, cost), "formula"
     if outcome.score:
-        days = f"{three_digits(outcome.best_cost.days)} / {three_digits(cost.days)}"
-        score = f"{days} = {100 * outcome.score:.3g} %"
-        yield "score", f"the best plan's days over yours: {score}", "strong"
+        score = translated(
+            "the best plan's days over yours: {best} / {yours} = {score} %",
+            best=three_digits(outcome.best_cost.days),
+            yours=three_digits(cost.days),
+            score=f"{100 * outcome.score:.3g}",
+        )
+        yield translated("score"), score, "strong"
     else:
-        yield "score", f"none: {_why_no_score(cost)}", "alarm"
+        yield translated("score"), _why_no_score(cost), "alarm"
 
 
 def _step_formula(cost: Cost) -> str:
@@ -130,26 +188,28 @@ def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
     saves = f"{SAVE_S} / {save_every_s:,}"
     lost_work = f"{save_every_s:,} / (2 × {failure_s:,.0f})"
     restarts = f"{RESTART_S} / {failure_s:,.0f}"
-    percent = f"{100 * cost.lost:.2f} %"
-    return f"{saves} + {lost_work} + {restarts} = {percent} to saves and failures"
+    return translated(
+        "{sum} = {percent} % to saves and failures",
+        sum=f"{saves} + {lost_work} + {restarts}",
+        percent=f"{100 * cost.lost:.2f}",
+    )
 
 
 def _days_formula(task: Task, cost: Cost) -> str:
     """Return the days of the training as a formula, and the most days, if no sending overlaps."""
     steps = task.tokens / task.step_tokens
     product = f"{steps:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
-    most = f"{three_digits(cost.most_days)} if none does"
-    return f"{product} = {_days_text(cost)} if all sending overlaps; {most}"
+    return translated(
+        "{product} = {days} if all sending overlaps; {most} if none does",
+        product=product,
+        days=_days_text(cost),
+        most=three_digits(cost.most_days),
+    )
 
 
 def _why_no_score(cost: Cost) -> str:
-    """Return the reasons for which the plan has no score."""
-    reasons = []
-    if not cost.fits:
-        reasons.append("it does not fit")
-    if cost.sums_in_bf16:
-        reasons.append("it adds up gradients in bf16")
-    return ", and ".join(reasons)
+    """Return that the plan has no score, and the reasons."""
+    return translated(NO_SCORE[cost.fits, cost.sums_in_bf16])
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
@@ -159,41 +219,64 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     """
     cost = outcome.cost
     if cost.sums_in_bf16:
-        return (
-            "This plan adds up the gradients of "
-            f"{task.micro_batches(asked.plan.batch)} micro-batches in bf16, where each sum is "
+        return translated(
+            "This plan adds up the gradients of {count} micro-batches in bf16, where each sum is "
             "rounded (and a long one stops: notebooks 1 and 7). The lab does not allow that. "
-            f"Take fp32 gradients, or all {task.sequences} sequences at a time."
+            "Take fp32 gradients, or all {sequences} sequences at a time.",
+            count=f"{task.micro_batches(asked.plan.batch)}",
+            sequences=f"{task.sequences}",
         )
     capped = ""
     if asked.batch > task.sequences:
-        capped = (
-            f"A step has {task.sequences} sequences for each GPU, "
-            "so a micro-batch has at most as many. "
+        capped = translated(
+            "A step has {sequences} sequences for each GPU, so a micro-batch has at most as many.",
+            sequences=f"{task.sequences}",
         )
     if not cost.fits:
-        held = short(sum(cost.held.values()))
-        return f"{capped}Does not fit: each GPU would hold {held}, and has {short(task.memory)}."
-    days = f"{_days_text(cost)} days with matrix products at half of the peak"
-    fits = f"{capped}Fits, and takes {days}."
-    if not is_best(outcome):
-        least = three_digits(outcome.best_cost.days)
-        score = f"{100 * outcome.score:.3g} %"
-        return f"{fits} The best plan takes {least}: your score is {score}."
-    if asked.level in found.solved:
-        return f"{fits} No plan takes noticeably fewer. You have solved this level."
-    return f"{fits} No plan takes noticeably fewer."
+        does_not_fit = translated(
+            "Does not fit: each GPU would hold {held}, and has {memory}.",
+            held=short(sum(cost.held.values())),
+            memory=short(task.memory),
+        )
+        return in_a_row(capped, does_not_fit)
+    fits = translated(
+        "Fits, and takes {days} days with matrix products at half of the peak.",
+        days=_days_text(cost),
+    )
+    return in_a_row(capped, fits, *_beside_the_best(asked, outcome, found))
+
+
+def _beside_the_best(asked: Asked, outcome: Outcome, found: Found) -> Iterator[str]:
+    """Yield sentences that set a plan which fits beside the best one."""
+    if is_best(outcome):
+        yield translated("No plan takes noticeably fewer.")
+        if asked.level in found.solved:
+            yield translated("You have solved this level.")
+    else:
+        yield translated(
+            "The best plan takes {days}: your score is {score}.",
+            days=three_digits(outcome.best_cost.days),
+            score=f"{100 * outcome.score:.3g} %",
+        )
 
 
 def table(outcome: Outcome) -> list[list[str]]:
     """Return a table of three columns: the bytes, what each stage sends, and what is assumed."""
     rows = [["", "", ""]]  # a table's first row is its head, and this one has none
     for part, nbytes in outcome.cost.held.items():
-        rows.append([f"bytes of {part}", f"{nbytes:,}", "on each GPU"])
+        name = translated("bytes of {part}", part=part)
+        rows.append([name, f"{nbytes:,}", translated("on each GPU")])
     for stage, sent in SENT:
-        rows.append([stage, sent, ""])
-    for assumption in ASSUMED:
-        rows.append(list(assumption))
+        rows.append([translated(stage), translated(sent), ""])
+    for name, how_much, note in ASSUMED:
+        amount = translated(
+            how_much,
+            share=f"{SHARE:g}",
+            save=f"{SAVE_S}",
+            restart=f"{RESTART_S}",
+            days=f"{GPU_DAYS_PER_FAILURE:,.0f}",
+        )
+        rows.append([translated(name), amount, translated(note)])
     return rows
 
 

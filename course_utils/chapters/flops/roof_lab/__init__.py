@@ -11,11 +11,13 @@ from course_utils.chapters.flops.roof_lab.asked import (
     C_STEP_US,
     MOST_C_US,
     PRESETS,
+    QUESTIONS,
     SQUARES,
     Roofed,
 )
 from course_utils.core import predict
 from course_utils.core.say import Guess, seconds_text
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.lab import Change, Lab, Progress, View
 
 
@@ -32,10 +34,11 @@ class RoofLab(Lab):
         guesses = []
         for n, percent in zip(SQUARES, asked.shares, strict=True):
             if percent is not None:
-                question = f"the share of the peak at n = {n:,}, in %"
                 recorded = asked.recorded(n)
                 guesses.append(
-                    Guess(question, percent, recorded, kind="reported", digits=2, unit="percent")
+                    Guess(
+                        QUESTIONS[n], percent, recorded, kind="reported", digits=2, unit="percent"
+                    )
                 )
         return guesses
 
@@ -47,7 +50,9 @@ class RoofLab(Lab):
         """Fit c and e to a random half of the recorded products; test them on the other half."""
         if not asked.shown:
             raise ValueError(
-                "A fit uses what was recorded. Draw what you expect, and press Show first."
+                translated(
+                    "A fit uses what was recorded. Draw what you expect, and press Show first."
+                )
             )
         fitted, others = predict.random_halves(asked.seconds_by_size)
         c, e = predict.fitted_forecast(fitted, asked.machine, asked.dtype)
@@ -55,10 +60,16 @@ class RoofLab(Lab):
         steps = round(c * 1e6 / C_STEP_US)
         percent = round(100 * e)
         values = {"c_us": min(C_STEP_US * steps, MOST_C_US), "e_percent": percent}
-        report = (
-            f"Fitted to {len(fitted)} products, drawn by chance: "
-            f"c = {seconds_text(c)}, e = {percent} %. "
-            f"The other {asked.errors_text(others, c, e)}."
+        error_percent, worst_factor = asked.errors(others, c, e)
+        report = translated(
+            "Fitted to {fitted} products, drawn by chance: c = {c}, e = {e} %. "
+            "The other {others} products: median error {error} %, worst factor {factor}.",
+            fitted=f"{len(fitted)}",
+            c=seconds_text(c),
+            e=f"{percent}",
+            others=f"{len(others)}",
+            error=error_percent,
+            factor=worst_factor,
         )
         yield Progress(1, report, Change(values))
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.predict.forecast import Timed
-from course_utils.core.say import Number, count_text, three_digits
+from course_utils.core.say import Number, three_digits
+from course_utils.core.say.language import template
 from course_utils.engine.labs.fields import among, choice, drawn, reveal, whole
 from course_utils.subjects import machines
 
@@ -14,7 +15,15 @@ from course_utils.subjects import machines
 C_STEP_US = 0.25
 MOST_C_US = 20.0
 C_US = [C_STEP_US * n for n in range(1 + round(MOST_C_US / C_STEP_US))]
-SQUARES = (256, 512, 1024, 2048, 4096)
+# What a guess is about, by n. SQUARES are its sizes.
+QUESTIONS = {
+    256: template("the share of the peak at n = 256, in %"),
+    512: template("the share of the peak at n = 512, in %"),
+    1024: template("the share of the peak at n = 1,024, in %"),
+    2048: template("the share of the peak at n = 2,048, in %"),
+    4096: template("the share of the peak at n = 4,096, in %"),
+}
+SQUARES = tuple(QUESTIONS)
 
 
 def _tables() -> dict[str, tuple[str, str]]:
@@ -114,12 +123,10 @@ class Roofed:
         flops = 2 * n**3
         return 100 * flops / seconds / self.machine.peak(self.dtype)
 
-    def errors_text(self, timed: Timed, c: Number, e: Number) -> str:
-        """Return the forecast's errors for products that were timed, in words.
+    def errors(self, timed: Timed, c: Number, e: Number) -> tuple[str, str]:
+        """Return the forecast's median error in percent, and its worst factor, each as a text.
 
-        The words are like "117 products: median error 9.12 %, worst factor 1.61".
+        They are its errors for products that were timed.
         """
         median, worst = predict.forecast_errors(timed, self.machine, self.dtype, c, e)
-        products = count_text(len(timed), "product")
-        percent = three_digits(100 * median)
-        return f"{products}: median error {percent} %, worst factor {three_digits(worst)}"
+        return three_digits(100 * median), three_digits(worst)

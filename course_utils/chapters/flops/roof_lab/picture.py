@@ -1,10 +1,12 @@
 """The picture: the share of the peak that squares reach, and every product's time by its roof."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from course_utils.chapters.flops.roof_lab.asked import SQUARES, Roofed
 from course_utils.core import predict
 from course_utils.core.say import Guess, number_text, seconds_text
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
@@ -13,7 +15,7 @@ from course_utils.engine.labs.lab import View
 WIDTH = 1000
 HEIGHT = 310
 N = Axis(200, 5500, "n", number_text, marks=SQUARES)
-PERCENT = Axis(0, 100, "% of the peak", linear=True)
+PERCENT = Axis(0, 100, linear=True)
 # left, top, width, height, and both axes
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
@@ -43,12 +45,15 @@ def _squares(asked: Roofed) -> Iterator[str]:
     # With c = 0 and e = 1, the forecast is the roof.
     roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
-    yield SHARES.frame("Products of n × n matrices")
+    in_percent = replace(PERCENT, name=translated("% of the peak"))
+    plot = replace(SHARES, y_axis=in_percent)
+    yield plot.frame(translated("Products of n × n matrices"))
     yield SHARES.line(roof, "line")
     yield SHARES.line(forecast, "line predicted dashed")
+    dashed = translated("dashed: {formula}", formula=FORECAST)
     # The roof's name is above its end. Beside the forecast, words on the guesses may stand.
     yield svg.text(SHARES.right, SHARES.top - 8, ROOF, class_="small strong faint end")
-    yield svg.text(SHARES.right, SHARES.top - 26, f"dashed: {FORECAST}", class_="small formula end")
+    yield svg.text(SHARES.right, SHARES.top - 26, dashed, class_="small formula end")
     if asked.shown:
         for n in SQUARES:
             x, y = SHARES.at(n, asked.recorded(n))
@@ -68,14 +73,14 @@ def _all_products(asked: Roofed) -> Iterator[str]:
     # than its roof, and many are slower.
     low = min(roofs.values()) / 2
     high = max(roofs.values()) * 4
-    x_axis = Axis(low, high, "time by the roof", seconds_text, rescales=True)
-    y_axis = Axis(low, 4 * high, "time", seconds_text, rescales=True)
+    x_axis = Axis(low, high, translated("time by the roof"), seconds_text, rescales=True)
+    y_axis = Axis(low, 4 * high, translated("time"), seconds_text, rescales=True)
     plot = Plot(*ALL, x_axis, y_axis)
 
     c, e = asked.c_and_e  # of the forecast c + roof / e, in seconds and as a share
     # Times by the roof from `low` to `high`, at equal distances on the logarithmic axis.
     along = [low * (high / low) ** (step / 40) for step in range(41)]
-    yield plot.frame("All products")
+    yield plot.frame(translated("All products"))
     forecast = [(roof_s, c + roof_s / e) for roof_s in along]
     yield plot.line([(low, low), (high, high)], "line")
     yield plot.line(forecast, "line predicted dashed")
@@ -92,12 +97,20 @@ def _all_products(asked: Roofed) -> Iterator[str]:
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
     """Return the text below the picture: what to do, or after Show how far off the forecast is."""
     if not asked.shown:
-        return (
-            f"Solid: the {ROOF}. Dashed: {FORECAST}. "
+        return translated(
+            "Solid: the roof. Dashed: c + roof / e. "
             "Draw the share that each product reaches, then press Show."
         )
     c, e = asked.c_and_e
-    recorder = asked.recording.source.by
-    errors = asked.errors_text(asked.seconds_by_size, c, e)
-    forecast = f"{seconds_text(c)} + roof / {e:g} against what {recorder} recorded, {errors}."
-    return f"{marks.farthest(guesses)} {forecast}".lstrip()  # without guesses, it begins with " "
+    error_percent, worst_factor = asked.errors(asked.seconds_by_size, c, e)
+    forecast = translated(
+        "{c} + roof / {e} against what {recorder} recorded, {count} products: "
+        "median error {error} %, worst factor {factor}.",
+        c=seconds_text(c),
+        e=f"{e:g}",
+        recorder=asked.recording.source.by,
+        count=f"{len(asked.seconds_by_size):,}",
+        error=error_percent,
+        factor=worst_factor,
+    )
+    return in_a_row(marks.farthest(guesses), forecast)

@@ -9,6 +9,7 @@ from course_utils.chapters.gradients.chain_lab.asked import (
     Product,
 )
 from course_utils.core.say import Number, flops_text
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw import svg
 from course_utils.engine.labs.draw.lettering import width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -186,24 +187,37 @@ def _bar(asked: Chain) -> Iterator[str]:
         yield svg.element("g", box, label, class_=f"matrix {look}")
         x += width
     y = BAR_TOP + BAR_HEIGHT + 16
-    yield svg.text(BAR_LEFT, y, "forward", class_="small faint")
-    yield svg.text(BAR_LEFT + unit * forward, y, "backward", class_="small faint")
+    yield svg.text(BAR_LEFT, y, translated("forward"), class_="small faint")
+    yield svg.text(BAR_LEFT + unit * forward, y, translated("backward"), class_="small faint")
 
 
 def _title(asked: Chain) -> str:
     """Return the headline: how many products each way takes."""
     back = len(asked.products) - asked.layers
-    return f"Each coloured box is a matrix product: {asked.layers} forward, {back} backward"
+    return translated(
+        "Each coloured box is a matrix product: {forward} forward, {backward} backward",
+        forward=f"{asked.layers}",
+        backward=f"{back}",
+    )
 
 
 def _meaning(asked: Chain, now: Product | None) -> str:
     """Return the text below the picture: the product that runs now, and the FLOPs so far."""
     if now is None:
-        return "Here are data and weights. Press play, and one matrix product follows another."
+        return translated(
+            "Here are data and weights. Press play, and one matrix product follows another."
+        )
     done = sum(product.flops for product in asked.products[: asked.done])
     in_all = sum(product.flops for product in asked.products)
     first, second = now.reads
-    return (
-        f"Product {asked.done} of {len(asked.products)}: {now.makes} is made of {first} "
-        f"and {second}. So far {flops_text(done)} of {flops_text(in_all)}."
+    return translated(
+        "Product {number} of {count}: {made} is made of {first} and {second}. "
+        "So far {done} of {all}.",
+        number=f"{asked.done}",
+        count=f"{len(asked.products)}",
+        made=now.makes,
+        first=first,
+        second=second,
+        done=flops_text(done),
+        all=flops_text(in_all),
     )

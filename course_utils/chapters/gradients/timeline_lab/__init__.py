@@ -11,11 +11,32 @@ from dataclasses import replace
 from course_utils.chapters.gradients.timeline_lab.asked import PRESETS, Asked, Found
 from course_utils.chapters.gradients.timeline_lab.picture import guessed, view
 from course_utils.core.say import Guess, bytes_text
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.lab import Change, Lab, Progress
 
 LONGEST_S = 120.0  # the time in which a measured step has to end
 MOST_BYTES = 2**60  # of a measured step's peak: torch can address no more, even on fake tensors
 MOST_FLOPS = 1e12  # of a step on real tensors: about a minute on a small processor
+# By whether the step ran with real numbers, and whether some operations held other bytes.
+COMPARED = {
+    (True, False): template(
+        "Run with real numbers: {operations} operations, up to the optimizer's step, "
+        "hold as many bytes as predicted."
+    ),
+    (True, True): template(
+        "Run with real numbers: {operations} operations, up to the optimizer's step, "
+        "hold as many bytes as predicted, except in {differing} of them."
+    ),
+    (False, False): template(
+        "Run on tensors without numbers, as it is large: {operations} operations, "
+        "up to the optimizer's step, hold as many bytes as predicted."
+    ),
+    (False, True): template(
+        "Run on tensors without numbers, as it is large: {operations} operations, "
+        "up to the optimizer's step, hold as many bytes as predicted, "
+        "except in {differing} of them."
+    ),
+}
 
 
 class TimelineLab(Lab):
@@ -73,11 +94,13 @@ class TimelineLab(Lab):
 def _refuse_what_cannot_run(asked: Asked) -> None:
     """Raise ValueError, with the reason, if the step cannot be measured."""
     if asked.machines > 1:
-        raise ValueError("A step is measured on one machine, yours. Set machines to 1.")
+        raise ValueError(translated("A step is measured on one machine, yours. Set machines to 1."))
     if asked.timeline.peak > MOST_BYTES:
         raise ValueError(
-            f"{bytes_text(asked.timeline.peak)} are more than torch can address, even without "
-            "memory. Make it smaller."
+            translated(
+                "{bytes} are more than torch can address, even without memory. Make it smaller.",
+                bytes=bytes_text(asked.timeline.peak),
+            )
         )
 
 
@@ -93,11 +116,8 @@ def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     # The number of pairs that differ: True counts as 1.
     differing = sum(measured != expected for measured, expected in pairs)
 
-    where = "on tensors without numbers, as it is large"
-    if real:
-        where = "with real numbers"
-    outcome = "as many bytes as predicted"
-    if differing:
-        outcome = f"as many bytes as predicted, except in {differing:,} of them"
-    how_many = f"{len(predicted):,} operations, up to the optimizer's step,"
-    return f"Run {where}: {how_many} hold {outcome}."
+    return translated(
+        COMPARED[real, differing > 0],
+        operations=f"{len(predicted):,}",
+        differing=f"{differing:,}",
+    )

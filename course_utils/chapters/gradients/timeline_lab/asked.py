@@ -14,6 +14,7 @@ from course_utils.chapters.gradients.trained_models import (
 )
 from course_utils.core import predict
 from course_utils.core.predict import Shape, Timeline
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole
 
 SLIDER_PX = 96  # three sizes in a row
@@ -23,7 +24,29 @@ HELD = "held"
 FULLEST = "fullest"
 GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
 MOMENTS = 100  # the equal parts of a step's time from which the reader chooses a moment
-EIGHTHS = [f"after {n}/8 of the step" for n in range(9)]  # where a reader draws marks
+EIGHTHS = (  # where a reader draws marks
+    template("after 0/8 of the step"),
+    template("after 1/8 of the step"),
+    template("after 2/8 of the step"),
+    template("after 3/8 of the step"),
+    template("after 4/8 of the step"),
+    template("after 5/8 of the step"),
+    template("after 6/8 of the step"),
+    template("after 7/8 of the step"),
+    template("after 8/8 of the step"),
+)
+# What the guess at each of these marks is about.
+HELD_AT_EIGHTHS = (
+    template("after 0/8 of the step, in % of the most"),
+    template("after 1/8 of the step, in % of the most"),
+    template("after 2/8 of the step, in % of the most"),
+    template("after 3/8 of the step, in % of the most"),
+    template("after 4/8 of the step, in % of the most"),
+    template("after 5/8 of the step, in % of the most"),
+    template("after 6/8 of the step, in % of the most"),
+    template("after 7/8 of the step, in % of the most"),
+    template("after 8/8 of the step, in % of the most"),
+)
 PIECES = 16  # how many a loss in pieces has
 # For each step that was measured, the bytes held at each of its operations.
 Found = Mapping[Timeline, Sequence[int]]
@@ -62,11 +85,11 @@ PRESETS = {
 
 # What stands at a mark. The first argument, the number of the mark, makes no difference.
 def _share_of_the_most(_: int, level: int) -> str:
-    return f"{level} % of the most"
+    return translated("{percent} % of the most", percent=f"{level}")
 
 
 def _moment(_: int, level: int) -> str:
-    return f"at {level} % of the step"
+    return translated("at {percent} % of the step", percent=f"{level}")
 
 
 def _asks_something(said: Said) -> bool:
@@ -96,7 +119,7 @@ class Asked:
     # None while its mark is not set.
     held: tuple = drawn("what is held", marks=EIGHTHS, says=_share_of_the_most, **MARKS)
     fullest: tuple = drawn(
-        "the fullest moment", marks=["the fullest moment"], says=_moment, **MARKS
+        "the fullest moment", marks=[template("the fullest moment")], says=_moment, **MARKS
     )
     shown: bool = reveal(when=_asks_something)
 

@@ -8,11 +8,19 @@ from itertools import pairwise
 
 from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, highest
 from course_utils.chapters.gradients.timeline_lab import words
-from course_utils.chapters.gradients.timeline_lab.asked import EIGHTHS, HELD, MOMENTS, Asked, Found
+from course_utils.chapters.gradients.timeline_lab.asked import (
+    EIGHTHS,
+    HELD,
+    HELD_AT_EIGHTHS,
+    MOMENTS,
+    Asked,
+    Found,
+)
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -22,7 +30,8 @@ from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
 HEIGHT = 334
-PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of "backward"
+# Recomputing is a part of "backward".
+PHASES = (template("forward"), template("loss"), template("backward"), template("optimizer"))
 # The edges of the plot: bytes over the time of the step.
 LEFT = 62
 RIGHT = 716
@@ -85,12 +94,12 @@ def guessed(asked: Asked) -> list[Guess]:
     step = asked.step
     if asked.ask == HELD:
         levels = asked.held
-        names = [f"{eighth}, in % of the most" for eighth in EIGHTHS]
+        names = HELD_AT_EIGHTHS
         held = [step.at(n / 8).held.total for n in range(len(EIGHTHS))]
         percents = [100 * nbytes / step.most for nbytes in held]
     else:
         levels = asked.fullest
-        names = ["the fullest moment, in % of the step's time"]
+        names = [template("the fullest moment, in % of the step's time")]
         percents = [100 * step.fullest.share]
 
     guesses = []
@@ -206,7 +215,8 @@ def _words_on_scale(scale: Scale) -> str:
 
     Models with very different peaks are drawn equally high, so only these words tell them apart.
     """
-    return scale_words(0, TOP - 8, f"scale: 0 to {short(scale.full)}", SCALE_RIGHT, "bytes")
+    scale_text = translated("scale: 0 to {most}", most=short(scale.full))
+    return scale_words(0, TOP - 8, scale_text, SCALE_RIGHT, "bytes")
 
 
 def _end_of_memory(scale: Scale) -> Iterator[str]:
@@ -225,14 +235,16 @@ def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[s
     yield polyline(points, class_="line measured")
     x, y = points[COLUMNS // 8]  # the word stands above the line there, but inside the plot
     y = max(y - 8, TOP + 12)
-    yield text(x, y, "measured", class_="measured-words small halo middle")
+    yield text(x, y, translated("measured"), class_="measured-words small halo middle")
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     """Draw a ring on the fullest moment, and name this moment above the plot."""
     x = _x(step.fullest.share)
     yield dot(x, scale.y(step.most), 6, class_="start")
-    name = f"fullest: {short(step.most)}, {words.when(step.fullest)}"
+    name = translated(
+        "fullest: {bytes}, {moment}", bytes=short(step.most), moment=words.when(step.fullest)
+    )
     half = width_of(name, "small strong") / 2
     # The name is centred on the ring, but does not run beyond the plot's right edge, nor into the
     # words on the scale at the left.
@@ -249,17 +261,22 @@ def _phases(step: Step) -> Iterator[str]:
     # A phase ends where the next one begins.
     for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
+        words_on_phase = translated(name)
         yield _vertical(x, TOP, BOTTOM + 22, "grid")
-        if width_of(name, "small") + 8 <= _x(end) - x:
-            yield text(x + 4, BOTTOM + 18, name, class_="small faint")
+        if width_of(words_on_phase, "small") + 8 <= _x(end) - x:
+            yield text(x + 4, BOTTOM + 18, words_on_phase, class_="small faint")
 
 
 def _now(step: Step, asked: Asked) -> Iterator[str]:
     """Draw the chosen moment: a line through the plot, and the operation that runs then."""
     share = asked.moment / MOMENTS
     yield _vertical(_x(share), TOP, BOTTOM, "moment")
-    yield fitted(SIDE, TOP, f"at {asked.moment} % of the step", WIDTH, "strong")
+    yield fitted(SIDE, TOP, _chosen(asked), WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(step.at(share)), WIDTH, "faint")
+
+
+def _chosen(asked: Asked) -> str:
+    return translated("at {percent} % of the step", percent=f"{asked.moment}")
 
 
 def _listed(held: Held | None, memory: int) -> Iterator[str]:
@@ -283,9 +300,9 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
     yield _horizontal(SIDE, WIDTH, y, "axis")
     if held is not None:
         total_class = "end alarm" if held.total > memory else "end strong"
-        yield text(x, y + ROW, "together", class_="strong")
+        yield text(x, y + ROW, translated("together"), class_="strong")
         yield text(WIDTH, y + ROW, short(held.total), class_=total_class)
-    yield text(x, y + 2 * ROW, "the GPU's memory")
+    yield text(x, y + 2 * ROW, translated("the GPU's memory"))
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
 
 

@@ -9,15 +9,48 @@ from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, seconds_text
 from course_utils.core.say import decimal_bytes_text as short
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks
 
 # The parts whose name for a reader differs from the field's.
 PARTS = {"passing": "in passing", "logits": "logits and loss"}
 ASKS = {
-    HELD: "How full is the memory? Set a mark at each eighth of the step: "
-    "100 is as full as it ever gets. Then press Show.",
-    FULLEST: "When is the memory fullest? Set the mark at that moment of the step, and press Show.",
+    HELD: template(
+        "How full is the memory? Set a mark at each eighth of the step: "
+        "100 is as full as it ever gets. Then press Show."
+    ),
+    FULLEST: template(
+        "When is the memory fullest? Set the mark at that moment of the step, and press Show."
+    ),
 }
+# By whether there are several machines, and whether the data sheet has a rate for the dtype.
+TITLES = {
+    (False, True): template(
+        "{model}: a step of {tokens} tokens on one {machine}, {seconds} by its data sheet"
+    ),
+    (False, False): template(
+        "{model}: a step of {tokens} tokens on one {machine}, "
+        "{seconds} by its data sheet, at {rate}'s rate: it has none for {dtype}"
+    ),
+    (True, True): template(
+        "{model}: a step of {tokens} tokens on each of {machines} × {machine}, "
+        "{seconds} by its data sheet"
+    ),
+    (True, False): template(
+        "{model}: a step of {tokens} tokens on each of {machines} × {machine}, "
+        "{seconds} by its data sheet, at {rate}'s rate: it has none for {dtype}"
+    ),
+}
+HEADS = (
+    template("bytes on each machine"),
+    template("at this moment"),
+    template("at the fullest"),
+)
+RECOMPUTE = template("recompute")  # the phase that no axis names
+FITS = template("Fits: at its fullest moment ({moment}) a GPU holds {held} of {memory}.")
+DOES_NOT_FIT = template(
+    "Does not fit: at its fullest moment ({moment}) a GPU holds {held} of {memory}."
+)
 
 
 def title(asked: Asked, step: Step) -> str:
@@ -25,24 +58,30 @@ def title(asked: Asked, step: Step) -> str:
 
     It begins like "Llama 3 8B: a step of 1 × 8,192 tokens on each of 8 × H100 SXM".
     """
-    tokens = f"{asked.batch:,} × {asked.tokens:,} tokens"
-    machines = f"one {asked.machine}"
-    if asked.machines > 1:
-        machines = f"each of {asked.machines:,} × {asked.machine}"
-    sheet = "its data sheet"
     rate = rate_for(machine_named(asked.machine), asked.dtype)
-    if rate != asked.dtype:
-        sheet += f", at {rate}'s rate: it has none for {asked.dtype}"
-    seconds = seconds_text(step.seconds)
-    return f"{with_parameters(asked.model)}: a step of {tokens} on {machines}, {seconds} by {sheet}"
+    return translated(
+        TITLES[asked.machines > 1, rate == asked.dtype],
+        model=with_parameters(asked.model),
+        tokens=f"{asked.batch:,} × {asked.tokens:,}",
+        machines=f"{asked.machines:,}",
+        machine=asked.machine,
+        seconds=seconds_text(step.seconds),
+        rate=rate,
+        dtype=asked.dtype,
+    )
 
 
 def when(moment: Moment) -> str:
     """Return the operation of a moment in words, with its phase and layer."""
-    operation = f"{moment.phase}, {moment.where}"
+    phase = translated(moment.phase)  # the operation keeps its name, which is that of a tensor
     if moment.layer is None:
-        return operation
-    return f"{operation} of layer {moment.layer + 1}"  # readers count layers from 1
+        return translated("{phase}, {operation}", phase=phase, operation=moment.where)
+    return translated(
+        "{phase}, {operation} of layer {layer}",
+        phase=phase,
+        operation=moment.where,
+        layer=f"{moment.layer + 1}",  # readers count layers from 1
+    )
 
 
 def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
@@ -52,15 +91,15 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     memory is fullest, and how far off the marks are.
     """
     if asked.hides:
-        return ASKS[asked.ask]
+        return translated(ASKS[asked.ask])
     memory = machine_named(asked.machine).bytes
-    verdict = "Fits" if step.most <= memory else "Does not fit"
-    sentence = (
-        f"{verdict}: at its fullest moment ({when(step.fullest)}) "
-        f"a GPU holds {short(step.most)} of {short(memory)}."
+    on_memory = translated(
+        FITS if step.most <= memory else DOES_NOT_FIT,
+        moment=when(step.fullest),
+        held=short(step.most),
+        memory=short(memory),
     )
-    said = (sentence, about_experts(asked.model), _on_marks(asked, guesses))
-    return " ".join(filter(None, said))
+    return in_a_row(on_memory, about_experts(asked.model), _on_marks(asked, guesses))
 
 
 def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
@@ -74,7 +113,11 @@ def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
     if not guesses:
         return ""
     (guess,) = guesses
-    return f"It is at {guess.measured:.0f} % of the step; your mark is at {guess.said} %."
+    return translated(
+        "It is at {predicted} % of the step; your mark is at {guessed} %.",
+        predicted=f"{guess.measured:.0f}",
+        guessed=f"{guess.said}",
+    )
 
 
 def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list[str]]:
@@ -84,12 +127,13 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     """
     now = step.at(asked.moment / MOMENTS).held
     most = step.fullest.held
-    rows = [["bytes on each machine", "at this moment", "at the fullest"]]
+    rows = [[translated(head) for head in HEADS]]
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
         rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
-    rows.append(["total", f"{now.total:,}", f"{most.total:,}"])
+    rows.append([translated("total"), f"{now.total:,}", f"{most.total:,}"])
     # What an optimizer copies during its step is not predicted, see `predict.timeline`.
-    rows.append(["copies in an optimizer's own step", "left out", "left out"])
+    left_out = translated("left out")
+    rows.append([translated("copies in an optimizer's own step"), left_out, left_out])
     if measured:
-        rows.append(["measured at its fullest", "", f"{max(measured):,}"])
+        rows.append([translated("measured at its fullest"), "", f"{max(measured):,}"])
     return rows

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from course_utils.core import floats
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 from course_utils.engine.labs.fields import choice, drawn, reveal, said_is
 from course_utils.engine.labs.powers import power_of_two
 
@@ -18,7 +19,10 @@ MOST = 56  # the loss scales of the lab are 2^0 to 2^56
 # gradients of its mean are those of a micro-batch at the scale 2^-16.
 LEAST = -16
 BIN = 1 / 4  # the width of a histogram's bin, in powers of two
-CLIFFS = ("lowest scale with no zero", "highest scale with none too large")
+CLIFFS = (
+    template("lowest scale with no zero"),
+    template("highest scale with none too large"),
+)
 # Gradients of a large batch, without a scale. Each preset changes one or two of these values.
 _LARGE = {"fmt": "fp16", "power": 0, "after": 0, "mean_over": 1_638_400, "shown": True}
 PRESETS: Mapping[str, Mapping[str, object]] = {

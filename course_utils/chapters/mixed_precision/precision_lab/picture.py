@@ -11,6 +11,7 @@ from course_utils.chapters.mixed_precision.precision_lab.asked import (
     Scaling,
 )
 from course_utils.core.say import Guess, Number
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -48,7 +49,7 @@ def _meaning(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> 
         return words.question(asked)
     if not guesses:
         return words.meaning(asked, gradients)
-    return f"{marks.farthest(guesses)} {words.meaning(asked, gradients)}"
+    return in_a_row(marks.farthest(guesses), words.meaning(asked, gradients))
 
 
 def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
@@ -56,16 +57,22 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
     powers = Axis(
         LOWEST,
         HIGHEST,
-        "size of a gradient",
+        translated("size of a gradient"),
         "2^{:g}".format,
         linear=True,
         marks=range(-48, HIGHEST + 1, 8),
     )
     plot = Plot(*HISTOGRAM, powers, Axis(NO_GRADIENTS, MANY, most_marks=4))
-    scale_in_words = f" × 2^{asked.power}" if asked.drawn_power else ""
-    which = f"after {asked.after} steps, mean over {asked.mean_over:,}"
+    title = translated("How many gradients of each size")
+    if asked.drawn_power:
+        title = translated("How many gradients of each size × 2^{power}", power=f"{asked.power}")
+    which = translated(
+        "after {steps} steps, mean over {count}",
+        steps=f"{asked.after}",
+        count=f"{asked.mean_over:,}",
+    )
     yield plot.frame()
-    yield svg.text(0, 14, f"How many gradients of each size{scale_in_words}", class_="strong")
+    yield svg.text(0, 14, title, class_="strong")
     yield svg.text(plot.right, 14, which, class_="small faint end")
     zones = words.zones(asked.fmt)
     for (name, begin, end), class_ in zip(zones, CLASSES, strict=True):
@@ -109,10 +116,12 @@ def _outline(bins: Bins) -> list[Point]:
 
 def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> Iterator[str]:
     """Draw the marks for the two cliffs, and after Show the share that is lost at each scale."""
-    scales = Axis(0, MOST, "loss scale", "2^{:g}".format, linear=True, marks=range(0, MOST + 1, 8))
+    scales = Axis(
+        0, MOST, translated("loss scale"), "2^{:g}".format, linear=True, marks=range(0, MOST + 1, 8)
+    )
     percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=2)
     plot = Plot(*SHARES, scales, percent)
-    yield plot.frame("Share of the gradients that is lost, by loss scale")
+    yield plot.frame(translated("Share of the gradients that is lost, by loss scale"))
     lower_cliff = _track(plot, plot.bottom - 66)
     upper_cliff = _track(plot, plot.bottom - 22)
     tracks = [lower_cliff, upper_cliff]
@@ -120,8 +129,8 @@ def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> I
         yield from _lost(plot, asked, gradients)
         yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks)
-    yield _beside(plot, lower_cliff, "no zero from here on")
-    yield _beside(plot, upper_cliff, "none too large up to here")
+    yield _beside(plot, lower_cliff, translated("no zero from here on"))
+    yield _beside(plot, upper_cliff, translated("none too large up to here"))
 
 
 def _track(plot: Plot, y: Number) -> marks.Track:

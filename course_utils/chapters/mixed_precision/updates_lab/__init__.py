@@ -7,7 +7,13 @@ and has stepped through the training to see the updates shrink below half a gap.
 from collections.abc import Sequence
 
 from course_utils.chapters.mixed_precision.updates_lab import picture
-from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, PRESETS, Asked, Found
+from course_utils.chapters.mixed_precision.updates_lab.asked import (
+    ASKED_AT,
+    PRESETS,
+    QUESTIONS,
+    Asked,
+    Found,
+)
 from course_utils.core.say import Guess
 from course_utils.engine.labs.lab import Lab, View
 
@@ -37,7 +43,8 @@ class UpdatesLab(Lab):
         guesses = []
         for step, guessed_percent in zip(ASKED_AT, asked.guess, strict=True):
             if guessed_percent is not None:
-                question = f"the share in % that is lost in step {step}"
                 measured_percent = 100 * found.steps[step - 1].still
-                guesses.append(Guess(question, guessed_percent, measured_percent, unit="percent"))
+                guesses.append(
+                    Guess(QUESTIONS[step], guessed_percent, measured_percent, unit="percent")
+                )
         return guesses

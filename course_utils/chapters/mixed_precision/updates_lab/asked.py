@@ -4,10 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whole
 
 STEPS = 200
-ASKED_AT = (25, 75, 125, 200)  # the steps whose share of lost updates the reader guesses
+# What a guess is about, by the step whose share of lost updates the reader guesses.
+QUESTIONS = {
+    25: template("the share in % that is lost in step 25"),
+    75: template("the share in % that is lost in step 75"),
+    125: template("the share in % that is lost in step 125"),
+    200: template("the share in % that is lost in step 200"),
+}
+ASKED_AT = tuple(QUESTIONS)
+MARKS = (
+    template("lost in step 25"),
+    template("lost in step 75"),
+    template("lost in step 125"),
+    template("lost in step 200"),
+)
 RATES = ("constant", "falling")
 _NO_GUESS = (None,) * len(ASKED_AT)
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -24,7 +38,7 @@ class Asked:
 
     guess: Sequence[int | None] = drawn(
         "share of the updates that are lost",
-        marks=[f"lost in step {step}" for step in ASKED_AT],
+        marks=MARKS,
         levels=101,  # 0 % to 100 %
         says=lambda mark, level: f"{level} %",
         about=("rate",),

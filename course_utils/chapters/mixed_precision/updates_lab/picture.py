@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, STEPS, Asked, Found
 from course_utils.core.say import Guess
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
@@ -28,13 +29,17 @@ def view(asked: Asked, found: Found, guesses: Sequence[Guess]) -> View:
 def _meaning(asked: Asked, found: Found, guesses: Sequence[Guess]) -> str:
     """Return the text below the picture: what to do, or after Show the share of lost updates."""
     if not asked.shown:
-        return (
+        return translated(
             "Training in bf16 alone: how many of the updates are lost, step after step? "
             "Set the marks, then Show."
         )
     percent = 100 * found.steps[asked.step - 1].still
-    lost = f"In step {asked.step}, {percent:.1f} % of the updates move no weight."
-    return f"{marks.farthest(guesses)} {lost}".strip()
+    lost = translated(
+        "In step {step}, {percent} % of the updates move no weight.",
+        step=f"{asked.step}",
+        percent=f"{percent:.1f}",
+    )
+    return in_a_row(marks.farthest(guesses), lost)
 
 
 def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[str]:
@@ -42,10 +47,10 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
 
     After Show the curves are drawn, too, and how far off each guess was.
     """
-    steps = Axis(0, STEPS, "step", linear=True, marks=range(0, STEPS + 1, 50))
+    steps = Axis(0, STEPS, translated("step"), linear=True, marks=range(0, STEPS + 1, 50))
     percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=4)
     plot = Plot(*SHARES, steps, percent)
-    yield plot.frame("Share of the updates that are lost")
+    yield plot.frame(translated("Share of the updates that are lost"))
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
         yield from _curves(plot, asked, found, _taken(asked, tracks))
@@ -69,8 +74,8 @@ def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Ite
     x, y = plot.at(*measured[asked.step - 1])
     yield svg.dot(x, y, 7, class_="measured")
     curves = [
-        Curve("measured", measured, "measured-words"),
-        Curve("predicted", predicted, "formula"),
+        Curve(translated("measured"), measured, "measured-words"),
+        Curve(translated("predicted"), predicted, "formula"),
     ]
     yield from names(plot, curves, taken)
 
@@ -91,22 +96,24 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
     sizes = Axis(
         LOWEST,
         HIGHEST,
-        "update ÷ half a gap of its weight",
+        translated("update ÷ half a gap of its weight"),
         "2^{:g}".format,
         linear=True,
         marks=range(LOWEST, HIGHEST + 1, 4),
     )
     plot = Plot(*UPDATES, sizes, Axis(0, MOST, linear=True, most_marks=4))
-    which = f"step {asked.step}" if asked.shown else "one step"
-    yield plot.frame(f"The updates of {which}")
+    title = translated("The updates of one step")
+    if asked.shown:
+        title = translated("The updates of step {step}", step=f"{asked.step}")
+    yield plot.frame(title)
     yield plot.line([(0, 0), (0, MOST)], "fate-edge")  # at 2^0 half gaps, below which one is lost
     if asked.shown:
         for begin, count in found.steps[asked.step - 1].bins:
             if LOWEST <= begin < HIGHEST:
                 yield _bar(plot, begin, count)
     edge = plot.x(0)
-    yield svg.text(edge - 10, plot.top + 14, "lost", class_="strong end")
-    yield svg.text(edge + 10, plot.top + 14, "arrive", class_="strong")
+    yield svg.text(edge - 10, plot.top + 14, translated("lost"), class_="strong end")
+    yield svg.text(edge + 10, plot.top + 14, translated("arrive"), class_="strong")
 
 
 def _bar(plot: Plot, begin: int, count: int) -> str:

@@ -19,6 +19,7 @@ from course_utils.chapters.optimizers.descents import (
 )
 from course_utils.core import predict
 from course_utils.core.say import Guess, Number
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.fields import Said, among, choice, drawn, reveal, several, whole
 
 # The steps of these are linear in the gradient, so a formula gives the limit of their lr.
@@ -93,7 +94,7 @@ class Race:
     guessed: str = choice("guess for", (NOBODY, *RULES), NOBODY)
     guess: Sequence[int | None] = drawn(
         "learning rate",
-        marks=("learning rate",),
+        marks=(template("learning rate"),),
         levels=len(RATES),
         says=lambda mark, level: f"{RATES[level]:g}",
         about=("guessed", "momentum", "steepness", "degrees", "run"),
@@ -103,7 +104,7 @@ class Race:
     def __post_init__(self) -> None:
         """Refuse a race without optimizers."""
         if not self.racing:
-            raise ValueError("Nobody races. Tick at least one optimizer.")
+            raise ValueError(translated("Nobody races. Tick at least one optimizer."))
 
     @property
     def ground(self) -> Ravine:

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.chapters.optimizers.descents import Point, Ravine
+from course_utils.chapters.optimizers.optimizer_lab import words
 from course_utils.chapters.optimizers.optimizer_lab.asked import (
     LINEAR,
     LONG,
     NOBODY,
     RATES,
-    SHORT,
-    STEPS,
     Race,
 )
-from course_utils.core.say import Number, listed
+from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import columns, fitted
 from course_utils.engine.labs.draw.lines import pieces_inside, simplified
@@ -28,12 +29,13 @@ HEIGHT = 342
 TOP = 26
 SIDE = 312
 EDGE = 2.0  # the paths are drawn from -EDGE to EDGE in both parameters
-LOWEST = 1e-9  # the losses that are drawn; one that lies beyond them is drawn at the edge
+# The losses that are drawn; one that lies beyond them is drawn at the edge.
+LOWEST = words.LOWEST
 HIGHEST = 100.0
 PARAMETER = Axis(-EDGE, EDGE, linear=True)
 # left, top, width, height, and both axes
 PATHS = Plot(2, TOP, SIDE, SIDE, PARAMETER, PARAMETER)
-RATE = Axis(RATES[0], RATES[-1], "learning rate lr")
+RATE = Axis(RATES[0], RATES[-1])
 LOSS = Axis(LOWEST, HIGHEST)
 BY_RATE = Plot(386, TOP, 320, 272, RATE, LOSS)
 TABLE_LEFT = 728
@@ -57,7 +59,7 @@ def view(race: Race, found: object) -> View:
             parts += marks.words_beside(race.guesses, race, "guess", [TRACK])
         else:
             parts += _question(race)
-    return View(picture(WIDTH, HEIGHT, *parts), _meaning(race))
+    return View(picture(WIDTH, HEIGHT, *parts), words.meaning(race))
 
 
 # The paths.
@@ -90,7 +92,7 @@ def _ground(ravine: Ravine) -> str:
 
 def _paths(race: Race) -> Iterator[str]:
     """Draw each optimizer's path down the ravine, up to the present step."""
-    yield fitted(PATHS.left, TOP - 8, _title_of_paths(race), PATHS.right, "strong")
+    yield fitted(PATHS.left, TOP - 8, words.title_of_paths(race), PATHS.right, "strong")
     yield _ground(race.ground)
     yield cross(*PATHS.at(0, 0), 7, class_="start")
     for name in race.racing:
@@ -101,7 +103,7 @@ def _paths(race: Race) -> Iterator[str]:
             yield _end(points[-1], name)
     x, y = PATHS.at(*race.ground.start)
     yield dot(x, y, 6, class_="start")
-    yield text(x + 10, y - 8, "start", class_="small")
+    yield text(x + 10, y - 8, translated("start"), class_="small")
 
 
 def _end(point: Point, name: str) -> str:
@@ -113,23 +115,13 @@ def _end(point: Point, name: str) -> str:
     return cross(x, y, class_="pointed")
 
 
-def _title_of_paths(race: Race) -> str:
-    """Return the title of the paths: which steps are drawn, and the learning rate."""
-    if race.run == SHORT:
-        return f"{race.step} steps at lr = {race.lr:g}"
-    before = race.steps - STEPS  # of a long run, only the last STEPS are drawn
-    rate = f"lr = {race.lr:g}"
-    if race.is_falling:
-        rate = f"an lr that began at {race.lr:g}"
-    return f"Steps {before:,} to {before + race.step:,} at {rate}"
-
-
 # How low they come.
 
 
 def _losses(race: Race) -> Iterator[str]:
     """Draw each optimizer's loss by learning rate, and mark the present learning rate."""
-    yield BY_RATE.frame(_title_of_curves(race))
+    by_rate = replace(BY_RATE, x_axis=replace(RATE, name=translated("learning rate lr")))
+    yield by_rate.frame(words.title_of_curves(race))
     curves = []
     for name in race.racing:
         if name != race.hidden:
@@ -172,15 +164,6 @@ def _vertical(lr: Number, class_: str) -> str:
     return BY_RATE.line([(lr, LOWEST), (lr, HIGHEST)], class_)
 
 
-def _title_of_curves(race: Race) -> str:
-    """Return the title of the curves.
-
-    The curves show the largest of several losses, because a single one may be low by chance.
-    """
-    end = ", lr falling" if race.is_falling else " steps"  # above the plot is no room for both
-    return f"Largest loss of the last {race.last_steps:,}{end}"
-
-
 def _settled(race: Race) -> Sequence[Point]:
     """Return the ends of a line: RMSProp's loss by the formula, up to the picture's edge.
 
@@ -197,14 +180,14 @@ def _table(race: Race) -> Iterator[str]:
 
     As long as an optimizer's curve is hidden, its numbers are hidden, too.
     """
-    rows = [("", "limit", "lowest", "at lr")]
+    rows = [("", translated("limit"), translated("lowest"), translated("at lr"))]
     for row, name in enumerate(race.racing, 1):
         yield dot(TABLE_LEFT + 5, TOP + 9 + TABLE_STEP * row, class_=name.lower())
         if name == race.hidden:
             rows.append((name, "?", "?", "?"))
         else:
             loss, lr = race.lowest(name)
-            rows.append((name, _limit_text(race, name), _loss_text(loss), f"{lr:g}"))
+            rows.append((name, words.limit_text(race, name), words.loss_text(loss), f"{lr:g}"))
     yield columns(
         rows,
         TABLE_LEFT + 18,
@@ -216,157 +199,11 @@ def _table(race: Race) -> Iterator[str]:
     )
 
 
-def _limit_text(race: Race, name: str) -> str:
-    """Return the limit of lr by the formula, as the table shows it.
-
-    A dash stands where no formula is known: for a falling lr, and for AdamW's long run.
-    """
-    if race.is_falling or (race.run == LONG and name == "AdamW"):
-        return "–"
-    limit = race.limit(name)
-    if limit == math.inf:
-        return "none"
-    return f"{limit:.2g}"
-
-
-# The sentences.
-
-
 def _question(race: Race) -> Iterator[str]:
     """Yield the question that the mark answers, as lines of text for the picture."""
-    lines = (
-        "Drag the mark to",
-        "the largest lr with which",
-        f"{race.guessed} ends lower",
-        "than it began",
+    question = translated(
+        "Drag the mark to\nthe largest lr with which\n{optimizer} ends lower\nthan it began",
+        optimizer=race.guessed,
     )
-    for row, line in enumerate(lines):
+    for row, line in enumerate(question.split("\n")):
         yield fitted(TABLE_LEFT, BY_RATE.bottom - 67 + 21 * row, line, WIDTH, "strong")
-
-
-def _meaning(race: Race) -> str:
-    """Return the text below the picture: who diverges, and who leads.
-
-    Once *Show* has answered a guess, the text begins instead with what was found for the guessed
-    optimizer and how far off the guess was, and nobody is said to lead.
-    """
-    diverging = [why_it_diverges(race, name) for name in race.racing if name != race.hidden]
-    makes_a_guess = race.guessed != NOBODY  # NOBODY: no optimizer is chosen in "guess for"
-    if race.shown and makes_a_guess:
-        how_far_off = marks.farthest(race.guesses)  # empty if no mark was set
-        sentences = [_on_the_limit(race, race.guessed), how_far_off, *diverging]
-    else:
-        sentences = [*diverging, _leading(race)]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _on_the_limit(race: Race, name: str) -> str:
-    """Return a sentence on the largest lr with which the optimizer comes down.
-
-    The sentence has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros
-    at the end, as in 0.0200.
-    """
-    subject = _subject(name)
-    measured = race.measured_limit(name)
-    if measured == RATES[-1]:  # `measured_limit` is at most this
-        return (
-            f"After {race.run}, {subject} has come down at every lr, up to {measured:g}, "
-            "where this axis ends."
-        )
-    if race.run == LONG and name == "RMSProp":
-        # `predict.settled_loss` is a curvature × lr²/8, and the sentence keeps that form. So eight
-        # times the loss at lr = 1 is the curvature.
-        curvature = race.settled_loss(1.0) * 8
-        return (
-            f"In the long run {subject}'s loss is {curvature:.4g} × lr²/8. "
-            f"That is the {race.first_loss:.3g} of the start "
-            f"at lr = {race.limit(name):.3g}; measured: {measured:#.3g}."
-        )
-    if name not in LINEAR or race.is_falling:
-        return (
-            f"After {race.run}, {subject} ends lower than it began "
-            f"up to lr = {measured:#.2g} or so."
-        )
-    numerator = f"2(1 + {race.momentum:g})" if name == "momentum" else "2"
-    formula = f"{numerator}/{race.steepness} = {race.limit(name):.4g}"
-    return f"{subject} comes down up to lr = {formula}; measured: {measured:#.3g}."
-
-
-def _subject(name: str) -> str:
-    """Return the name with a capital letter. str.capitalize would make "Sgd" of "SGD"."""
-    return f"{name[0].upper()}{name[1:]}"
-
-
-def why_it_diverges(race: Race, name: str) -> str:
-    """Return why an optimizer diverges, in numbers; an empty string if it does not diverge."""
-    # Exactly at the limit the error neither grows nor shrinks. The 1e-9 allows for rounding.
-    if race.lr <= race.limit(name) * (1 + 1e-9):
-        return ""
-    if name not in LINEAR:
-        # Its steps are about lr long on whatever slope, so it jumps from lr/2 before the lowest
-        # point to lr/2 behind it.
-        return f"{name} ends higher than it began: it goes to and fro by lr/2 = {race.lr / 2:g}."
-    if race.is_falling and race.end_loss(name, race.lr) < math.inf:
-        return ""  # the error grew at first, but shrank once lr was below the limit
-    mu = race.momentum if name == "momentum" else 0.0
-    product = race.lr * race.steepness
-    most = 2 * (1 + mu)
-    return (
-        f"{_subject(name)} diverges: lr × {race.steepness} = {product:.6g} > {most:g}, "
-        "so its error grows."
-    )
-
-
-def _leading(race: Race) -> str:
-    """Return a sentence on the optimizers that have the lowest loss.
-
-    As long as the slider `step` is not at its end, it is the loss after that step, of the paths at
-    the left. At the end it is the largest loss of the last steps, of the curves at the right.
-    """
-    if race.step == STEPS:
-        return _ending_lowest(race)
-    return _lowest_at_step(race)
-
-
-def _ending_lowest(race: Race) -> str:
-    """Return a sentence on the optimizers whose largest loss of the last steps is the lowest."""
-    losses = {name: race.end_loss(name, race.lr) for name in race.racing}
-    least = min(losses.values())
-    if least == math.inf:
-        return "Nobody is left."
-    best = [name for name, loss in losses.items() if loss == least]
-    what = f"largest loss of the last {race.last_steps:,} steps is {_loss_text(least)}"
-    if len(race.racing) == 1:
-        return f"At lr = {race.lr:g}, {best[0]}'s {what}."
-    if len(best) == 1:
-        return f"At lr = {race.lr:g}, {best[0]} ends lowest: its {what}."
-    return f"At lr = {race.lr:g}, {listed(best)} end lowest: their {what}."
-
-
-def _lowest_at_step(race: Race) -> str:
-    """Return a sentence on the optimizers whose loss after the present step is the lowest."""
-    losses = {}
-    for name in race.racing:
-        points = race.descent(name)
-        was_lost = race.step >= len(points)  # a run ends early where the optimizer is lost
-        if not was_lost:
-            losses[name] = race.ground.loss(*points[race.step])
-    if not losses:
-        return "Nobody is left."
-    least = min(losses.values())
-    best = [name for name, loss in losses.items() if loss == least]
-    has = "has" if len(best) == 1 else "have"
-    what = "the lowest loss" if len(race.racing) > 1 else "this loss"
-    before = race.steps - STEPS  # steps before those that are drawn: 0 in a run of STEPS steps
-    step = before + race.step
-    return (
-        f"At lr = {race.lr:g}, after {step:,} steps, {listed(best)} {has} {what}: "
-        f"{_loss_text(least)}."
-    )
-
-
-def _loss_text(loss: Number) -> str:
-    """Return the loss in two digits; for one below the picture's edge, that it is smaller."""
-    if loss >= LOWEST:
-        return f"{loss:.2g}"
-    return f"< {LOWEST:.0e}"
