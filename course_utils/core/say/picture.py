@@ -326,7 +326,7 @@ def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
     """Yield the mark and the words of each label below the axis; equal numbers have one label."""
     first, second = shown.heads
     if _is_one_mark(shown):
-        yield "measured", f"{first} and {second}"
+        yield "measured", first if first == second else f"{first} and {second}"
         return
     yield "measured", second
     yield "predicted", first
