@@ -164,11 +164,19 @@ def test_a_slider_of_powers_plays_to_its_end_says_each_number_and_keeps_its_leng
     expect(readout).to_have_value("2^0 = 1")
     expect(lab.locator(".course-meaning")).to_contain_text("1 is added once")
     length = lab.locator(".noUi-base:visible").first.bounding_box()["width"]
-    lab.get_by_role("button", name="Play", exact=True).click()
+    lab.get_by_role("button", name="Play ones added", exact=True).click()
     expect(readout).to_have_value("2^26 = 67,108,864")
     expect(handle).to_have_attribute("aria-valuetext", "2^26 = 67,108,864")
     expect(lab.locator(".course-meaning")).to_contain_text("67,108,864 times")
     assert lab.locator(".noUi-base:visible").first.bounding_box()["width"] == length
+
+
+def test_each_of_several_play_buttons_says_what_it_plays(page):
+    lab = browser.lab_of(page, "optimizer")
+    names = "Play turned by", "turned by: back to the start", "Play step", "step: back to the start"
+    for name in names:
+        button = lab.get_by_role("button", name=name, exact=True)
+        expect(button).to_have_attribute("title", name)
 
 
 def test_a_power_is_typed_beside_its_slider_by_keyboard_alone(page):

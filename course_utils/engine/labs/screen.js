@@ -563,10 +563,7 @@ function nameTheControls(el, name, tries = TRIES) {
     lab.setAttribute("role", "group");
     lab.setAttribute("aria-label", name);
     for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle);
-    for (const icon of lab.querySelectorAll(".widget-play button i")) {
-      const words = icon.matches(".fa-stop") ? "Back to the start" : "Play";
-      icon.parentNode.setAttribute("aria-label", words);
-    }
+    for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button);
     for (const field of lab.querySelectorAll("input[title]")) {
       field.setAttribute("aria-label", field.title);
     }
@@ -582,6 +579,17 @@ function hasNamedSliders(lab) {
   const sliders = lab.querySelectorAll(".widget-slider");
   const named = lab.querySelectorAll(".noUi-handle[aria-label]");
   return sliders.length <= named.length;
+}
+
+// Gives one of the two buttons of Play its name. It has that of its slider in it, because a figure may
+// have several pairs.
+function namePlayButton(button) {
+  const slider = button.closest(".widget-play").parentElement.querySelector(".widget-slider label");
+  const of = slider ? slider.textContent : "";
+  const isStop = button.querySelector(".fa-stop");
+  const words = isStop ? `${of}: back to the start` : `Play ${of}`;
+  button.setAttribute("aria-label", words);
+  button.title = words;
 }
 
 // Gives a slider's handle, and the number beside it, the name that a reader sees in front.
