@@ -166,6 +166,11 @@ class Comparison(InRows):
             sentences.append(_sentence(guess.words))
         return " ".join([*sentences, *self._not_counted()])
 
+    @property
+    def has_more_than_picture(self) -> bool:
+        """Whether one guess was made and the table has further rows, which a text may speak of."""
+        return len(self.guesses) == 1 < len(self.predicted)
+
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():
