@@ -15,7 +15,7 @@ from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import PartsOf
-from course_utils.engine.judging.sentences import number_in_full
+from course_utils.engine.judging.sizes import number_in_full, told_apart
 
 Parts = Mapping[str, Number]  # the sizes, by the names of the parts
 SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits
@@ -60,7 +60,8 @@ def in_parts(
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
     # The verdict puts the name of the reader's function in front of this.
-    gave = f"gave {number_in_full(number)} instead of {number_in_full(right)} {unit}".strip()
+    given, wanted = told_apart(number, right, unit)
+    gave = f"gave {given} instead of {wanted}"
     if not slips:
         return f"{gave}, {amount}.", False  # such as "gave 120 instead of 360 FLOPs, 240 short."
     return f"{gave}. {_checklist(parts, slips, amount)}", True
