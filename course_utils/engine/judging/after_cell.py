@@ -2,8 +2,8 @@
 
 In a reader's copy, the record gets each verdict and each guess that the cell shows, and the cell at
 which the reader is. In any notebook, a verdict is taken back when its answer changes, or when the
-answer's cell stops with an error. Until that cell has run again without an error, the check would
-judge the answer from before, so its verdict is taken back at once.
+answer's cell stops with an error. Until that cell has run again without one, the check judges the
+answer from before, so its verdict is taken back at once.
 """
 
 import re
@@ -18,11 +18,9 @@ from course_utils.engine.judging.verdict import SHOWN, Verdict
 RECORDED_AS = {"right": "right", "not yet": "tried"}  # the record's word, by a verdict's status
 # Finds the exercise and the name of the answer, such as days and my_days in check.days(my_days).
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
-# Finds the name my_days in my_days = 3, but not in my_days == 3.
-ASSIGNED = re.compile(r"\b(\w+) *=[^=]")
-DEFINED = re.compile(r"\bdef (\w+)")
 CHANGED = "The answer has changed: run this cell again."
 STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
+NO_VERDICT = Verdict(STOPPED)  # stands for the verdict on an answer whose cell has stopped
 
 
 def note_what_is_shown() -> None:
@@ -34,7 +32,6 @@ def note_what_is_shown() -> None:
     if shell is None:
         return
     latest_by_answer: dict[str, Verdict] = {}  # by the name that the reader gave to the answer
-    stopped: set[str] = set()  # the names whose cell stopped with an error when it ran last
 
     def note_cell(info: object) -> None:
         """Take note of the cell that is about to run; `info` is IPython's ExecutionInfo."""
@@ -44,11 +41,9 @@ def note_what_is_shown() -> None:
         """Take note of what a cell has shown; `result` is IPython's ExecutionResult."""
         verdicts = list(SHOWN)
         SHOWN.clear()
-        _note_what_stopped(stopped, result)
         _take_back_outdated(latest_by_answer, result)
-        valid = _take_back_stopped(verdicts, stopped, result)
-        _remember(latest_by_answer, valid, result)
-        _record(shell, valid, result)
+        _remember(latest_by_answer, verdicts, result)
+        _record(shell, verdicts, result)
 
     SHOWN.clear()  # what was shown before belongs to no cell
     shell.events.register("pre_run_cell", note_cell)
@@ -58,49 +53,30 @@ def note_what_is_shown() -> None:
 def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
     """Take back each verdict whose answer the cell has assigned or defined anew."""
     why = CHANGED if result.success else STOPPED
-    for name in _assigned(result):
-        if name in latest_by_answer:
+    for name in list(latest_by_answer):
+        # Matches my_days = 3 and def my_days, but not my_days == 3.
+        assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
+        if re.search(assigns, _source(result)):
             verdict = latest_by_answer.pop(name)
             verdict.take_back(why)
-
-
-def _assigned(result: object) -> set[str]:
-    """Return the names that the cell assigns or defines, even if it cannot be parsed."""
-    source = _source(result)
-    return {*ASSIGNED.findall(source), *DEFINED.findall(source)}
-
-
-def _note_what_stopped(stopped: set[str], result: object) -> None:
-    """Bring the set of names up to date whose cell stopped with an error when it ran last."""
-    if result.success:
-        stopped.difference_update(_assigned(result))
-    else:
-        stopped.update(_assigned(result))
-
-
-def _take_back_stopped(verdicts: list[Verdict], stopped: set[str], result: object) -> list[Verdict]:
-    """Take back each verdict of this cell whose answer's cell has stopped; return the others.
-
-    The check has judged the answer from before, and not the one that the reader sees there now.
-    """
-    answer_of = dict(CHECKED.findall(_source(result)))
-    valid = []
-    for verdict in verdicts:
-        if answer_of.get(verdict.exercise) in stopped:
-            verdict.take_back(STOPPED)
-        else:
-            valid.append(verdict)
-    return valid
+            if not result.success:
+                latest_by_answer[name] = NO_VERDICT
 
 
 def _remember(
     latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
 ) -> None:
-    """Store each verdict of this cell under the name of the answer that it judges."""
+    """Store each verdict of this cell under the name of the answer that it judges.
+
+    A verdict on an answer whose cell has stopped is taken back: nobody sees that answer any more.
+    """
     answer_of = dict(CHECKED.findall(_source(result)))  # such as {"days": "my_days"}
     for verdict in verdicts:
-        if verdict.exercise in answer_of:
-            latest_by_answer[answer_of[verdict.exercise]] = verdict
+        name = answer_of.get(verdict.exercise)
+        if latest_by_answer.get(name) is NO_VERDICT:
+            verdict.take_back(STOPPED)
+        elif name:
+            latest_by_answer[name] = verdict
 
 
 def _source(result: object) -> str:
