@@ -167,9 +167,9 @@ class Comparison(InRows):
         return " ".join([*sentences, *self._not_counted()])
 
     @property
-    def has_more_than_picture(self) -> bool:
-        """Whether one guess was made and the table has further rows, which a text may speak of."""
-        return len(self.guesses) == 1 < len(self.predicted)
+    def fold(self) -> str:
+        """The table's fold: open if one row of several was guessed, for texts on the others."""
+        return "<details open>" if len(self.guesses) == 1 < len(self.predicted) else "<details>"
 
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""

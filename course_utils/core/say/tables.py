@@ -15,7 +15,7 @@ class InRows:
     """
 
     has_head = True  # whether the first row has the heads of the columns
-    has_more_than_picture = False  # whether some rows are not in the picture, so they stay unfolded
+    fold = "<details>"  # in which the table is where there is a picture
 
     def __repr__(self) -> str:
         table = _text_table(self._rows())
@@ -27,8 +27,7 @@ class InRows:
         table = _html_table(self._rows(), has_head=self.has_head)
         picture = self._picture()
         if picture:
-            state = " open" if self.has_more_than_picture else ""
-            table = f"<details{state}><summary>The numbers</summary>\n{table}\n</details>"
+            table = f"{self.fold}<summary>The numbers</summary>\n{table}\n</details>"
             return f"{picture}{_paragraph(self._below_picture())}\n{table}"
         return table + _paragraph(self._below())
 
