@@ -15,7 +15,8 @@ from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import PartsOf
-from course_utils.engine.judging.sizes import number_in_full, told_apart
+from course_utils.engine.judging.pairs import told_apart
+from course_utils.engine.judging.sentences import number_in_full
 
 Parts = Mapping[str, Number]  # the sizes, by the names of the parts
 SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits

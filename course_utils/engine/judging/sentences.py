@@ -12,7 +12,6 @@ import torch
 from course_utils.core.say import Number, listed
 from course_utils.engine.judging.agreement import agree, is_dense, is_number, near, plain
 from course_utils.engine.judging.limits import LONGEST_S, TooLongError
-from course_utils.engine.judging.sizes import LARGEST, distinct, number_in_full, told_apart
 
 NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
 NO_END = "Does its loop come to an end?"
@@ -92,6 +91,24 @@ def _in_a_row(parts: list[str]) -> str:
     return f"{', '.join(first)}, … {parts[-1]}"
 
 
+def number_in_full(x: Number) -> str:
+    """Return an integer with separators, and a float with six digits, or all before the point.
+
+    >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
+    ('2,142,208', '1,155.53', '6.3 × 10^24')
+    """
+    if isinstance(x, int):
+        return f"{x:,}"
+    if not math.isfinite(x) or x == 0:
+        return repr(x).removesuffix(".0")  # such as "inf", "nan" or "0"
+    if 1e-4 <= abs(x) < 1e9:
+        digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
+        words = f"{x:,.{digits_after_the_point}f}"
+        return words.rstrip("0").rstrip(".") if "." in words else words
+    mantissa, _, power = f"{x:.5e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')} × 10^{int(power)}"
+
+
 def called(function: Callable[..., object], case: str) -> str:
     """Return a sentence's beginning, such as "With n = 3, my_days"; the case may be empty."""
     name = name_of(function)
@@ -161,34 +178,10 @@ def gave(result: object, expected: object, tolerance: Number, unit: str = "") ->
         return _gave_dict(result, expected, tolerance)
     if isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor):
         return _gave_tensor(result, expected, part)
-    if shown(result) == shown(expected):  # they differ beyond six digits
-        return f"gave{part} {result!r}; expected {expected!r}."
-    given, wanted = _beside(result, expected, unit)
+    from course_utils.engine.judging.pairs import beside  # only a wrong answer needs it
+
+    given, wanted = beside(result, expected, unit)
     return f"gave{part} {given}; expected {wanted}."
-
-
-def _beside(result: object, expected: object, unit: str = "") -> tuple[str, str]:
-    """Return a wrong result in words, and the expected one with its unit.
-
-    Where one of them is a dict and the other is none, the dict is named by its keys.
-    """
-    if type(result) in (int, float) and type(expected) in (int, float) and abs(result) < LARGEST:
-        return told_apart(result, expected, unit)
-    given = shown(result)
-    wanted = f"{shown(expected)} {unit}".strip()
-    if isinstance(expected, dict):
-        number = "one number, " if is_number(plain(result)) else ""
-        return f"{number}{given}", _by_its_keys(expected)
-    if isinstance(result, dict) and is_number(plain(expected)):
-        return _by_its_keys(result), f"one number, {wanted}"
-    return given, wanted
-
-
-def _by_its_keys(x: dict) -> str:
-    """Return a dict in words: what it is, and its keys."""
-    if not x:
-        return "an empty dict"
-    return f"a dict with the {'key' if len(x) == 1 else 'keys'} {listed(list(x))}"
 
 
 def _gave_dict(result: dict, expected: dict, tolerance: Number) -> str:
@@ -203,8 +196,7 @@ def _gave_dict(result: dict, expected: dict, tolerance: Number) -> str:
         if agree(result[key], wanted, tolerance):
             right.append(f"{key} ✓")
         else:
-            given, in_words = _beside(result[key], wanted)
-            wrong.append(f"{key} {given} instead of {in_words}")
+            wrong.append(f"{key} {shown(result[key])} instead of {shown(wanted)}")
     further = len(wrong) - MOST_WRONG
     if further > 0:
         wrong[MOST_WRONG:] = [f"and {further} more"]
@@ -241,6 +233,8 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
         return f"{gave} and {result.dtype}; expected {expected.dtype}."
     differences = (expected.double() - result.double()).abs()
     farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
+    from course_utils.engine.judging.pairs import distinct  # only a wrong answer needs it
+
     wrong, right = distinct(result[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
     return f"{gave}, as expected, but [{place}] is {wrong}, and should be {right}."

@@ -29,13 +29,13 @@ def _power_words(exponent: int) -> str:
     return f"2^{exponent} ≈ {factor_text(number)}"
 
 
-def exponent_of(text: str, most: int) -> int:
+def _exponent_of(text: str, most: int) -> int:
     """Return the exponent of the power that was typed; ValueError if it is none up to 2^most.
 
     What is typed is the exponent itself, or else the power. The words that stand in the field are
     read by their first half, so a reader can change the exponent in them.
 
-    >>> exponent_of("16", 26), exponent_of("65,536", 26), exponent_of("2^17 = 65,536", 26)
+    >>> _exponent_of("16", 26), _exponent_of("65,536", 26), _exponent_of("2^17 = 65,536", 26)
     (16, 16, 17)
     """
     first_half = re.split("[=≈]", text)[0].strip()
@@ -69,7 +69,7 @@ class PowerOfTwo(Whole):
 
     def held(self, value: object) -> int:
         """Return the exponent; ValueError if what was typed is neither an exponent nor a power."""
-        number = exponent_of(value, self.most) if isinstance(value, str) else value
+        number = _exponent_of(value, self.most) if isinstance(value, str) else value
         return super().held(number)
 
     def parts(self, held: int, said: Said) -> list[ControlPart]:

@@ -1,9 +1,12 @@
-"""The numbers of a verdict: in full, and long ones also as a person would say them."""
+"""A wrong result and the expected one, so that a reader sees how they differ.
 
-import math
+Long numbers are also said as a person would, and a dict is named by its keys.
+"""
 
-from course_utils.core.say import Number, in_words
+from course_utils.core.say import Number, in_words, listed
 from course_utils.core.say.wording import factor_text
+from course_utils.engine.judging.agreement import is_number, plain
+from course_utils.engine.judging.sentences import number_in_full, shown
 
 LONG = 10**8  # from nine digits on, two numbers are hard to tell apart by their digits
 LEAST_IN_WORDS = 10**6  # below a million, the digits are the words
@@ -11,31 +14,30 @@ MOST_IN_WORDS = 10**15  # from here on, a number would be a power of ten in word
 LARGEST = 10**27  # no count of the course comes near this, whose digits fill a line
 
 
-def number_in_full(x: Number) -> str:
-    """Return an integer with separators, and a float with six digits, or all before the point.
+def beside(result: object, expected: object, unit: str = "") -> tuple[str, str]:
+    """Return a wrong result in words, and the expected one with its unit.
 
-    >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
-    ('2,142,208', '1,155.53', '6.3 × 10^24')
+    Where one of them is a dict and the other is none, the dict is named by its keys.
     """
-    if isinstance(x, int):
-        return f"{x:,}"
-    if not math.isfinite(x) or x == 0:
-        return repr(x).removesuffix(".0")  # such as "inf", "nan" or "0"
-    if 1e-4 <= abs(x) < 1e9:
-        digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
-        words = f"{x:,.{digits_after_the_point}f}"
-        return words.rstrip("0").rstrip(".") if "." in words else words
-    mantissa, _, power = f"{x:.5e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')} × 10^{int(power)}"
+    given = shown(result)
+    if given == shown(expected):  # they differ beyond six digits
+        return f"{result!r}", f"{expected!r}"
+    if type(result) in (int, float) and type(expected) in (int, float) and abs(result) < LARGEST:
+        return told_apart(result, expected, unit)
+    wanted = f"{shown(expected)} {unit}".strip()
+    if isinstance(expected, dict):
+        number = "one number, " if is_number(plain(result)) else ""
+        return f"{number}{given}", _by_its_keys(expected)
+    if isinstance(result, dict) and is_number(plain(expected)):
+        return _by_its_keys(result), f"one number, {wanted}"
+    return given, wanted
 
 
-def distinct(a: Number, b: Number) -> tuple[str, str]:
-    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
-    digits = 3
-    # With 17 digits, any two floats that differ are written differently.
-    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
-        digits += 1
-    return f"{a:.{digits}g}", f"{b:.{digits}g}"
+def _by_its_keys(x: dict) -> str:
+    """Return a dict in words: what it is, and its keys."""
+    if not x:
+        return "an empty dict"
+    return f"a dict with the {'key' if len(x) == 1 else 'keys'} {listed(list(x))}"
 
 
 def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, str]:
@@ -83,3 +85,12 @@ def _with_digits(words: str, x: Number, unit: str = "") -> str:
 def _has_words(x: Number) -> bool:
     """Whether a person would say the number in words, such as million, or GB."""
     return LEAST_IN_WORDS <= x < MOST_IN_WORDS
+
+
+def distinct(a: Number, b: Number) -> tuple[str, str]:
+    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
+    digits = 3
+    # With 17 digits, any two floats that differ are written differently.
+    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
+        digits += 1
+    return f"{a:.{digits}g}", f"{b:.{digits}g}"
