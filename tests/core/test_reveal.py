@@ -87,6 +87,14 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
     assert svg.get("aria-label") == "a. Spot on: 2,400,000,000 for 2,415,919,104"
 
 
+def test_rows_that_nobody_guessed_stay_unfolded_because_the_picture_does_not_have_them():
+    numbers = {"a": 1, "b": 2}
+    of_one = Comparison(numbers, numbers, guess={"b": 3})._repr_html_()
+    assert "<details open><summary>The numbers</summary>" in of_one
+    of_both = Comparison(numbers, numbers, guess={"a": 1, "b": 3})._repr_html_()
+    assert "<details><summary>The numbers</summary>" in of_both
+
+
 def test_each_mark_has_a_name_and_a_number_and_what_is_the_same_is_named_once():
     heads = ("predicted", "reported")
     apart = texts(compared(53, 43.2, 20, "percent", heads=heads)._repr_html_())

@@ -434,6 +434,44 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     assert len(shown("9" * 5000)) < 80
 
 
+@pytest.mark.parametrize(
+    ("result", "expected", "unit", "sentence"),
+    [
+        (44_193_349_632, 512, "bytes", "gave 44.2 GB (44,193,349,632 bytes); expected 512 bytes."),
+        (
+            2_110_464_000,
+            14_909_440,
+            "FLOPs",
+            "gave 2.11 billion (2,110,464,000); expected 14.9 million (14,909,440) FLOPs.",
+        ),
+        (12_435_258, 7, "", "gave 12,435,258; expected 7."),  # eight digits are still read
+        (494_031_872, 494_032_768, "", "gave 494,031,872; expected 494,032,768."),
+        (0.5, 3 * 10**9, "", "gave 0.5; expected 3 billion (3,000,000,000)."),
+        (9.89949e10, 7e10, "FLOPs", "gave 99 billion; expected 70 billion FLOPs."),
+        (-(10**9), 3, "", "gave -1,000,000,000; expected 3."),
+        (float("inf"), 10**9, "", "gave inf; expected 1,000,000,000."),
+        # What is too long for a sentence is cut.
+        (10**400, 10**9, "", f"gave {10**400:,}"[:55] + " … 00,000,000; expected 1,000,000,000."),
+    ],
+)
+def test_two_long_numbers_are_told_apart_in_words(result, expected, unit, sentence):
+    assert gave(result, expected, 0, unit) == sentence
+
+
+@pytest.mark.parametrize(
+    ("result", "expected", "sentence"),
+    [
+        (3770, {"a": 1, "b": 2}, "gave one number, 3,770; expected a dict with the keys a and b."),
+        (None, {"row": 5}, "gave None; expected a dict with the key row."),
+        ([1, 2], {"row": 5}, "gave [1, 2]; expected a dict with the key row."),
+        ({"a": 1}, 5, "gave a dict with the key a; expected one number, 5."),
+        ({}, 5, "gave an empty dict; expected one number, 5."),
+    ],
+)
+def test_where_a_dict_came_or_was_expected_it_is_said_in_words(result, expected, sentence):
+    assert gave(result, expected, 0) == sentence
+
+
 def test_two_tensors_of_bools_are_told_apart_by_a_number_and_others_by_their_dtype():
     result = torch.tensor([0.0, 1.0])
     wanted = "gave a tensor of shape (2,), as expected, but [0] is"

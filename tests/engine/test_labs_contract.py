@@ -252,7 +252,7 @@ def test_no_shape_is_a_measurement_before_it_is_shown_and_each_mark_says_its_val
 @pytest.mark.parametrize(
     ("path", "source"), [(path, one) for path in NOTEBOOKS for one in figures_of(path)]
 )
-def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measured_at_first(
+def test_a_figure_that_is_a_lab_is_low_has_little_code_and_shows_nothing_measured_at_first(
     path, source
 ):
     made = figure_in(source)
@@ -261,6 +261,7 @@ def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measur
         assert set(made.controls) <= {*lab.fields, *lab.jobs}, source
     panel = labs.figure(made.lab, *made.controls, **made.answers)
     assert 0 < len(made.controls) <= 5
+    assert len(source.splitlines()) <= 4, f"the question is pushed out of the window by {source}"
     assert ROW_PX + picture_and_meaning_px(panel.session.view()) <= FIGURE_PX, source
     assert not panel.session.revealed
 

@@ -76,19 +76,60 @@ class Power:
 
 def test_a_slider_of_powers_shows_the_number_and_its_answer_is_the_exponent():
     lab = Panel(made(Power, lambda asked, found: draw(asked.n)))
-    slider, play = lab.controls["n"].children
-    assert slider.value == "2^4 = 16"
+    slider, readout, play = lab.controls["n"].children
+    assert readout.value == "2^4 = 16"
     slider.index = 12  # to where a reader drags it, or the button beside it moves it
-    assert (slider.value, lab.screen.meaning) == ("2^12 = 4,096", "n is 12")
+    assert (readout.value, lab.screen.meaning) == ("2^12 = 4,096", "n is 12")
     slider.index = 40
-    assert (slider.value, lab.screen.meaning) == ("2^40 ≈ 1.1 trillion", "n is 40")
+    assert (readout.value, lab.screen.meaning) == ("2^40 ≈ 1.1 trillion", "n is 40")
     lab.set(n=9)
     assert (slider.index, play.max) == (9, 40)
-    for nonsense in ("512", 1.5, None):
+    for nonsense in (1.5, None):
         lab.set(n=nonsense)
         assert lab.screen.mistake.startswith("ones cannot be")
     lab.session.move("n", 0, "2^99")  # as a page could send it
-    assert lab.session.shown["mistake"].startswith("ones cannot be")
+    assert "“2^99” is no power of two from 1 to 2^40." in lab.session.shown["mistake"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "exponent"),
+    [
+        ("16", 16),
+        ("0", 0),
+        ("65536", 16),
+        ("65,536", 16),
+        ("2^16", 16),
+        ("2**3", 3),  # and not 8, as somebody who writes 8 means the exponent
+        ("2¹⁶", 16),
+        ("64 * 1024", 16),
+        ("1", 1),
+        (" 2^17 = 65,536 ", 17),  # the words of the field, in which the exponent was changed
+        ("2^39 ≈ 1.1 trillion", 39),
+        ("64", 6),  # above the largest exponent, it can only be the number
+    ],
+)
+def test_beside_a_slider_of_powers_an_exponent_or_a_number_is_typed(typed, exponent):
+    lab = Panel(made(Power, lambda asked, found: draw(asked.n)))
+    slider, readout, _ = lab.controls["n"].children
+    readout.value = typed
+    assert lab.screen.mistake == ""
+    assert (slider.index, lab.screen.meaning) == (exponent, f"n is {exponent}")
+    assert readout.value == slider.options[exponent], "the field says how it was understood"
+
+
+@pytest.mark.parametrize("typed", ["many", "", "-1", "1.5", "60000", "2^41", "1/2", "9" * 5000])
+def test_nonsense_beside_a_slider_of_powers_gets_a_sentence_and_the_slider_stays(typed):
+    lab = Panel(made(Power, lambda asked, found: draw(asked.n)))
+    slider, readout, _ = lab.controls["n"].children
+    readout.value = "12"
+    readout.value = typed
+    assert lab.screen.mistake == (
+        f"“{typed[:40]}” is no power of two from 1 to 2^40. Type its exponent, like 10, or the "
+        "number itself, like 1024 or 2^10."
+    )
+    assert (slider.index, readout.value) == (12, "2^12 = 4,096")
+    readout.value = "12"  # where the slider still is
+    assert (lab.screen.mistake, lab.screen.meaning) == ("", "n is 12")
 
 
 def test_controls_that_are_seldom_used_are_folded_until_a_button_or_a_preset_brings_them():

@@ -158,17 +158,53 @@ def test_a_slider_of_powers_plays_to_its_end_says_each_number_and_keeps_its_leng
     lab = browser.lab_of(page, "sum")
     browser.press(lab, "can bf16 count to 4,096?")
     handle = lab.locator(".noUi-handle:visible").first
-    readout = lab.locator(".widget-slider .widget-readout:visible").first
-    expect(readout).to_have_text("2^12 = 4,096")
+    readout = lab.get_by_role("textbox", name="ones added, typed")
+    expect(readout).to_have_value("2^12 = 4,096")
     handle.press("Home")
-    expect(readout).to_have_text("2^0 = 1")
+    expect(readout).to_have_value("2^0 = 1")
     expect(lab.locator(".course-meaning")).to_contain_text("1 is added once")
     length = lab.locator(".noUi-base:visible").first.bounding_box()["width"]
-    lab.get_by_role("button", name="Play", exact=True).click()
-    expect(readout).to_have_text("2^26 = 67,108,864")
+    lab.get_by_role("button", name="Play ones added", exact=True).click()
+    expect(readout).to_have_value("2^26 = 67,108,864")
     expect(handle).to_have_attribute("aria-valuetext", "2^26 = 67,108,864")
     expect(lab.locator(".course-meaning")).to_contain_text("67,108,864 times")
     assert lab.locator(".noUi-base:visible").first.bounding_box()["width"] == length
+
+
+def test_each_of_several_play_buttons_says_what_it_plays(page):
+    lab = browser.lab_of(page, "optimizer")
+    names = "Play turned by", "turned by: back to the start", "Play step", "step: back to the start"
+    for name in names:
+        button = lab.get_by_role("button", name=name, exact=True)
+        expect(button).to_have_attribute("title", name)
+
+
+def test_a_power_is_typed_beside_its_slider_by_keyboard_alone(page):
+    lab = browser.lab_of(page, "sum")
+    browser.press(lab, "can bf16 count to 4,096?")
+    handle = lab.locator(".noUi-handle:visible").first
+    readout = lab.get_by_role("textbox", name="ones added, typed")
+    handle.press("Tab")
+    expect(readout).to_be_focused()
+    keyboard = page.keyboard
+    for typed, words in (
+        ("65536", "2^16 = 65,536"),
+        ("8", "2^8 = 256"),
+        ("2^20", "2^20 = 1,048,576"),
+    ):
+        keyboard.press("ControlOrMeta+a")
+        keyboard.type(typed)
+        keyboard.press("Enter")
+        expect(readout).to_have_value(words)
+        expect(handle).to_have_attribute("aria-valuetext", words)
+    keyboard.press("ControlOrMeta+a")
+    keyboard.type("many")
+    keyboard.press("Enter")
+    expect(lab.locator(".course-mistake")).to_contain_text("“many” is no power of two")
+    expect(readout).to_have_value("2^20 = 1,048,576")
+    handle.press("ArrowLeft")
+    expect(lab.locator(".course-mistake")).to_be_empty()
+    expect(readout).to_have_value("2^19 = 524,288")
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):

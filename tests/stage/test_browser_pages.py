@@ -440,6 +440,14 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
     expect(numbers).to_be_visible()
 
 
+def test_rows_that_were_not_asked_for_stay_in_view_beside_the_picture_of_a_guess(guessing):
+    answer = answer_to(guessing, "my_mfu")
+    say(guessing, "my_mfu", "30")
+    expect(answer.locator(".seen")).to_be_visible()
+    expect(answer.get_by_text("days on 1,024 H100s")).to_be_visible()
+    say(guessing, "my_mfu", "")
+
+
 def test_an_option_is_chosen_by_keyboard_and_named_beside_the_measured_one(chromium, site):
     with opened(chromium, site, "05_gradients") as page:
         options = ask_of(page, "my_missing").get_by_role("radio")

@@ -70,7 +70,9 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
         "really = 'fp32'  # another answer",
         "check.name_of_f32(really)",
         "really = = 3",
+        "check.name_of_f32(really)",  # of the former answer, which nobody sees any more
         "really = 'tf32'",  # no verdict is left that could be taken back
+        "check.name_of_f32(really)",
         "def my_days(flops, gpus, peak, share):\n    return flops / (gpus * peak * share) / 86_400",
         "days = check.days(my_days).kept",
         "3 == really, my_days(1, 2, 3, 4)",  # used, and not changed
@@ -86,12 +88,15 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
         for cell in cells:
             client.execute_interactive(cell, timeout=60, output_hook=hear)
     kinds, words = zip(*said, strict=True)
-    right, again, wrong, broken, days, _, last = words
+    right, again, wrong, broken, _, still_broken, mended, days, _, last = words
     assert kinds == (
         "display_data",
         "update_display_data",
         "display_data",
         "update_display_data",
+        "display_data",
+        "update_display_data",
+        "display_data",
         "display_data",
         "execute_result",
         "update_display_data",
@@ -102,4 +107,6 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
     assert again == "Not judged. The answer has changed: run this cell again."
     stopped = "Not judged. The cell of the answer stopped with an error."
     assert broken == f"{stopped} Mend it, and run both cells again."
+    assert still_broken == broken
+    assert mended.startswith("Right.")
     assert last == broken

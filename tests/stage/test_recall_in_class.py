@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import date, timedelta
+from html import escape
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -74,24 +75,61 @@ def test_the_room_is_asked_on_the_wall_and_gets_the_answer_there(tmp_path, numbe
         assert answer["how"] == "calculated"
 
 
-def test_without_phones_the_field_takes_a_guess_and_the_answer_says_how_it_follows(monkeypatch):
-    monkeypatch.setattr(guessing, "display", lambda _: None)
-    quiet = Config(HistoryManager={"enabled": False})
-    shell = InteractiveShell(config=quiet)
-    drawn = QUESTIONS["tensors.steps"].draw(DAY.toordinal())
-    mistake = drawn.asked.mistakes[0]
-    for cell in [*in_class.cells(4, DAY, COURSE)[:2], *in_class._cells_of(drawn, 0)]:
+def run(cells):
+    """Run the cells in a shell of their own; return what the last one shows."""
+    shell = InteractiveShell(config=Config(HistoryManager={"enabled": False}))
+    for cell in cells:
         if cell["cell_type"] == "code":
             with capture_output():
                 result = shell.run_cell(cell["source"])
             result.raise_error()
-    shown = result.result._repr_markdown_()
-    assert shown.startswith(f"It is {drawn.asked.answer_text}.")
-    guess = OpenGuess(("the first",), drawn.asked.unit)
-    guess.say("the first", str(mistake.said))
-    said = in_class.recalled("tensors.steps", drawn.seed, guess)._repr_markdown_()
-    assert in_class._as_markdown(mistake.advice) in said
-    assert in_class._as_markdown(drawn.asked.derivation) in said
+    return shell, result.result
+
+
+def test_a_cell_with_an_answer_names_only_the_guess_and_shows_the_answer_it_was_asked_for(
+    monkeypatch,
+):
+    monkeypatch.setattr(guessing, "display", lambda _: None)
+    cells = in_class.cells(4, DAY, COURSE)
+    for place, question in enumerate(in_class.chosen(4, DAY, COURSE)):
+        end = [cell["id"] for cell in cells].index(f"recall-{place}-answer") + 1
+        assert cells[end - 1]["source"] == f"recalled(guess=my_recall_{place + 1})"
+        shell, shown = run(cells[:end])
+        asked = question.draw(DAY.toordinal()).asked
+        assert shown.answer == asked.answer
+        # Nobody has guessed: the answer stands large, and then how it follows.
+        html = shown._repr_html_()
+        assert html.startswith(f'<div style="{in_class.LARGE}">{escape(asked.answer_text)}</div>')
+        assert html.endswith(f"<p>{escape(asked.derivation)}</p>")
+        assert repr(shown).startswith(f"It is {asked.answer_text}.")
+        guess = shell.user_ns[f"my_recall_{place + 1}"]
+        assert not guess.is_closed, "nobody has seen the answer yet"
+        guess.go_on()
+        assert guess.is_closed
+
+
+def test_a_guess_stands_beside_the_answer_as_in_a_reveal_with_the_advice_on_a_mistake(monkeypatch):
+    monkeypatch.setattr(guessing, "display", lambda _: None)
+    name = next(n for n in QUESTIONS if not QUESTIONS[n].draw(DAY.toordinal()).asked.is_exact)
+    asked = QUESTIONS[name].draw(DAY.toordinal()).asked
+    mistake = asked.mistakes[0]
+    recalled = in_class.answers_of(str(DAY), name, name, name)
+    guess = OpenGuess(("the second",), asked.unit)
+    guess.say("the second", str(mistake.said))
+    html = recalled(guess)._repr_html_()
+    assert html.startswith("<div")
+    assert "<svg" in html
+    assert "your guess" in html
+    assert "calculated and calculated" not in html
+    assert f"<p>{escape(mistake.advice)}</p>" in html
+
+
+def test_where_only_the_exact_number_is_right_no_picture_makes_a_near_one_look_so():
+    name = next(n for n in QUESTIONS if QUESTIONS[n].draw(DAY.toordinal()).asked.is_exact)
+    drawn = QUESTIONS[name].draw(DAY.toordinal())
+    html = in_class.Recalled(drawn, drawn.asked.answer + 1)._repr_html_()
+    assert "<svg" not in html
+    assert f"<p>It is {drawn.asked.answer_text}." in html
 
 
 def test_a_text_without_markup_is_shown_as_it_is():

@@ -119,7 +119,15 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     )
 
 
-@function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3, unit="s")
+@function(
+    [(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)],
+    tolerance=1e-3,
+    unit="s",
+    hints=(
+        "The sum is least where the two terms are equal, as their product is the same for each τ.",
+        "Set C / τ equal to τ / (2M), and solve for τ.",
+    ),
+)
 def interval(save_s: Number, failure_s: Number) -> Answers:
     """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
     # The right one is found by trying, and not by the formula that the reader writes.
@@ -127,9 +135,9 @@ def interval(save_s: Number, failure_s: Number) -> Answers:
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
     yield right, "It is least where C / τ and τ / 2M are equal: τ = √(2CM)."
-    yield right / math.sqrt(2), "The loss of a failure is half of τ: C / τ = τ / 2M gives √(2CM)."
-    yield right**2, "Take the square root: τ² = 2CM."
-    yield right / 2, "From C / τ = τ / 2M follows τ² = 2CM, and not CM / 2."
+    yield right / math.sqrt(2), "On average, a failure destroys half of τ, and not all of it."
+    yield right**2, "That is the square of τ."
+    yield right / 2, "The 2 of τ / (2M) is on the wrong side."
     yield right / 60, "That is in minutes. Seconds are wanted."
 
 

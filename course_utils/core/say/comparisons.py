@@ -173,6 +173,11 @@ class Comparison(InRows):
             sentences.append(_sentence(guess.words))
         return " ".join([*sentences, *self._not_counted()])
 
+    @property
+    def fold(self) -> str:
+        """The table's fold: open if one row of several was guessed, for texts on the others."""
+        return "<details open>" if len(self.guesses) == 1 < len(self.predicted) else "<details>"
+
     def _not_counted(self) -> Iterator[str]:
         """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():

@@ -329,7 +329,7 @@ def _labels_below(shown: Shown) -> Iterator[tuple[str, str]]:
     """Yield the mark and the words of each label below the axis; equal numbers have one label."""
     first, second = map(translated, shown.heads)
     if _is_one_mark(shown):
-        yield "measured", listed([first, second])
+        yield "measured", first if first == second else listed([first, second])
         return
     yield "measured", second
     yield "predicted", first

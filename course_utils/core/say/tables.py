@@ -16,6 +16,7 @@ class InRows:
     """
 
     has_head = True  # whether the first row has the heads of the columns
+    fold = "<details>"  # in which the table is where there is a picture
 
     def __repr__(self) -> str:
         table = _text_table(self._rows())
@@ -28,7 +29,7 @@ class InRows:
         picture = self._picture()
         if picture:
             heading = html.escape(translated("The numbers"))
-            table = f"<details><summary>{heading}</summary>\n{table}\n</details>"
+            table = f"{self.fold}<summary>{heading}</summary>\n{table}\n</details>"
             return f"{picture}{_paragraph(self._below_picture())}\n{table}"
         return table + _paragraph(self._below())
 

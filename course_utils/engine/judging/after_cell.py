@@ -2,7 +2,8 @@
 
 In a reader's copy, the record gets each verdict and each guess that the cell shows, and the cell at
 which the reader is. In any notebook, a verdict is taken back when its answer changes, or when the
-answer's cell stops with an error.
+answer's cell stops with an error. Until that cell has run again without one, the check judges the
+answer from before, so its verdict is taken back at once.
 """
 
 import re
@@ -22,6 +23,7 @@ CHANGED = template("The answer has changed: run this cell again.")
 STOPPED = template(
     "The cell of the answer stopped with an error. Mend it, and run both cells again."
 )
+NO_VERDICT = Verdict(STOPPED)  # stands for the verdict on an answer whose cell has stopped
 
 
 def note_what_is_shown() -> None:
@@ -60,16 +62,24 @@ def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) ->
         if re.search(assigns, _source(result)):
             verdict = latest_by_answer.pop(name)
             verdict.take_back(translated(why))
+            if not result.success:
+                latest_by_answer[name] = NO_VERDICT
 
 
 def _remember(
     latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
 ) -> None:
-    """Store each verdict of this cell under the name of the answer that it judges."""
+    """Store each verdict of this cell under the name of the answer that it judges.
+
+    A verdict on an answer whose cell has stopped is taken back: nobody sees that answer any more.
+    """
     answer_of = dict(CHECKED.findall(_source(result)))  # such as {"days": "my_days"}
     for verdict in verdicts:
-        if verdict.exercise in answer_of:
-            latest_by_answer[answer_of[verdict.exercise]] = verdict
+        name = answer_of.get(verdict.exercise)
+        if latest_by_answer.get(name) is NO_VERDICT:
+            verdict.take_back(STOPPED)
+        elif name:
+            latest_by_answer[name] = verdict
 
 
 def _source(result: object) -> str:

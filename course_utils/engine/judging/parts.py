@@ -16,6 +16,7 @@ from course_utils.core.say import Number, listed
 from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import PartsOf
+from course_utils.engine.judging.pairs import told_apart
 from course_utils.engine.judging.sentences import number_in_full
 
 Parts = Mapping[str, Number]  # the sizes, by the names of the parts
@@ -75,8 +76,7 @@ def in_parts(
     if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
         slips = []
     # The verdict puts the name of the reader's function in front of this.
-    gave = number_in_full(number)
-    wanted = f"{number_in_full(right)} {unit}".strip()
+    gave, wanted = told_apart(number, right, unit)
     if slips:
         sentence = translated("gave {result} instead of {wanted}.", result=gave, wanted=wanted)
         return f"{sentence} {_checklist(parts, slips, amount)}", True

@@ -199,10 +199,10 @@ def gave(result: object, expected: object, tolerance: Number, unit: str = "") ->
         return _gave_dict(result, expected, tolerance)
     if isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor):
         return _gave_tensor(result, expected, part)
-    if shown(result) == shown(expected):  # they differ beyond six digits
-        return _gave(part, repr(result), repr(expected))
-    wanted = f"{shown(expected)} {unit}".strip()
-    return _gave(part, shown(result), wanted)
+    from course_utils.engine.judging.pairs import beside  # only a wrong answer needs it
+
+    given, wanted = beside(result, expected, unit)
+    return _gave(part, given, wanted)
 
 
 def _gave(part: str, result: str, wanted: str) -> str:
@@ -271,7 +271,9 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
         )
     differences = (expected.double() - result.double()).abs()
     farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
-    wrong, right = _distinct(result[farthest].item(), expected[farthest].item())
+    from course_utils.engine.judging.pairs import distinct  # only a wrong answer needs it
+
+    wrong, right = distinct(result[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
     return translated(
         "gave{part} {result}, as expected, but [{place}] is {wrong}, and should be {right}.",
@@ -281,15 +283,6 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
         wrong=wrong,
         right=right,
     )
-
-
-def _distinct(a: Number, b: Number) -> tuple[str, str]:
-    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
-    digits = 3
-    # With 17 digits, any two floats that differ are written differently.
-    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
-        digits += 1
-    return f"{a:.{digits}g}", f"{b:.{digits}g}"
 
 
 # On a result of the wrong kind.

@@ -29,6 +29,8 @@ class ControlPart(NamedTuple):
     - "powers": a slider whose value is the exponent of a power of two. If its value is None, the
       slider stays where it is.
     - "typed": a text field beside the slider before it, without a visible name of its own.
+    - "readout": the same, but it takes the place of the slider's own readout, and what is typed
+      there is sent when the reader presses Enter or leaves the field.
     - "play": a button beside the slider before it, which moves that slider.
     - "text", "tick", "toggle", "menu" and "buttons".
 

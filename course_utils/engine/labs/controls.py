@@ -12,8 +12,7 @@ from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 # that it is under way for PLAY_IN_ALL_MS: each step of a short play is a picture to look at.
 PLAY_MS = 150
 PLAY_IN_ALL_MS = 4500
-LONG_OPTION = 8  # the most letters of an option for which the usual space beside a slider is enough
-BESIDE = ("typed", "play")  # kinds of parts that stand beside the slider before them
+BESIDE = ("typed", "readout", "play")  # kinds of parts that stand beside the slider before them
 
 
 def widget_of(part: ControlPart) -> widgets.Widget:
@@ -53,6 +52,10 @@ def _powers(part: ControlPart) -> widgets.Widget:
 
 def _typed(part: ControlPart) -> widgets.Widget:
     return widgets.Text(part.value, layout=_width(80))
+
+
+def _readout(part: ControlPart) -> widgets.Widget:
+    return widgets.Text(part.value, layout=_width(part.width_px), continuous_update=False)
 
 
 def _text(part: ControlPart) -> widgets.Widget:
@@ -111,15 +114,13 @@ def _slider(part: ControlPart) -> widgets.Widget:
     slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
     # An option cannot be typed. By this class, screen.js finds the slider and locks its readout.
     slider.add_class("course-chosen")
-    longest_option = max(len(option) for option in part.options)
-    if longest_option > LONG_OPTION:
-        slider.add_class("course-long")
     return slider
 
 
 _MAKERS: Mapping[str, Callable[[ControlPart], widgets.Widget]] = {
     "powers": _powers,
     "typed": _typed,
+    "readout": _readout,
     "text": _text,
     "tick": _tick,
     "toggle": _toggle,
@@ -153,7 +154,7 @@ def show(widget: widgets.Widget, part: ControlPart) -> None:
 
 def _name(widget: widgets.Widget, part: ControlPart) -> None:
     """Set the visible name and the tooltip; without a tooltip, ipywidgets would show "null"."""
-    if part.kind == "typed":
+    if part.kind in ("typed", "readout"):
         widget.tooltip = translated("{name}, typed", name=part.label)
         return
     widget.description = part.label  # in English, as the text around a lab names its controls
@@ -168,7 +169,7 @@ def box_of(
 ) -> widgets.Widget:
     """Return one box with all widgets of a control; `made` has the widget of each part.
 
-    A slider stays together with the text field or the play button beside it.
+    A slider stays together with the text field and the play button beside it.
     """
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
@@ -176,8 +177,10 @@ def box_of(
             groups[-1].append(widget)
         else:
             groups.append([widget])
+        slider = groups[-1][0]
+        if part.kind == "readout":
+            slider.readout = False
         if part.kind == "play":
-            slider = groups[-1][0]
             # The page itself, without Python, keeps the two at one value. A slider of options has
             # their places.
             value = "index" if isinstance(slider, widgets.SelectionSlider) else "value"

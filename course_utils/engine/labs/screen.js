@@ -576,10 +576,7 @@ function nameTheControls(el, name, say, tries = TRIES) {
     const restarted = say("The kernel has been restarted. Run this cell again.");
     lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
     for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say);
-    for (const icon of lab.querySelectorAll(".widget-play button i")) {
-      const words = icon.matches(".fa-stop") ? say("Back to the start") : say("Play");
-      icon.parentNode.setAttribute("aria-label", words);
-    }
+    for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button, say);
     for (const field of lab.querySelectorAll("input[title]")) {
       field.setAttribute("aria-label", field.title);
     }
@@ -595,6 +592,17 @@ function hasNamedSliders(lab) {
   const sliders = lab.querySelectorAll(".widget-slider");
   const named = lab.querySelectorAll(".noUi-handle[aria-label]");
   return sliders.length <= named.length;
+}
+
+// Gives one of the two buttons of Play its name. It has that of its slider in it, because a figure may
+// have several pairs.
+function namePlayButton(button, say) {
+  const slider = button.closest(".widget-play").parentElement.querySelector(".widget-slider label");
+  const of = slider ? slider.textContent : "";
+  const isStop = button.querySelector(".fa-stop");
+  const words = isStop ? say("{name}: back to the start", of) : say("Play {name}", of);
+  button.setAttribute("aria-label", words);
+  button.title = words;
 }
 
 // Gives a slider's handle, and the number beside it, the name that a reader sees in front.

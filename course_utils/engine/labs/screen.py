@@ -16,8 +16,8 @@ WORDS = (
     template("{name}, picture"),
     template("{name}, table"),
     template("{name}, typed"),
-    template("Play"),
-    template("Back to the start"),
+    template("Play {name}"),
+    template("{name}: back to the start"),
     template("The kernel has been restarted. Run this cell again."),
 )
 

@@ -71,6 +71,19 @@ const KINDS = {
     return [[text], show];
   },
 
+  // In place of the words that the slider beside it would show. What is typed is sent once the
+  // reader presses Enter or leaves the field.
+  readout({ width_px }, onMove) {
+    const text = make("input", { type: "text", autocomplete: "off", class: "readout" });
+    text.style.width = `${width_px}px`;
+    text.addEventListener("change", () => onMove(text.value));
+    const show = ({ label, value }) => {
+      put(text, value);
+      text.setAttribute("aria-label", `${label}, typed`);
+    };
+    return [[text], show];
+  },
+
   tick({ label }, onMove) {
     const box = field("input", { type: "checkbox" }, ({ checked }) => onMove(checked));
     const show = ({ value }) => { box.checked = value; };
@@ -180,7 +193,7 @@ const KINDS = {
 };
 
 // Kinds of parts that stand beside the part before them, which is a slider.
-const STANDS_BESIDE = ["typed", "play"];
+const STANDS_BESIDE = ["typed", "readout", "play"];
 
 // A control, and a function that shows a later state of its parts, as Python has them. `move` is
 // called with the index of the part that was moved, and with the value to which it was moved.
@@ -192,6 +205,7 @@ export function control(parts, heading, move) {
     if (STANDS_BESIDE.includes(part.kind)) groups.at(-1).append(...nodes);
     else groups.push(make("div", { class: "part" }, ...nodes));
     const around = groups.at(-1);
+    if (part.kind === "readout") around.querySelector("output").hidden = true;
     shows.push((now) => {
       around.hidden = now.hidden;
       show(now);

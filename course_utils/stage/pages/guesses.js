@@ -121,7 +121,8 @@ function foldBelow(element) {
   return below;
 }
 
-// Show the pictures of the answers to that guess, and fold their tables; or the tables alone.
+// Show the pictures of the answers to that guess, and fold their tables; or the tables alone. Of a
+// single question, the picture has one row only, so a table with more rows stays open.
 function showAnswers(name) {
   for (const answer of document.querySelectorAll(`[data-answers~="${name}"] .answer`)) {
     const questions = JSON.parse(answer.dataset.questions);
@@ -129,7 +130,8 @@ function showAnswers(name) {
     const isGuessed = guesses.some((guess) => guess !== undefined);
     const seen = answer.querySelector(".seen");
     const numbers = answer.querySelector(".numbers");
-    if (seen.hidden === isGuessed) numbers.open = !isGuessed;
+    const hasMore = questions.length === 1 && numbers.querySelectorAll("tr").length > 2;
+    if (seen.hidden === isGuessed) numbers.open = !isGuessed || hasMore;
     numbers.querySelector("summary").hidden = !isGuessed;
     seen.hidden = !isGuessed;
     seen.replaceChildren();

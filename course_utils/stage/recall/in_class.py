@@ -6,12 +6,13 @@ and how it follows.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from html import escape
 from pathlib import Path
 
-from course_utils.core.say import Number, OpenGuess
+from course_utils.core.say import Number, OpenGuess, picture
 from course_utils.stage.notebook.files import Cell, read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
@@ -19,16 +20,22 @@ from course_utils.stage.recall.question import Drawn, Question
 from course_utils.stage.recall.reply import NO_ANSWER, reply
 
 COUNT = 3
+LARGE = "font-size:30px;font-weight:bold;line-height:1.3"  # as a reveal's number
 # In place of a name, so that the field and the phones show which of the three it is.
 ITEMS = ("the first", "the second", "the third")
 HEAD = (
     "## From earlier notebooks\n\nThree questions come back, with new sizes. Two minutes: guess, "
     "then see how the answer follows."
 )
-IMPORTS = "from course_utils import ask\nfrom course_utils.stage.recall.in_class import recalled"
+# It names the questions and their day here, so that a cell with an answer needs only the guess.
+IMPORTS = """\
+from course_utils import ask
+from course_utils.stage.recall.in_class import answers_of
+
+recalled = answers_of("{day}", {names})"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recalled:
     """The answer to a question that has come back in class, shown with how it follows."""
 
@@ -43,16 +50,46 @@ class Recalled:
     def unit(self) -> str:
         return self.drawn.asked.unit
 
-    def _repr_markdown_(self) -> str:
+    def __repr__(self) -> str:
+        return " ".join(self._sentences())
+
+    def _repr_html_(self) -> str:
+        """Return the answer in large letters, beside the guess if there is one, and sentences."""
+        paragraphs = [f"<p>{escape(words)}</p>" for words in self._sentences()]
+        return self._picture() + "".join(paragraphs)
+
+    def _sentences(self) -> list[str]:
+        """Return the verdict, the advice if there is some, and how the answer follows."""
         told = reply(self.drawn, self.said)
-        parts = [told.verdict, told.advice, told.derivation]
-        return "\n\n".join(part for part in map(_as_markdown, parts) if part)
+        return [words for words in (told.verdict, told.advice, told.derivation) if words]
+
+    def _picture(self) -> str:
+        """Return the guess beside the answer, as a reveal draws them; else the answer alone.
+
+        A guess that has to be exact has no picture, in which all that is near would look right.
+        """
+        asked = self.drawn.asked
+        if isinstance(self.said, str) or asked.is_exact:
+            return f'<div style="{LARGE}">{escape(asked.answer_text)}</div>'
+        guess = self.drawn.guess(self.said)
+        return picture.of_numbers([picture.Shown(guess, guess.measured, (guess.kind, guess.kind))])
 
 
-def recalled(name: str, seed: int, guess: OpenGuess) -> Recalled:
-    """Return the answer to the question of that name, as that seed draws its sizes."""
-    said = next(iter(guess.said.values()), NO_ANSWER)
-    return Recalled(QUESTIONS[name].draw(seed), said)
+def answers_of(day: str, *names: str) -> Callable[..., Recalled]:
+    """Return a function that shows the answer to one of these questions, drawn for that day.
+
+    The function takes what `ask` has returned, and finds by its name which question it was.
+    """
+    seed = date.fromisoformat(day).toordinal()
+    drawn = {item: QUESTIONS[name].draw(seed) for item, name in zip(ITEMS, names, strict=True)}
+
+    def recalled(guess: OpenGuess) -> Recalled:
+        """Return the answer to what was asked, and take no other guess once it has been seen."""
+        (item,) = guess.names
+        guess.when_seen(guess.close)
+        return Recalled(drawn[item], guess.said.get(item, NO_ANSWER))
+
+    return recalled
 
 
 def chosen(number: int, day: date, course: Path) -> list[Question]:
@@ -84,21 +121,22 @@ def _on_the_path(questions: tuple[Question, ...], course: Path) -> list[Question
 
 def cells(number: int, day: date, course: Path) -> list[Cell]:
     """Return the cells that ask three questions at the head of the notebook of that number."""
-    made = [_cell("recall-head", HEAD), _cell("recall-imports", IMPORTS, is_code=True)]
-    for place, question in enumerate(chosen(number, day, course)):
+    questions = chosen(number, day, course)
+    names = ", ".join(f'"{question.name}"' for question in questions)
+    imports = IMPORTS.format(day=day, names=names)
+    made = [_cell("recall-head", HEAD), _cell("recall-imports", imports, is_code=True)]
+    for place, question in enumerate(questions):
         made.extend(_cells_of(question.draw(day.toordinal()), place))
     return made
 
 
 def _cells_of(drawn: Drawn, place: int) -> Iterator[Cell]:
     """Yield the cells of a question: its words, the guess, and the answer."""
-    name = drawn.question.name
     guess = f"my_recall_{place + 1}"
     unit = f', "{drawn.asked.unit}"' if drawn.asked.unit else ""
     yield _cell(f"recall-{place}-words", _as_markdown(drawn.asked.text))
     yield _cell(f"recall-{place}-ask", f'{guess} = ask("{ITEMS[place]}"{unit})', is_code=True)
-    answer = f'recalled("{name}", {drawn.seed}, guess={guess})'
-    yield _cell(f"recall-{place}-answer", answer, is_code=True)
+    yield _cell(f"recall-{place}-answer", f"recalled(guess={guess})", is_code=True)
 
 
 def _as_markdown(text: str) -> str:

@@ -407,7 +407,7 @@ TRIED: dict[Check, Tried] = {
             (sizes_split_at_each_space, "write split()"),
             (sizes_of_names_that_stand_once, "if its two sizes are the same"),
             (lambda names, shapes: sizes_by_strict_zip(names, shapes) or {}, "gives None alone"),
-            (lambda names, shapes: shapes, "expected {'batch': 4"),
+            (lambda names, shapes: shapes, "expected a dict with the keys batch, d and k."),
             (sizes_split_at_commas, "But here every name has one size"),
         ),
     ),

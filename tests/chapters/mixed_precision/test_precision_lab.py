@@ -103,11 +103,11 @@ def grid_of_the_histogram(lab):
 def test_a_mark_is_right_on_a_cliff_of_the_cast_and_nowhere_else(lab, fmt, after):
     first, last = cliffs(fmt, after=after)
     lab.set(shown=True, fmt=fmt, after=after, guess=(first, last))
-    assert words(lab).count("right") == 2
+    assert words(lab).count("spot on") == 2
     wrong_first = first - 1 if first else 1
     wrong_last = last - 1 if last else 1
     lab.set(guess=(wrong_first, wrong_last))
-    assert "right" not in words(lab)
+    assert "spot on" not in words(lab)
     if first <= last < MOST:
         sizes = gradients(after).abs().double().log2()
         lossless = predict.lossless_powers(sizes.min().item(), sizes.max().item(), fmt)

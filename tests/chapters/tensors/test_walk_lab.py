@@ -135,3 +135,16 @@ def test_show_lets_a_walk_go_on_that_stands_at_the_end_of_its_row():
     assert session.values["steps"] == 3
     session.set({"shown": True})
     assert session.values["steps"] == 11
+
+
+def test_a_view_can_be_chosen_once_its_steps_are_shown_and_not_before():
+    session = Session(LAB)
+    at_first = {"shape": "(3, 2, 4)", "stride_0": 4, "stride_1": 12, "offset": 0}
+    session.set(at_first | {"new": "view(-1, 8)"})
+    (buttons,) = session.parts["new"]
+    assert buttons.hidden
+    assert "view(-1, 8)" not in session.shown["meaning"]
+    session.set({"shown": True})
+    (buttons,) = session.parts["new"]
+    assert not buttons.hidden
+    assert session.shown["meaning"].startswith("Refused: view(-1, 8).")

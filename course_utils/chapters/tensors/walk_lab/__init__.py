@@ -20,7 +20,7 @@ class WalkLab(Lab):
     presets = PRESETS
     rows = (
         ("shape", "stride_0", "stride_1", "stride_2", "offset"),
-        ("new", "shown", "steps"),
+        ("shown", "steps", "new"),
     )
 
     def view(self, asked: Walked, found: object) -> View:

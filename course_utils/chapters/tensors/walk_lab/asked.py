@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from course_utils.core.say.language import template, translated
-from course_utils.engine.labs.fields import Said, choice, drawn, reveal, whole
+from course_utils.engine.labs.fields import Said, choice, drawn, reveal, said_is, whole
 
 Sizes = tuple[int, ...]
 OWNED = 24  # how many places the storage, drawn as a strip, has
@@ -117,7 +117,8 @@ class Walked:
     stride_1: int = whole("stride 1", 1, 0, LARGEST, width_px=160)
     stride_2: int = whole("stride 2", 1, 0, LARGEST, width_px=160, when=_has_three_dimensions)
     offset: int = whole("offset", 8, 0, OWNED - 1, width_px=160)
-    new: str = choice("viewed", tuple(VIEWS), AS_IT_IS)
+    # A view is tried after *Show*: before, its steps are not drawn, so its button would do nothing.
+    new: str = choice("viewed", tuple(VIEWS), AS_IT_IS, when=said_is("shown", True))
     shown: bool = reveal()
     steps: int = whole("steps", 1, 0, _last_step, width_px=200, play=True)
     landing: Sequence[int | None] = drawn(

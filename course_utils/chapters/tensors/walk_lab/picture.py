@@ -41,7 +41,7 @@ TRACK = marks.Track((LEFT + CELL / 2, TRACK_AT), (LEFT + CELL * (OWNED - 0.5), T
 
 def view(asked: Walked, guesses: Sequence[Guess]) -> View:
     """Draw the strip, the walk and, after *Show*, the steps along each dimension of the view."""
-    lines = list(_merging(asked))  # counted before *Show*, too, so that the height stays the same
+    lines = list(_merging(asked))  # none before *Show*, when no view is tried
     last_row = STEPS_AT + STEPS_ROW * (len(asked.dimensions) - 1)
     drawn = [*_strip(asked.visited), *_arcs(asked.visited), *_elements(asked, asked.visited)]
     if not asked.shown or guesses:  # after *Show*, a mark that was not set needs no track

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
+from course_utils.core.say.closeness import SPOT_ON
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
@@ -85,7 +86,7 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
 def words_beside(
     guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]
 ) -> Iterator[str]:
-    """Yield the words beside each mark that is set: the guess as a multiple of the measured value.
+    """Yield the words beside each mark that is set: how far the guess is off.
 
     `guesses` has a guess for each mark that is set, in the order of the tracks.
     """
@@ -96,7 +97,7 @@ def words_beside(
             places.append(track.at(_share(field, level)))
     for guess, (x, y) in zip(guesses, places, strict=True):
         # At the right of the mark; 4 lower, so that the letters' middle is level with the mark's.
-        yield text(x + RADIUS + 4, y + 4, _as_multiple(guess), class_="small strong halo")
+        yield text(x + RADIUS + 4, y + 4, _how_far_off(guess), class_="small strong halo")
 
 
 def farthest(guesses: Sequence[Guess]) -> str:
@@ -112,12 +113,13 @@ def farthest(guesses: Sequence[Guess]) -> str:
     )
 
 
-def _as_multiple(guess: Guess) -> str:
-    """Return the words beside a mark: "right", or the guess as a multiple of what was measured."""
-    if guess.is_right:
-        return translated("right")
-    if guess.off == math.inf:  # no factor makes the guess right, so there is no multiple
-        return translated("not right")
+def _how_far_off(guess: Guess) -> str:
+    """Return the words beside a mark: "spot on", or the guess as a multiple of what was measured.
+
+    The word is that of the sentence below the picture.
+    """
+    if guess.word == SPOT_ON or guess.off == math.inf:  # no factor makes a guess of 0 right
+        return translated(guess.word)
     return f"× {three_digits(guess.said / guess.measured)}"
 
 

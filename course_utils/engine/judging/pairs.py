@@ -1,0 +1,103 @@
+"""A wrong result and the expected one, so that a reader sees how they differ.
+
+Long numbers are also said as a person would, and a dict is named by its keys.
+"""
+
+from course_utils.core.say import Number, in_words, listed
+from course_utils.core.say.language import translated
+from course_utils.core.say.wording import factor_text
+from course_utils.engine.judging.agreement import is_number, plain
+from course_utils.engine.judging.sentences import number_in_full, shown
+
+LONG = 10**8  # from nine digits on, two numbers are hard to tell apart by their digits
+LEAST_IN_WORDS = 10**6  # below a million, the digits are the words
+MOST_IN_WORDS = 10**15  # from here on, a number would be a power of ten in words, too
+LARGEST = 10**27  # no count of the course comes near this, whose digits fill a line
+
+
+def beside(result: object, expected: object, unit: str = "") -> tuple[str, str]:
+    """Return a wrong result in words, and the expected one with its unit.
+
+    Where one of them is a dict and the other is none, the dict is named by its keys.
+    """
+    given = shown(result)
+    if given == shown(expected):  # they differ beyond six digits
+        return f"{result!r}", f"{expected!r}"
+    if type(result) in (int, float) and type(expected) in (int, float) and abs(result) < LARGEST:
+        return told_apart(result, expected, unit)
+    wanted = f"{shown(expected)} {unit}".strip()
+    if isinstance(expected, dict):
+        is_one_number = is_number(plain(result))
+        return _one_number(given) if is_one_number else given, _by_its_keys(expected)
+    if isinstance(result, dict) and is_number(plain(expected)):
+        return _by_its_keys(result), _one_number(wanted)
+    return given, wanted
+
+
+def _one_number(number: str) -> str:
+    return translated("one number, {number}", number=number)
+
+
+def _by_its_keys(x: dict) -> str:
+    """Return a dict in words: what it is, and its keys."""
+    if not x:
+        return translated("an empty dict")
+    if len(x) == 1:
+        return translated("a dict with the key {key}", key=listed(list(x)))
+    return translated("a dict with the keys {keys}", keys=listed(list(x)))
+
+
+def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, str]:
+    """Return a wrong number, and the expected one with its unit.
+
+    If one of them is long, both are said as a person would, with all digits behind, unless they
+    differ in later digits only.
+
+    >>> told_apart(44_193_349_632, 22_096_674_816, "bytes")
+    ('44.2 GB (44,193,349,632 bytes)', '22.1 GB (22,096,674,816 bytes)')
+    >>> told_apart(3_625_150_464, 494_032_768, "parameters")
+    ('3.63 billion (3,625,150,464)', '494 million (494,032,768) parameters')
+    >>> told_apart(14_909_440, 494_032_768, "parameters")
+    ('14.9 million (14,909,440)', '494 million (494,032,768) parameters')
+    >>> told_apart(494_031_872, 494_032_768, "parameters")
+    ('494,031,872', '494,032,768 parameters')
+    """
+    given_words = _said(given, unit)
+    expected_words = _said(expected, unit)
+    is_any_long = max(abs(given), abs(expected)) >= LONG
+    if not is_any_long or given_words == expected_words:
+        return number_in_full(given), f"{number_in_full(expected)} {unit}".strip()
+    if unit == "bytes":  # which the words replace by GB, so the digits have the unit behind them
+        return _with_digits(given_words, given, unit), _with_digits(expected_words, expected, unit)
+    in_digits = _with_digits(expected_words, expected)
+    return _with_digits(given_words, given), f"{in_digits} {unit}".strip()
+
+
+def _said(x: Number, unit: str) -> str:
+    """Return the number as a person would say it, such as "44.2 GB", "494 million" or "512"."""
+    if not _has_words(x):
+        return f"{number_in_full(x)} {unit}" if unit == "bytes" else number_in_full(x)
+    return in_words(x, unit) if unit == "bytes" else factor_text(x)
+
+
+def _with_digits(words: str, x: Number, unit: str = "") -> str:
+    """Return the words, and behind those of a large number all its digits."""
+    digits = number_in_full(x)
+    if not _has_words(x) or "^" in digits:  # a power of ten tells no more than the words
+        return words
+    in_brackets = f"{digits} {unit}".strip()
+    return f"{words} ({in_brackets})"
+
+
+def _has_words(x: Number) -> bool:
+    """Whether a person would say the number in words, such as million, or GB."""
+    return LEAST_IN_WORDS <= x < MOST_IN_WORDS
+
+
+def distinct(a: Number, b: Number) -> tuple[str, str]:
+    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
+    digits = 3
+    # With 17 digits, any two floats that differ are written differently.
+    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
+        digits += 1
+    return f"{a:.{digits}g}", f"{b:.{digits}g}"
