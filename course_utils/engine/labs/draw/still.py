@@ -8,6 +8,7 @@ import matplotlib
 import resvg_py
 
 from course_utils.core.colours import COLOURS
+from course_utils.engine.figures import chinese
 from course_utils.engine.figures.png import in_few_colours
 from course_utils.engine.labs.draw.svg import SHADES, text
 
@@ -65,7 +66,8 @@ def captioned(svg: str, words: str) -> str:
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """Return the drawing as PNG, in light colours on white, in the fonts that matplotlib carries.
 
-    The words, which describe the drawing, are stored inside the PNG.
+    Chinese letters come from a font of the course. The words, which describe the drawing, are
+    stored inside the PNG.
     """
     fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     png = resvg_py.svg_to_bytes(
@@ -75,6 +77,7 @@ def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
         background="white",
         skip_system_fonts=True,
         font_dirs=[str(fonts)],
+        font_files=[str(chinese.FONT)] if chinese.is_in(svg) else None,
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )
