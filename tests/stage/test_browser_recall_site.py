@@ -59,7 +59,7 @@ def site(tmp_path_factory) -> Iterator[str]:
         "field.js": Field._esm,
         "questions.js": recall_page.script(),
     }
-    for name in ("page.js", "guesses.js", "numbers.js"):
+    for name in ("page.js", "guesses.js", "numbers.js", "words.js"):
         texts[name] = (site_main.HERE / name).read_text(encoding="utf-8")
     for name in recall_page.SCRIPTS:
         texts[name] = (recall_page.HERE / name).read_text(encoding="utf-8")

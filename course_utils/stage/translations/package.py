@@ -4,12 +4,17 @@ Both are found by reading the code, so whatever is written there is listed the n
 """
 
 import ast
+import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 SPEAKS = ("translated", "template")  # functions of core.say.language; a literal comes first
 SENTENCE = "sentence"
+# The same calls in a script or a template of pages: the text in quotation marks, read as JSON.
+IN_PAGES = re.compile(r"""\b(?:translated|template)\(\s*("(?:[^"\\]|\\.)*")""")
+PAGES = ("*.js", "*.html")
 IN_EXERCISES = "chapters/*/*check.py"
 # Arguments of an exercise's decorator, or of what it raises, that a verdict quotes.
 HINTS = "hints"
@@ -19,7 +24,10 @@ NOT_YET = "NotYetError"
 
 
 def sentences_of(package: Path) -> list[tuple[str, str]]:
-    """Return (context, sentence) for each literal in a call of `translated` or `template`."""
+    """Return (context, sentence) for each literal in a call of `translated` or `template`.
+
+    The calls stand in Python, and in the scripts and templates of pages.
+    """
     found = {}
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -28,6 +36,8 @@ def sentences_of(package: Path) -> list[tuple[str, str]]:
                 if _name_called(call) in SPEAKS and call.args:
                     for sentence in _texts(call.args[0]):
                         found.setdefault(sentence, SENTENCE)
+    for sentence in _said_by_pages(package):
+        found.setdefault(sentence, SENTENCE)
     return [(context, sentence) for sentence, context in found.items()]
 
 
@@ -42,6 +52,14 @@ def exercises_of(package: Path) -> list[tuple[str, str]]:
         for sentence in _said_by_exercises(path.read_text(encoding="utf-8")):
             found.setdefault(sentence, context)
     return [(context, sentence) for sentence, context in found.items()]
+
+
+def _said_by_pages(package: Path) -> Iterator[str]:
+    """Yield what the scripts and templates of pages say by those functions."""
+    for kind in PAGES:
+        for path in sorted(package.rglob(kind)):
+            for text in IN_PAGES.findall(path.read_text(encoding="utf-8")):
+                yield json.loads(text)
 
 
 @lru_cache(512)

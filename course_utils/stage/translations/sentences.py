@@ -54,4 +54,7 @@ def _listed(spoken: str, items: list[str]) -> str:
     *first, last = items
     if not first:
         return last
-    return said(spoken, templates.AND, items=", ".join(first), last=last)
+    listed = first[0]
+    for item in first[1:]:
+        listed = said(spoken, templates.COMMA, items=listed, next=item)
+    return said(spoken, templates.AND, items=listed, last=last)
