@@ -54,7 +54,9 @@ function numberIn(text, unit) {
   const wrong = begin
     ? translated("{typed} is not a number here.", { typed })
     : translated("Type a number.");
-  throw new Error(`${wrong} ${translated(tables.how)}`);
+  throw new Error(
+    translated("{text} {sentence}", { text: wrong, sentence: translated(tables.how) }),
+  );
 }
 
 // The number without a unit other than the one asked for, and the factor between the two.

@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from course_utils.core.say import Number, OpenGuess
+from course_utils.core.say.language import template, translated
 from course_utils.stage.notebook.files import Cell, read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
@@ -21,9 +22,10 @@ from course_utils.stage.recall.reply import NO_ANSWER, reply
 COUNT = 3
 # In place of a name, so that the field and the phones show which of the three it is.
 ITEMS = ("the first", "the second", "the third")
-HEAD = (
-    "## From earlier notebooks\n\nThree questions come back, with new sizes. Two minutes: guess, "
-    "then see how the answer follows."
+HEADING = template("From earlier notebooks")
+HEAD = template(
+    "Three questions come back, with new sizes. "
+    "Two minutes: guess, then see how the answer follows."
 )
 IMPORTS = "from course_utils import ask\nfrom course_utils.stage.recall.in_class import recalled"
 
@@ -84,7 +86,8 @@ def _on_the_path(questions: tuple[Question, ...], course: Path) -> list[Question
 
 def cells(number: int, day: date, course: Path) -> list[Cell]:
     """Return the cells that ask three questions at the head of the notebook of that number."""
-    made = [_cell("recall-head", HEAD), _cell("recall-imports", IMPORTS, is_code=True)]
+    head = f"## {translated(HEADING)}\n\n{translated(HEAD)}"
+    made = [_cell("recall-head", head), _cell("recall-imports", IMPORTS, is_code=True)]
     for place, question in enumerate(chosen(number, day, course)):
         made.extend(_cells_of(question.draw(day.toordinal()), place))
     return made

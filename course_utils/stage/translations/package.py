@@ -58,8 +58,16 @@ def _said_by_pages(package: Path) -> Iterator[str]:
     """Yield what the scripts and templates of pages say by those functions."""
     for kind in PAGES:
         for path in sorted(package.rglob(kind)):
-            for text in IN_PAGES.findall(path.read_text(encoding="utf-8")):
-                yield json.loads(text)
+            yield from said_in(path.read_text(encoding="utf-8"))
+
+
+def said_in(page: str) -> list[str]:
+    """Return what a script or a template says by those functions, in English.
+
+    >>> said_in('show(translated("{n} too low", { n }));')
+    ['{n} too low']
+    """
+    return [json.loads(text) for text in IN_PAGES.findall(page)]
 
 
 @lru_cache(512)

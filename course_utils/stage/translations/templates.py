@@ -44,6 +44,7 @@ START = "Start: {number}, {title}"
 GO_ON = "Continue: {number}, {title}"
 AND = "{items} and {last}"
 COMMA = "{items}, {next}"
+IN_A_ROW = "{text} {sentence}"  # in Chinese, nothing stands between two sentences
 FINISHED = "You have finished notebook {number}: all turns and guesses of its main path are done."
 ALL_FINISHED = (
     "You have finished all eight notebooks: all turns and guesses of their main paths are done."
@@ -59,6 +60,7 @@ SENTENCES = (
     GO_ON,
     AND,
     COMMA,
+    IN_A_ROW,
     FINISHED,
     ALL_FINISHED,
     TAKE_NAPKIN,
