@@ -301,11 +301,12 @@ function differenceOf(question, guess, closeness) {
 }
 
 // The ratio of a guess that is not far off.
-function times(question, number) {
-  const gaps = { ratio: threeDigits(number), kind: translated(question.kind) };
+function times(question, ratio) {
+  const words = translated("{ratio} times", { ratio: threeDigits(ratio) });
+  const gaps = { times: words, kind: translated(question.kind) };
   return isParticiple(question)
-    ? translated("{ratio} times what was {kind}", gaps)
-    : translated("{ratio} times the number {kind}", gaps);
+    ? translated("{times} what was {kind}", gaps)
+    : translated("{times} the number {kind}", gaps);
 }
 
 // The ratio of a guess that is far off.
