@@ -2,6 +2,7 @@
 
 import base64
 import io
+import warnings
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -11,12 +12,16 @@ from IPython.core.pylabtools import print_figure, retina_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
 from PIL import Image
 
 from course_utils.chapters import figures
 from course_utils.core import floats
 from course_utils.core.colours import COLOURS
-from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX
+from course_utils.engine.figures import chinese, letters
+from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX, axes_with, label
+from course_utils.engine.labs.draw.still import still_png
+from tests.tools import chinese_font
 
 TITLE = "A title that says what to see"
 RANGES = figures.range_and_gap(floats.FORMATS)
@@ -283,3 +288,53 @@ def test_shapes_are_as_large_as_their_dimensions_and_named_by_them():
     assert sizes == [(1, 2), (3, 1), (3, 2), (3, 1)]
     assert len({box.get_facecolor() for box in boxes}) == 3
     assert written(SHAPES) == [*"Adi", "·", *"Bjd", "=", *"Cji", *"Bjd"]
+
+
+def in_chinese() -> Figure:
+    """Return a figure whose title, axes, labels and names at an axis are Chinese."""
+    letters = "".join(sorted(letters_of_the_font()))
+    with axes_with(f"{letters[:8]}：8 GB", letters[8:12], letters[12:16]) as axes:
+        axes.plot([1, 2], [3, 4])
+        axes.set_yticks([3, 4], [letters[16:20], "B"])
+        label(axes, letters[20:24], 1, 3, CURVES[0], (4, 4))
+    return axes.figure
+
+
+def letters_of_the_font() -> set[str]:
+    return {chr(code) for code in FT2Font(str(chinese.FONT)).get_charmap()}
+
+
+def test_a_figure_in_chinese_has_all_its_letters(caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns of each letter that no font has
+        print_figure(in_chinese(), "png")
+    assert not caplog.records  # nor does it look for a font in vain
+
+
+def test_a_letter_that_the_font_lacks_would_be_noticed():
+    with axes_with("\u9f98", "", "") as axes:
+        axes.plot([1, 2], [3, 4])
+    with pytest.warns(UserWarning, match="missing from font"):
+        print_figure(axes.figure, "png")
+
+
+def test_the_chinese_font_is_not_read_for_a_figure_in_english(monkeypatch):
+    monkeypatch.setattr(letters, "_families", lambda: pytest.fail("it is looked for"))
+    with axes_with("In plain English", "time", "loss") as axes:
+        axes.set_yticks([3, 4], ["A", "B"])
+    assert print_figure(axes.figure, "png")
+
+
+def test_a_still_picture_in_chinese_has_its_letters():
+    letter, other = sorted(letters_of_the_font())[10:12]
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 40"><text y="20">{}</text></svg>'
+    )
+    missing = still_png(drawing.format("\u9f98"))
+    assert len({missing, still_png(drawing.format(letter)), still_png(drawing.format(other))}) == 3
+
+
+def test_the_font_has_each_chinese_letter_of_the_sentences():
+    """`python -m tests.tools.chinese_font` makes it again when there is a new one."""
+    assert letters_of_the_font() >= set(chinese_font.letters())
+    assert chinese.FONT.stat().st_size < 400_000

@@ -26,6 +26,7 @@ from tests.stage.test_browser_access import assert_the_tab_key_comes_everywhere,
 skip_without_browser()
 
 LAPTOP = {"width": 1366, "height": 768}
+CHINESE = re.compile("[\u4e00-\u9fff]")
 BITS = ".course-picture [data-key]"
 TYPED = json.loads((ROOT / "tests" / "stage" / "typed_on_phones.json").read_text(encoding="utf-8"))
 # The number that numbers.js reads, or its sentence.
@@ -567,3 +568,14 @@ def test_a_config_is_pasted_and_a_number_opened_by_keyboard_alone_and_axe_finds_
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             assert faults(page) == []
+
+
+def test_a_lab_on_a_chinese_page_speaks_chinese_before_and_after_a_move(chromium, site):
+    with opened(chromium, site, "01_floats.zh_CN") as page:
+        meaning = page.locator(".course-meaning").first
+        expect(meaning).to_have_text(CHINESE)  # as the page was made
+        expect_alive(page)
+        page.locator("[data-lab] input[type=text]").first.fill("0.1")
+        expect(meaning).to_contain_text("0.1 ")
+        expect(meaning).to_have_text(CHINESE)  # as the browser's Python says it
+        expect(page.locator("[data-lab] .course-numbers summary").first).to_have_text(CHINESE)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ skip_without_browser()
 
 HISTORIES = 30
 KEPT = "recall on /"
+CAN_CHANGE = "You can change it, and the answer below changes with it."
 TODAY = date(2026, 3, 2)
 ON_DAY = """async ([kept, day]) => {
   const { three, more, nextDay } = await import("./due.js");
@@ -54,12 +56,17 @@ def site(tmp_path_factory) -> Iterator[str]:
     texts = {
         "recall.html": render.recall_page(),
         "01_floats.html": render.notebook_page(NOTEBOOKS[0], dict.fromkeys(pages.ALIVE)),
+        "01_floats.zh_CN.html": render.notebook_page(
+            NOTEBOOKS[0], dict.fromkeys(pages.ALIVE), "zh_CN"
+        ),
+        "recall.zh_CN.html": render.recall_page("zh_CN"),
+        "sentences.zh_CN.json": site_main.sentences("zh_CN"),
         "style.css": render.style(),
         "tables.js": guesses.tables(),
         "field.js": Field._esm,
         "questions.js": recall_page.script(),
     }
-    for name in ("page.js", "guesses.js", "numbers.js"):
+    for name in ("page.js", "guesses.js", "numbers.js", "words.js"):
         texts[name] = (site_main.HERE / name).read_text(encoding="utf-8")
     for name in recall_page.SCRIPTS:
         texts[name] = (recall_page.HERE / name).read_text(encoding="utf-8")
@@ -310,3 +317,28 @@ def test_without_scripts_the_page_says_what_it_needs(chromium, site):
     page.goto(f"{site}/recall.html")
     expect(page.locator("main")).to_contain_text("needs a browser that runs scripts")
     context.close()
+
+
+def test_a_guess_on_a_chinese_page_comes_back_on_the_chinese_page(page, site):
+    said = json.loads(site_main.sentences("zh_CN"))
+    page.goto(f"{site}/01_floats.zh_CN.html")
+    field = page.get_by_role("textbox").first
+    field.fill("much")
+    field.press("Enter")
+    refused = said["{typed} is not a number here."].format(typed="'much'")
+    expect(page.locator(".course-ask-fault").first).to_contain_text(refused)
+    field.fill("3")
+    field.press("Enter")
+    page.locator(".course-ask-show").first.click()
+    expect(page.locator(".course-ask-words").first).to_have_text(said[CAN_CHANGE])
+    page.clock.set_system_time(f"{TODAY + timedelta(1)}T12:00:00")
+    page.goto(f"{site}/recall.zh_CN.html")
+    place, *_ = said["{number} of {count}"].format(number=1, count=0).split("0")
+    expect(page.locator(".recall h2").first).to_contain_text(place)
+    expect(page.locator("#question")).to_have_attribute("lang", "en")
+    page.get_by_role("button", name=said["I don't know"]).click()
+    expect(page.locator(".recall li")).to_contain_text(said["You gave no answer."])
+    link = page.locator(".reply a")
+    link.click()
+    expect(page).to_have_url(re.compile(r"/01_floats\.zh_CN\.html#"))
+    assert page.evaluate("document.getElementById(decodeURIComponent(location.hash.slice(1)))")

@@ -117,6 +117,7 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 
 
 STEMS = [path.stem for path in NOTEBOOKS]
+BESIDE = ["index", "glossary", "account", "recall"]
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +138,9 @@ def test_all_labs_are_alive_and_each_is_on_a_page(written):
 
 def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
     anchors = {name: set(re.findall(r'id="([^"]+)"', text)) for name, text in written.items()}
-    # Each notebook's page, the contents and the glossary have one in each other language.
+    # Each page has one in each other language.
     endings = [languages.ending(spoken) for spoken in languages.there_are()]
-    translated = {f"{stem}{ending}" for stem in [*STEMS, "index", "glossary"] for ending in endings}
+    translated = {f"{stem}{ending}" for stem in [*STEMS, *BESIDE] for ending in endings}
     for name, text in written.items():
         for link in re.findall(r'href="(?!https?:|data:|style)([^"]+)"', text):
             page, _, anchor = unescape(link).partition("#")

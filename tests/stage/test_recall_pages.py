@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from jupyter_server.serverapp import ServerApp
-from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpclient import AsyncHTTPClient
 from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 
@@ -47,6 +47,10 @@ class Reader:
 
     def ask(self, path: str, **fields: str) -> str:
         """The text of the page; with fields, after the form was sent."""
+        return main_of(self.html(path, **fields))
+
+    def html(self, path: str, **fields: str) -> str:
+        """The page itself."""
         # In a thread, because a browser test before may have left an event loop in this one.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, self._ask(path, fields)).result()
@@ -60,12 +64,12 @@ class Reader:
             answer = await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}{path}", **method)
         finally:
             server.stop()
-        return main_of(answer)
+        return answer.body.decode()
 
 
-def main_of(answer: HTTPResponse) -> str:
+def main_of(page: str) -> str:
     """What somebody reads on the page, on one line."""
-    _, html = re.split("<main[^>]*>", answer.body.decode(), maxsplit=1)
+    _, html = re.split("<main[^>]*>", page, maxsplit=1)
     return " ".join(unescape(re.sub("<[^>]+>", " ", html)).split())
 
 

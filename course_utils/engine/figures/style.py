@@ -20,6 +20,7 @@ from matplotlib.transforms import Bbox
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
+from course_utils.engine.figures.letters import USUAL, find_chinese
 from course_utils.engine.figures.png import in_few_colours
 
 WIDTH = 1000
@@ -65,7 +66,7 @@ SMALL = points(12)  # the size of letters that are not as large as usual
 _STYLE = {
     "figure.dpi": PNG_WIDTH_PX * _UNITS_PER_INCH / WIDTH,
     "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
+    "font.family": USUAL,
     "font.size": points(14),
     "text.color": INK,
     "axes.titlesize": points(16),
@@ -179,6 +180,7 @@ def axes_with(
             if log_y:
                 axes.set_yscale("log", base=log_y)
             yield axes
+            find_chinese(figure)
         finally:
             plt.close(figure)  # it takes the figure's canvas away, too
             _Canvas(figure)  # a new canvas makes itself the figure's, and IPython draws with it

@@ -8,23 +8,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from course_utils.core.accountant_file import TERMS
+from course_utils.core.say.language import template, translated
 
 MODEL = "Llama 3 8B"
 # For each term what it counts, and its number.
 SAYS = {
-    "tensor_bytes": ("the embedding, in bf16", "1.05 GB"),
-    "storage_bytes": ("the embedding and one of its rows", "1.05 GB"),
-    "matrices": ("the matrices of a layer", "218,103,808 weights"),
-    "parameters": ("the whole model", "8.03 billion parameters"),
-    "forward_flops": ("FLOPs of a forward pass, 8,192 tokens", "158 TFLOPs"),
-    "days": ("days on 1,024 H100s at half of their peak", "19.8 days"),
-    "layer_bytes": ("what a layer keeps of 8,192 tokens, bf16", "1.38 GB"),
-    "state_bytes": ("state with AdamW in fp32, on one GPU", "128 GB"),
-    "recipe": ("state of a parameter, bf16 with a master", "16 bytes"),
-    "step_bytes": ("what a step adds, all recomputed, bf16", "14.9 GB"),
-    "step_flops": ("FLOPs of a step, all layers recomputed", "593 TFLOPs"),
-    "interval": ("time between two saves", "77.1 minutes"),
-    "lost_share": ("share of the time that is lost, at most", "2.76 %"),
+    "tensor_bytes": (template("the embedding, in bf16"), "1.05 GB"),
+    "storage_bytes": (template("the embedding and one of its rows"), "1.05 GB"),
+    "matrices": (template("the matrices of a layer"), template("218,103,808 weights")),
+    "parameters": (template("the whole model"), template("8.03 billion parameters")),
+    "forward_flops": (template("FLOPs of a forward pass, 8,192 tokens"), "158 TFLOPs"),
+    "days": (template("days on 1,024 H100s at half of their peak"), template("19.8 days")),
+    "layer_bytes": (template("what a layer keeps of 8,192 tokens, bf16"), "1.38 GB"),
+    "state_bytes": (template("state with AdamW in fp32, on one GPU"), "128 GB"),
+    "recipe": (template("state of a parameter, bf16 with a master"), template("16 bytes")),
+    "step_bytes": (template("what a step adds, all recomputed, bf16"), "14.9 GB"),
+    "step_flops": (template("FLOPs of a step, all layers recomputed"), "593 TFLOPs"),
+    "interval": (template("time between two saves"), template("77.1 minutes")),
+    "lost_share": (template("share of the time that is lost, at most"), "2.76 %"),
 }
 
 
@@ -65,8 +66,8 @@ def wall(places: Mapping[str, Place], laid: Collection[str]) -> list[Brick]:
         bricks.append(
             Brick(
                 name=name,
-                counts=counts,
-                number=number,
+                counts=translated(counts),
+                number=translated(number),
                 notebook=place.notebook,
                 is_laid=name in laid,
                 link=place.link,

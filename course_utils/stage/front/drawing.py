@@ -5,6 +5,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 
 from course_utils.core.colours import COLOURS
+from course_utils.core.say.language import template, translated
 from course_utils.stage.front.cards import FOLDER, STYLE
 
 HERE = Path(__file__).parent
@@ -12,13 +13,18 @@ SCRIPT = (HERE / "front.js").read_text(encoding="utf-8")
 
 
 def environment(folder: Path) -> Environment:
-    """Return an environment for the templates of a folder, which may import `parts.html`."""
-    return Environment(
+    """Return an environment for the templates of a folder, which may import `parts.html`.
+
+    They say whole sentences by `translated`, as Python does, where an element has other words, too.
+    """
+    made = Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=FileSystemLoader([folder, HERE]),
     )
+    made.globals.update(translated=translated, template=template)
+    return made
 
 
 def base() -> str:

@@ -9,6 +9,7 @@ function play(figure) {
   const { gb, runs } = JSON.parse(figure.dataset.moments);
   const part = (selector) => figure.querySelector(selector);
   const [ahead, now, button, slider] = [".ahead", ".now", "button", "input"].map(part);
+  const words = { pause: button.textContent, play: button.dataset.play ?? "Play" };
   const width = part("svg").viewBox.baseVal.width;
   const peakX = part(".peak circle").cx.baseVal.value;
   let isPlaying = !matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -42,7 +43,7 @@ function play(figure) {
 
   function setPlaying(on) {
     isPlaying = on;
-    button.textContent = on ? "Pause" : "Play";
+    button.textContent = on ? words.pause : words.play;
     lastMs = null;
     if (on) requestAnimationFrame(frame);
   }

@@ -13,6 +13,7 @@ from course_utils.chapters.gradients.step_over_time import COLUMNS, Moment, Step
 from course_utils.core.predict import MODELS, timeline
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import in_words
+from course_utils.core.say.language import template, translated
 
 MODEL = "GPT-2 small"
 BATCH = 4
@@ -22,16 +23,24 @@ MACHINE = "H100 SXM"
 WIDTH = 800  # of the drawing, in its own units
 HEIGHT = 300
 ROOM = 0.93  # of the height, which the fullest moment takes
+# The phases of `step_on` in words.
+MOMENTS = {
+    "forward": template("forward"),
+    "loss": template("loss"),
+    "backward": template("backward"),
+    "recompute": template("recompute"),
+    "optimizer": template("optimizer"),
+}
 NAME_COLUMNS = 14  # on each side of the middle of a name that is inside its area
 LEAST_HEIGHT = 20  # of an area that has its name inside
 ABOVE = 12  # between all areas and a name above them
 # The areas from the bottom up: what stays during the step is below what comes and goes.
 NAMES = {
-    "parameters": "parameters",
-    "optimizer": "AdamW’s two numbers",
-    "gradients": "gradients",
-    "activations": "activations",
-    "logits": "logits",
+    "parameters": template("parameters"),
+    "optimizer": template("AdamW’s two numbers"),
+    "gradients": template("gradients"),
+    "activations": template("activations"),
+    "logits": template("logits"),
     "passing": "",  # what is held for a few operations only
 }
 
@@ -75,13 +84,18 @@ class Motion:
     peak: str  # how many bytes the fullest moment holds
     words: str  # for those who do not see the drawing
     caption: str
+    play: str
+    pause: str
     width: int = WIDTH
     height: int = HEIGHT
 
 
 @cache
-def motion() -> Motion:
-    """Return the step as a drawing. It is made once, in a few milliseconds."""
+def motion(spoken: str = "en") -> Motion:
+    """Return the step as a drawing; it is made once in a language, in a few milliseconds.
+
+    `spoken` is the language in which sentences are said at the moment.
+    """
     step = step_on(MACHINE, "fp32", timeline(MODELS[MODEL], BATCH, SEQUENCE, recipe=RECIPE))
     peak = in_words(step.most, "bytes")
     fullest_column = step.columns.index(step.fullest)
@@ -93,10 +107,16 @@ def motion() -> Motion:
         peak_y=_y(step.most, step),
         peak=peak,
         words=_words_on(step),
-        caption=(
-            f"One training step of {MODEL}, {BATCH} × {SEQUENCE:,} tokens in fp32 with AdamW, as "
-            f"predicted for an {MACHINE}, operation by operation"
+        caption=translated(
+            "One training step of {model}, {batch} × {sequence} tokens in fp32 with AdamW, as "
+            "predicted for an {machine}, operation by operation",
+            model=MODEL,
+            batch=BATCH,
+            sequence=f"{SEQUENCE:,}",
+            machine=MACHINE,
         ),
+        play=translated("Play"),
+        pause=translated("Pause"),
     )
 
 
@@ -105,11 +125,15 @@ def _words_on(step: Step) -> str:
     begin = in_words(step.columns[0].held.total, "bytes")
     peak = in_words(step.most, "bytes")
     end = in_words(step.columns[-1].held.total, "bytes")
-    return (
-        f"The memory of one training step of {MODEL}, moment by moment. It begins with {begin}, "
+    return translated(
+        "The memory of one training step of {model}, moment by moment. It begins with {begin}, "
         "for the parameters and what AdamW keeps. In the forward pass activations pile up, the "
-        f"loss makes the peak of {peak}, and in the backward pass gradients replace the "
-        f"activations, until {end} are left."
+        "loss makes the peak of {peak}, and in the backward pass gradients replace the "
+        "activations, until {end} are left.",
+        model=MODEL,
+        begin=begin,
+        peak=peak,
+        end=end,
     )
 
 
@@ -134,7 +158,7 @@ def _areas(step: Step) -> Iterator[Area]:
         yield Area(
             part=part,
             points=" ".join([*corners, *edge, *end]),
-            name=NAMES[part],
+            name=translated(NAMES[part]) if NAMES[part] else "",
             x=_x(column + 0.5),
             y=round(above if is_thin else middle, 1),
             is_thin=is_thin,
@@ -168,7 +192,7 @@ def _phases(step: Step) -> Iterator[Phase]:
     for (name, begin), end in zip(begins, ends, strict=True):
         if end - begin > 0.05:
             middle = WIDTH * (begin + end) / 2
-            yield Phase(name, round(WIDTH * begin, 1), round(middle, 1))
+            yield Phase(translated(MOMENTS[name]), round(WIDTH * begin, 1), round(middle, 1))
 
 
 def _gigabytes(step: Step) -> list[str]:
@@ -188,9 +212,10 @@ def _runs(columns: Sequence[Moment]) -> list[tuple[int, str]]:
 
 def _words(moment: Moment) -> str:
     """Return the phase, and the layer if the moment is inside one, counted from 1."""
+    phase = translated(MOMENTS[moment.phase])
     if moment.layer is None:
-        return moment.phase
-    return f"{moment.phase}, layer {moment.layer + 1}"
+        return phase
+    return translated("{phase}, layer {layer}", phase=phase, layer=moment.layer + 1)
 
 
 def _x(column: float) -> float:

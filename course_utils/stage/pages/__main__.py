@@ -3,6 +3,7 @@
 With REPO=owner/name the pages link to the repository.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,11 +12,23 @@ from course_utils.engine.labs.screen import Screen
 from course_utils.stage.front import drawing
 from course_utils.stage.pages import guesses, languages, recall_page, render, runtime
 from course_utils.stage.pages.host import Precomputed
+from course_utils.stage.translations.edition import ENGLISH
+from course_utils.stage.translations.sources import SENTENCES_OF_CODE
+from course_utils.stage.translations.spoken import sentences_in
 from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "site"
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "guesses.js", "numbers.js", "lab.js", "link.js", "controls.js", "worker.js")
+SCRIPTS = (
+    "page.js",
+    "guesses.js",
+    "numbers.js",
+    "lab.js",
+    "link.js",
+    "controls.js",
+    "words.js",
+    "worker.js",
+)
 
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
@@ -41,8 +54,10 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
             texts[f"{path.stem}{ending}"] = render.notebook_page(path, found, spoken)
         texts[f"index{ending}"] = render.contents_page(spoken)
         texts[f"glossary{ending}"] = render.glossary_page(spoken)
-    texts["account.html"] = render.account_page(found)
-    texts["recall.html"] = render.recall_page()
+        texts[f"account{ending}"] = render.account_page(found, spoken)
+        texts[f"recall{ending}"] = render.recall_page(spoken)
+        if spoken != ENGLISH:
+            texts[f"sentences.{spoken}.json"] = sentences(spoken)
     texts["questions.js"] = recall_page.script()
     texts["style.css"] = render.style()
     texts["screen.js"] = Screen._esm  # the widget's script, which the pages use as it is
@@ -54,6 +69,12 @@ def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
     for name in recall_page.SCRIPTS:
         texts[name] = (recall_page.HERE / name).read_text(encoding="utf-8")
     return texts
+
+
+def sentences(spoken: str) -> str:
+    """Return what the pages' scripts and labs say in that language, by the English, as JSON."""
+    said = sentences_in(spoken, (SENTENCES_OF_CODE,))
+    return json.dumps(said, ensure_ascii=False, indent=0)
 
 
 def main() -> int:

@@ -1,4 +1,6 @@
-// The controls of a lab, made of parts as engine/labs/control_parts.py has them.
+// The controls of a lab, made of parts as engine/labs/control_parts.py has them. Their names stay as
+// they are in each language, because the text around a lab quotes them.
+import { translated } from "./words.js";
 
 const LETTER_PX = 8;
 // Between two steps of a slider that moves by itself, and from its first step to its last if it has
@@ -66,7 +68,7 @@ const KINDS = {
     const text = textField({ class: "typed" }, onMove);
     const show = ({ label, value }) => {
       put(text, value);
-      text.setAttribute("aria-label", `${label}, typed`);
+      text.setAttribute("aria-label", translated("{name}, typed", { name: label }));
     };
     return [[text], show];
   },
@@ -91,7 +93,7 @@ const KINDS = {
   },
 
   toggle({ label }, onMove) {
-    const button = makeButton({}, label, () => {
+    const button = makeButton({}, translated(label), () => {
       press(button, !isPressed(button));
       onMove(isPressed(button));
     });
@@ -122,7 +124,8 @@ const KINDS = {
         if (isAtEnd()) stop();
       }, stepMs);
     };
-    const attributes = { "aria-label": `Play ${label}`, "aria-pressed": false };
+    const name = translated("Play {name}", { name: label });
+    const attributes = { "aria-label": name, "aria-pressed": false };
     const button = makeButton(attributes, "▶", () => (isPressed(button) ? stop() : start()));
     return [[button], () => {}];
   },

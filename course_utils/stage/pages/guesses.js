@@ -4,11 +4,16 @@ import field from "./field.js";
 import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
 import { noteMet } from "./met.js";
 import tables from "./tables.js";
+import { template, translated } from "./words.js";
 
 // The same in each language: "01_floats.zh_CN.html" is the page "01_floats.html".
 const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
 const KEPT = `guesses on ${PAGE}`;
-const CAN_CHANGE = "You can change it, and the answer below changes with it.";
+const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
+// The words of field.js, which are English in the table.
+const LABELS = Object.fromEntries(
+  Object.entries(tables.labels).map(([name, english]) => [name, translated(english)]),
+);
 const MOST_LETTERS = 10; // of a number with its unit at a mark
 const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width
 const RIGHT = 94;
@@ -49,9 +54,9 @@ export function begin(element) {
   // What field.js shows, as Python has it in the notebook.
   function values() {
     const isGuessed = lines.some((line) => line.name in said[name]);
-    const words = fold.open && isGuessed ? CAN_CHANGE : "";
+    const words = fold.open && isGuessed ? translated(CAN_CHANGE) : "";
     const shown = { has_gone_on: fold.open, is_closed: false, words, failure: "" };
-    return { lines: states, unit, between, labels: tables.labels, ...shown };
+    return { lines: states, unit, between, labels: LABELS, ...shown };
   }
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.
@@ -111,7 +116,7 @@ export function begin(element) {
 // What was kept may be an option of an earlier version.
 function optionOf({ options }, text) {
   if (options.includes(text)) return text;
-  throw new Error(`Choose one of these: ${options.join(", ")}.`);
+  throw new Error(translated("Choose one of these: {options}.", { options: options.join(", ") }));
 }
 
 // The fold after the element. `render.py` puts one behind each guess.
@@ -174,7 +179,8 @@ function partsOf(picture, nth) {
 
 // Hide the parts of a question without a guess.
 function leaveOut({ line, word, mark, label, said: number, how }, question) {
-  line.setAttribute("aria-label", `${question.name}: ${question.words}`);
+  const gaps = { name: question.name, words: question.words };
+  line.setAttribute("aria-label", translated("{name}: {words}", gaps));
   for (const part of [word, mark, label, number, how]) if (part) part.style.display = "none";
   return "";
 }
@@ -182,16 +188,18 @@ function leaveOut({ line, word, mark, label, said: number, how }, question) {
 // Put the guess into the parts of its picture; returns a sentence on how close it is.
 function fillIn({ line, word, mark, label, said: number, how }, question, guess, axis) {
   const closeness = wordFor(question, guess);
-  word.textContent = closeness;
+  word.textContent = translated(closeness);
   word.style.background = tables.colours[closeness];
   const place = placeOf(axis, guess);
   mark.setAttribute("cx", `${place}%`);
   if (label) placeLabel(label, place, guess, question.unit);
-  if (number) number.textContent = `, your guess ${inWords(guess, question.unit)}`;
+  const said = inWords(guess, question.unit);
+  if (number) number.textContent = translated(", your guess {said}", { said });
   if (how) how.textContent = differenceOf(question, guess, closeness);
-  const words = `${capital(closeness)}: ${howFar(question, guess, closeness)}`;
-  line.setAttribute("aria-label", `${question.name}. ${words}`);
-  return `${words}${words.endsWith("?") ? "" : "."}`;
+  const words = inASentence(closeness, howFar(question, guess, closeness));
+  const whole = translated("{asked}. {words}", { asked: question.name, words });
+  line.setAttribute("aria-label", whole);
+  return ended(words);
 }
 
 // The word for a guess in the answer to it; empty if the page has no answer to that question.
@@ -216,7 +224,16 @@ export function howFar(question, guess, closeness) {
   return differenceOf(question, guess, closeness) || bothNumbers(question, guess, closeness);
 }
 
-export const capital = (words) => words[0].toUpperCase() + words.slice(1);
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+// The word for a guess, and how far off it is.
+export function inASentence(closeness, howFarOff) {
+  const word = capital(translated(closeness));
+  return translated("{word}: {how_far}", { word, how_far: howFarOff });
+}
+
+// The words with a full stop, unless they end in a question mark; "？" is that of Chinese.
+export const ended = (words) => (/[?？]$/.test(words) ? words : translated("{words}.", { words }));
 
 // Write the guess at its mark. Words that are too long stand there without the unit.
 function placeLabel(label, place, guess, unit) {
@@ -245,15 +262,22 @@ function hasPlace(axis, number) {
   return axis.lowest <= at && at <= axis.highest;
 }
 
-// The other number: what was measured, or the number with a step.
-const otherOf = ({ kind }) => (kind.endsWith("ed") ? `what was ${kind}` : `the number ${kind}`);
+// Whether the other number is called by how it was found, such as "measured", or with other words,
+// such as "with a step".
+const isParticiple = ({ kind }) => kind.endsWith("ed");
 
 // Both numbers, for a guess that is spot on, or where no other words say how far off it is.
 function bothNumbers(question, guess, closeness) {
-  const { words, unit } = question;
-  const own = inWords(guess, unit);
-  if (closeness !== "spot on") return `you said ${own}, and ${otherOf(question)} is ${words}`;
-  return own === words ? words : `${own} for ${words}`;
+  const { words: measured, unit } = question;
+  const said = inWords(guess, unit);
+  const kind = translated(question.kind);
+  if (closeness === "spot on") {
+    return said === measured ? measured : translated("{said} for {measured}", { said, measured });
+  }
+  const gaps = { said, kind, measured };
+  return isParticiple(question)
+    ? translated("you said {said}, and what was {kind} is {measured}", gaps)
+    : translated("you said {said}, and the number {kind} is {measured}", gaps);
 }
 
 // How far off the guess is, in the words that fit its unit, or nothing; see Guess in
@@ -262,25 +286,45 @@ function differenceOf(question, guess, closeness) {
   const { measured, whole } = question;
   if (measured === null || closeness === "spot on") return "";
   const apart = guess - measured;
-  const way = apart > 0 ? "too high" : "too low";
+  const isHigh = apart > 0;
   if (whole === 1 || whole === 100) {
-    return `${threeDigits((Math.abs(apart) * 100) / whole)} points ${way}`;
+    const points = threeDigits((Math.abs(apart) * 100) / whole);
+    return isHigh
+      ? translated("{points} points too high", { points })
+      : translated("{points} points too low", { points });
   }
   if (whole || (closeness === "close" && Math.abs(apart) === 1)) {
-    return `${threeDigits(Math.abs(apart))} ${way}`;
+    const number = threeDigits(Math.abs(apart));
+    return isHigh
+      ? translated("{number} too high", { number })
+      : translated("{number} too low", { number });
   }
   const ratio = guess / measured;
   if (!(ratio > 0 && ratio < Infinity)) return "";
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
-  const isNear = off < 10;
-  const times = `${threeDigits(ratio)} times ${otherOf(question)}`;
-  const factor = `a factor of ${factorText(off)} ${apart > 0 ? "too large" : "too small"}`;
-  return `${isNear ? times : factor}${hint(off)}`;
+  return `${off < 10 ? times(question, ratio) : factor(off, isHigh)}${hint(off)}`;
+}
+
+// The ratio of a guess that is not far off.
+function times(question, ratio) {
+  const words = translated("{ratio} times", { ratio: threeDigits(ratio) });
+  const gaps = { times: words, kind: translated(question.kind) };
+  return isParticiple(question)
+    ? translated("{times} what was {kind}", gaps)
+    : translated("{times} the number {kind}", gaps);
+}
+
+// The ratio of a guess that is far off.
+function factor(off, isHigh) {
+  const gaps = { factor: factorText(off) };
+  return isHigh
+    ? translated("a factor of {factor} too large", gaps)
+    : translated("a factor of {factor} too small", gaps);
 }
 
 // A question about the unit, if the guess is off by about as much as one unit is from another.
 function hint(off) {
-  const mayBeAnotherUnit = FACTORS_OF_UNITS.some((factor) => Math.abs(off / factor - 1) < 0.12);
-  return mayBeAnotherUnit ? ". Is it in the unit that was asked for?" : "";
+  const mayBeAnotherUnit = FACTORS_OF_UNITS.some((size) => Math.abs(off / size - 1) < 0.12);
+  return mayBeAnotherUnit ? translated(". Is it in the unit that was asked for?") : "";
 }

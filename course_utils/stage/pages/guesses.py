@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from course_utils.core.say import Guess, in_words, listed, picture, typed
 from course_utils.core.say.closeness import bounds, whole_of
+from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
 from course_utils.stage.notebook.prose import Question
@@ -46,12 +47,18 @@ def field(asked: Asked) -> str:
     items = [question.item for question in asked.questions]
     lines = [{"name": item, "options": first.choices} for item in items]
     ask = {"name": asked.name, "unit": first.unit, "between": asked.between, "lines": lines}
-    if first.choices:
-        end = f": {', '.join(first.choices)}"
-    else:
-        end = f", in {first.unit}" if first.unit else ""
-    sentence = escape(f"Your guess: {listed(items)}{end}")
+    sentence = escape(_asked_for(listed(items), first))
     return f'<div class="guess" data-ask="{escape(json.dumps(ask))}"><p>{sentence}</p></div>'
+
+
+def _asked_for(items: str, question: Question) -> str:
+    """Return the sentence on what is guessed, with the options or the unit if there are any."""
+    if question.choices:
+        options = ", ".join(question.choices)
+        return translated("Your guess: {items}: {options}", items=items, options=options)
+    if question.unit:
+        return translated("Your guess: {items}, in {unit}", items=items, unit=question.unit)
+    return translated("Your guess: {items}", items=items)
 
 
 def answer(result: str, part: Part, known: Outline) -> str:
@@ -68,10 +75,11 @@ def answer(result: str, part: Part, known: Outline) -> str:
         questions, templates = _choice(rows[0])
     else:
         questions, templates = _numbers(rows)
+    heading = escape(translated("The numbers"))
     return (
         f'<div class="answer" data-questions="{escape(json.dumps(questions, allow_nan=False))}">'
         f'{"".join(templates)}<div class="seen" hidden></div>'
-        f'<details class="numbers" open><summary hidden>The numbers</summary>{result}</details>'
+        f'<details class="numbers" open><summary hidden>{heading}</summary>{result}</details>'
         "</div>"
     )
 
@@ -119,7 +127,7 @@ def _choice(row: Row) -> tuple[list[Json], list[str]]:
     for option in row.question.choices:
         guess = Guess(row.question.item, option, measured)
         drawn = picture.of_choice(guess, row.question.choices)
-        words = f"<p>{escape(guess.words)}.</p>"
+        words = f"<p>{escape(translated('{words}.', words=guess.words))}</p>"
         templates.append(f'<template data-option="{escape(option)}">{drawn}{words}</template>')
     return [{"guess": row.guess, "name": row.question.item, "right": measured}], templates
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course_utils.chapters import labs
+from course_utils.core.say.language import speak
 from course_utils.engine.labs.session import Session
 
 PRECOMPUTED = Path("precomputed")  # the worker unpacks this folder beside the course's modules
@@ -68,6 +69,11 @@ def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict
 
 
 _sessions: dict[str, Session] = {}
+
+
+def speak_in(translations: str) -> None:
+    """Say everything with these translations, which are JSON by the English, from now on."""
+    speak(json.loads(translations))
 
 
 def answer(place: str, message: str) -> str:

@@ -3,10 +3,12 @@
 import { control, make } from "./controls.js";
 import { linked, linker, offerToCopy } from "./link.js";
 import screen from "./screen.js";
+import { template, translated, translations } from "./words.js";
 
-const LOADING =
-  "The lab is coming to life, once its Python is here. Move it already: what you do is kept.";
-const FAILED = "This lab could not come to life here, so its picture stays as it is. ";
+const LOADING = template(
+  "The lab is coming to life, once its Python is here. Move it already: what you do is kept.",
+);
+const FAILED = template("This lab could not come to life here, so its picture stays as it is.");
 const MOST_OF_A_REASON = 200; // characters
 const labs = new Map(); // by their places
 let worker;
@@ -110,7 +112,7 @@ function begin(element) {
   makeControls(lab.rows, lab, rows, queue, shows);
   const fold = lab.more.length ? makeFold(lab, rows, queue, shows) : null;
   let isStopping = false;
-  const stop = makeButton("Stop", () => { isStopping = true; });
+  const stop = makeButton(translated("Stop"), () => { isStopping = true; });
   stop.disabled = true;
   const starts = makeButtons(lab, rows, queue, stop);
   let keepInAddress = null; // for a lab whose page is linked, from its first answer on
@@ -144,7 +146,7 @@ function begin(element) {
   }
 
   rows.hidden = false;
-  note.textContent = LOADING;
+  note.textContent = translated(LOADING);
   queue.add(JSON.parse(element.dataset.begun));
   return {
     answer(answer) {
@@ -158,8 +160,8 @@ function begin(element) {
     fail(reason) {
       rows.hidden = true;
       note.hidden = false;
-      note.textContent = FAILED;
-      const how = make("a", { href: "index.html#kernel" }, "In JupyterLab it moves");
+      note.textContent = `${translated(FAILED)} `;
+      const how = make("a", { href: "index.html#kernel" }, translated("In JupyterLab it moves"));
       const last = reason.trim().split("\n").at(-1); // of Python's traceback
       note.append(how, `. (${last.slice(0, MOST_OF_A_REASON)})`);
     },
@@ -175,6 +177,7 @@ function drawOnScreen(element, queue) {
     report: "",
     failed: false,
     progress: -1,
+    labels: translations,
     name: element.getAttribute("aria-label"),
     svg: still.querySelector(".course-picture").innerHTML,
     meaning: still.querySelector(".course-meaning").textContent,
@@ -215,7 +218,7 @@ function makeFold(lab, rows, queue, shows) {
 
   function turn(isOpen) {
     for (const row of more) row.hidden = !isOpen;
-    button.textContent = isOpen ? "Fewer controls" : "More controls";
+    button.textContent = isOpen ? translated("Fewer controls") : translated("More controls");
   }
 
   function follow(held) {
@@ -231,7 +234,7 @@ function makeFold(lab, rows, queue, shows) {
 // Make the row of buttons; returns those that start work.
 function makeButtons(lab, rows, queue, stop) {
   const buttonsOf = (move) =>
-    lab[move].map((label) => makeButton(label, () => queue.add({ [move]: [label] })));
+    lab[move].map((label) => makeButton(translated(label), () => queue.add({ [move]: [label] })));
   const presets = buttonsOf("preset");
   const starts = buttonsOf("start");
   const acts = buttonsOf("act");
@@ -260,6 +263,7 @@ try {
     else labs.get(lab).answer(answer);
   };
   worker.onerror = (event) => failAll(event.message ?? "its worker did not start");
+  worker.postMessage({ translations });
   for (const element of document.querySelectorAll("[data-lab]")) {
     element.dataset.place = placeOf(element);
     labs.set(element.dataset.place, begin(element));

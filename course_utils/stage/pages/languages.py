@@ -14,7 +14,7 @@ from course_utils.stage.translations.sentences import said
 FIXED = re.compile(
     r"(<summary>|<button[^<>]*>)(Imports|Sections|Go on|Show everything, guesses aside)(?=</)"
 )
-TO_A_PAGE = re.compile(r'(href="(?:\d\d_\w+|glossary|index))\.html')
+TO_A_PAGE = re.compile(r'(href="(?:\d\d_\w+|glossary|index|account|recall))\.html')
 
 
 def ending(spoken: str) -> str:
@@ -34,8 +34,8 @@ def there_are() -> list[str]:
 def within(html: str, spoken: str) -> str:
     """Return the HTML in that language: its links lead to such pages, and its buttons are in it.
 
-    >>> within('<a href="glossary.html#gb">', "zh_CN"), within('<a href="account.html">', "zh_CN")
-    ('<a href="glossary.zh_CN.html#gb">', '<a href="account.html">')
+    >>> within('<a href="glossary.html#gb">', "zh_CN"), within('<a href="style.html">', "zh_CN")
+    ('<a href="glossary.zh_CN.html#gb">', '<a href="style.html">')
     """
     linked = TO_A_PAGE.sub(rf"\1{ending(spoken)}", html)
     return FIXED.sub(lambda match: match[1] + said(spoken, match[2]), linked)

@@ -1,5 +1,7 @@
 // What a lab's controls hold, in the page's address, so that a link to it can be sent.
 
+import { translated } from "./words.js";
+
 // Returns what the address holds, or {} if it holds nothing that can be read.
 export function linked() {
   try {
@@ -30,9 +32,11 @@ export function offerToCopy() {
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(location.href);
-      said.textContent = "Copied.";
+      said.textContent = translated("Copied.");
     } catch {
-      said.textContent = "The browser did not allow that. Copy the page's address instead.";
+      said.textContent = translated(
+        "The browser did not allow that. Copy the page's address instead.",
+      );
     }
   });
 }

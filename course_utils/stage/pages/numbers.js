@@ -1,6 +1,7 @@
 // Reads a number that somebody types, and writes numbers, as the course does in Python: see
 // core/say/typed.py, whose tables these are, core/say/open_guesses.py and core/say/wording.py.
 import tables from "./tables.js";
+import { template, translated } from "./words.js";
 
 const TERM = new RegExp(tables.term);
 const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
@@ -15,21 +16,25 @@ const SCALED = {
   "FLOP/s": [1, "FLOP/s"],
   "TFLOP/s": [1e12, "FLOP/s"],
 };
-const LARGE = [[1e6, "million"], [1e9, "billion"], [1e12, "trillion"]];
+const LARGE = [
+  [1e6, template("{number} million")],
+  [1e9, template("{number} billion")],
+  [1e12, template("{number} trillion")],
+];
 
 // The number that the text means as an answer in that unit. If it means none, an Error has a
 // sentence for the reader.
 export function read(text, unit) {
   const number = numberIn(text, unit);
-  if (unit && number < 0) throw new Error(`It cannot be below 0: ${withUnit(number, unit)}.`);
+  if (unit && number < 0) throw new Error(translated("It cannot be below 0: {number}.", { number: withUnit(number, unit) }));
   if (unit === "share" && number > 1) {
-    throw new Error("A share is between 0 and 1; with a % sign, between 0 % and 100 %.");
+    throw new Error(translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %."));
   }
   const several = OF_HOW_MANY.exec(unit);
   if (several) {
     const whole = Number(several[1].replaceAll(",", ""));
     if (!Number.isInteger(number) || number > whole) {
-      throw new Error(`It is a whole number from 0 to ${numberText(whole)}.`);
+      throw new Error(translated("It is a whole number from 0 to {most}.", { most: numberText(whole) }));
     }
   }
   return number;
@@ -45,8 +50,13 @@ function numberIn(text, unit) {
   const begin = inUnit.trim().slice(0, 20);
   // Quotes as Python's repr has them.
   const quote = begin.includes("'") && !begin.includes('"') ? '"' : "'";
-  const wrong = begin ? `${quote}${begin}${quote} is not a number here.` : "Type a number.";
-  throw new Error(`${wrong} ${tables.how}`);
+  const typed = `${quote}${begin}${quote}`;
+  const wrong = begin
+    ? translated("{typed} is not a number here.", { typed })
+    : translated("Type a number.");
+  throw new Error(
+    translated("{text} {sentence}", { text: wrong, sentence: translated(tables.how) }),
+  );
 }
 
 // The number without a unit other than the one asked for, and the factor between the two.
@@ -136,7 +146,8 @@ export function threeDigits(n) {
 export function factorText(factor) {
   const short = Number(factor.toPrecision(3));
   const large = LARGE.find(([size]) => short >= size && short < 1000 * size);
-  return large ? `${threeDigits(short / large[0])} ${large[1]}` : forPeople(short);
+  if (!large) return forPeople(short);
+  return translated(large[1], { number: threeDigits(short / large[0]) });
 }
 
 // The number with so many digits. A very large or small one has an exponent, as Python writes it.

@@ -13,6 +13,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
 from course_utils.core.say import listed
+from course_utils.core.say.language import template, translated
 from course_utils.engine.guessing.field import Field
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.screen import Screen
@@ -31,6 +32,7 @@ from course_utils.stage.slides import choice, deck
 from course_utils.stage.translations import sentences, templates
 from course_utils.stage.translations.edition import ENGLISH, IN_ENGLISH, Edition
 from course_utils.stage.translations.loading import in_edition, in_language
+from course_utils.stage.translations.spoken import speaking
 from course_utils.stage.translations.templates import CONTENTS, DESCRIPTION
 from course_utils.stage.workspace import copies, progress
 
@@ -43,17 +45,17 @@ FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
 RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
-NOT_YET = (
+NOT_YET = template(
     "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
     "on a page that a web server sends."
 )
 TITLE = "Where the memory and the compute go"
-RECALL_TITLE = "Three to recall"
-RECALL = (
+RECALL_TITLE = template("Three to recall")
+RECALL = template(
     "Three questions of the course come back each day, with new sizes. Two minutes, in the browser."
 )
-ACCOUNT_TITLE = "What does a model take?"
-ACCOUNT = (
+ACCOUNT_TITLE = template("What does a model take?")
+ACCOUNT = template(
     "Choose a model or paste its config.json: its parameters, whether it fits, the memory of a "
     "step, the days of its training, what serving it costs. Each number shows its formula."
 )
@@ -140,7 +142,11 @@ def notebook_page(path: Path, found: Found, spoken: str = ENGLISH) -> str:
 
     What the labs compute with torch is added to `found`. `spoken` is the language of its text.
     """
-    edition = Edition(spoken, path.stem)
+    with speaking(spoken):
+        return _notebook_page(path, found, Edition(spoken, path.stem))
+
+
+def _notebook_page(path: Path, found: Found, edition: Edition) -> str:
     notebook = nbformat.read(path, as_version=4)
     known = outline(notebook)
     shown = []
@@ -242,6 +248,7 @@ def lab(
     shown = answer_of(session, begun)
     the_lab = session.lab
     controls = _controls(the_lab, shown["parts"], only)
+    picture_name = translated("{name}, picture", name=the_lab.name)
     opened = (
         f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
         f'data-controls="{escape(json.dumps(controls))}" {"data-linked " if linked else ""}'
@@ -249,7 +256,7 @@ def lab(
     )
     meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
     picture = (
-        f'<div class="course-picture" role="group" aria-label="{the_lab.name}, picture">'
+        f'<div class="course-picture" role="group" aria-label="{escape(picture_name)}">'
         f"{shown['svg']}</div>"
     )
     # A sentence on buttons that need a kernel. A lab with only some of its controls is a figure, in
@@ -258,7 +265,7 @@ def lab(
     lines = [
         opened,
         '<div class="rows" hidden></div>',
-        f'<p class="course-note" role="status">{NOT_YET}</p>',
+        f'<p class="course-note" role="status">{escape(translated(NOT_YET))}</p>',
         f'<div class="course-screen">{meaning}{picture}</div>',
         f"{needs_kernel}</div>",  # the end of `opened`
     ]
@@ -292,22 +299,34 @@ def _buttons_elsewhere(the_lab: Lab) -> str:
     labels = [label for label in (*the_lab.jobs, *the_lab.actions) if label in the_lab.needs_kernel]
     if not labels:
         return ""
-    names = listed([f"<em>{escape(label)}</em>" for label in labels])
-    how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
-    return f'<p class="needs">Not on this page: {names}. {how}</p>'
+    names = listed([f"<em>{escape(translated(label))}</em>" for label in labels])
+    sentence = translated(
+        "Not on this page: {names}. {needs_a_kernel} {how}",
+        names=names,
+        needs_a_kernel=translated(NEEDS_A_KERNEL),
+        how=f'<a href="index.html#kernel">{escape(translated("How to get one"))}</a>',
+    )
+    return f'<p class="needs">{sentence}</p>'
 
 
 def contents_page(spoken: str = ENGLISH) -> str:
     """Return the front page: what this is, each notebook's card, and how to get a kernel."""
-    edition = Edition(spoken, CONTENTS)
+    with speaking(spoken):
+        return _contents_page(Edition(spoken, CONTENTS))
+
+
+def _contents_page(edition: Edition) -> str:
+    spoken = edition.language
     title = edition.words(TITLE)
     description = edition.words(DESCRIPTION)
     environment = in_language(drawing.environment(HERE), spoken)
+    cards_shown = [_card(path, spoken) for path in copies.notebooks()]
     shown = environment.get_template("contents.html").render(
         title=title,
         description=description,
-        notebooks=[_card(path, spoken) for path in copies.notebooks()],
-        motion=motion(),
+        start=sentences.start(spoken, 1, cards_shown[0]["title"]),
+        notebooks=cards_shown,
+        motion=motion(spoken),
         bricks=bricks.wall(_places_of_turns(spoken), laid=()),
         model=bricks.MODEL,
         url=repository_url(),
@@ -342,31 +361,50 @@ def _places_of_turns(spoken: str) -> dict[str, bricks.Place]:
     return places
 
 
-def account_page(found: Found) -> str:
+def account_page(found: Found, spoken: str = ENGLISH) -> str:
     """Return the page for everyone: the accountant as a lab, for any model, GPUs and recipe."""
-    begun = {"set": [{}]}
-    html = lab("account", found.setdefault("account", precomputed("account")), begun, linked=True)
+    known = found.setdefault("account", precomputed("account"))
     template = (HERE / "account.html").read_text(encoding="utf-8")
-    main = Template(template).substitute(lab=html)
-    return page(ACCOUNT_TITLE, main, script=LAB_SCRIPT, description=ACCOUNT)
+    edition = Edition(spoken, CONTENTS)
+    with speaking(spoken):
+        html = lab("account", known, {"set": [{}]}, linked=True)
+        main = Template(in_edition(edition, templates.ACCOUNT_PAGE, template)).substitute(lab=html)
+        return page(
+            translated(ACCOUNT_TITLE),
+            main,
+            script=LAB_SCRIPT,
+            description=translated(ACCOUNT),
+            stem="account",
+            edition=edition,
+        )
 
 
-def recall_page() -> str:
+def recall_page(spoken: str = ENGLISH) -> str:
     """Return the page on which questions come back, and the browser keeps what was answered."""
-    return page(RECALL_TITLE, recall.MAIN, script=RECALL_SCRIPT, description=RECALL)
+    edition = Edition(spoken, CONTENTS)
+    with speaking(spoken):
+        return page(
+            translated(RECALL_TITLE),
+            in_edition(edition, templates.RECALL_PAGE, recall.MAIN) + recall.sections_in(spoken),
+            script=RECALL_SCRIPT,
+            description=translated(RECALL),
+            stem="recall",
+            edition=edition,
+        )
 
 
 def glossary_page(spoken: str = ENGLISH) -> str:
     """Return the page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
     edition = Edition(spoken, Path(copies.GLOSSARY).stem)
-    return page(
-        edition.words("Glossary"),
-        prose(edition.page(text)),
-        description="Every word of the course, explained.",
-        stem="glossary",
-        edition=edition,
-    )
+    with speaking(spoken):
+        return page(
+            edition.words("Glossary"),
+            prose(edition.page(text)),
+            description=translated("Every word of the course, explained."),
+            stem="glossary",
+            edition=edition,
+        )
 
 
 def style() -> str:

@@ -1,5 +1,6 @@
-// Runs Python for the labs of a page, off its main thread. A message has a lab's place on the page,
-// and the moves that host.py is to make in that lab.
+// Runs Python for the labs of a page, off its main thread. The first message has the translations of
+// sentences, for a page in another language. Each one after it has a lab's place on the page, and the
+// moves that host.py is to make in that lab.
 
 // The smallest module of WebAssembly: only the format's magic number and version.
 const EMPTY_MODULE = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
@@ -30,14 +31,19 @@ async function begin() {
   const loading = loadPyodide({ indexURL: here("pyodide/") });
   const [runtime, zip] = await Promise.all([loading, modules]);
   runtime.unpackArchive(zip, "zip");
-  return runtime.runPython("from course_utils.stage.pages.host import answer; answer");
+  return runtime.pyimport("course_utils.stage.pages.host");
 }
 
-onmessage = async ({ data: { lab, message } }) => {
+onmessage = async ({ data: { lab, message, translations } }) => {
   try {
-    const answer = (await python)(lab, JSON.stringify(message));
+    const host = await python;
+    if (translations) {
+      host.speak_in(JSON.stringify(translations));
+      return;
+    }
+    const answer = host.answer(lab, JSON.stringify(message));
     postMessage({ lab, answer: JSON.parse(answer) });
   } catch (error) {
-    postMessage({ lab, failure: String(error) });
+    if (lab) postMessage({ lab, failure: String(error) });
   }
 };

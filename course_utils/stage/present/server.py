@@ -30,12 +30,14 @@ import nbformat
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
 
+from course_utils.core.say.language import speak, translated
 from course_utils.stage.notebook.files import Cell, Notebook, read, write
 from course_utils.stage.notebook.outline import is_code
 from course_utils.stage.present import cuts
 from course_utils.stage.recall import in_class
 from course_utils.stage.translations import language
 from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.spoken import sentences_in
 from course_utils.stage.workspace import websocket
 from course_utils.stage.workspace.copies import (
     COURSE,
@@ -47,7 +49,7 @@ from course_utils.stage.workspace.copies import (
 )
 from course_utils.stage.workspace.spacers import has_spacer, words_of
 
-CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
+CLOCK = '<details class="course-minute"><summary>{minute}</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
 PAGE = Path(__file__).with_name("page")  # the folder of an extension of JupyterLab
 RESULTS = "--results"  # the option that shows the stored results from the beginning
@@ -218,10 +220,11 @@ def with_clocks(notebook: Notebook) -> Notebook:
     A spacer, which is an output below a cell that asks for a guess, gets the clock. server.css adds
     space there, so that the answer is out of view.
     """
+    clock = CLOCK.format(minute=translated("One minute"))
     for cell in notebook["cells"]:
         if has_spacer(cell):
             (spacer,) = cell["outputs"]
-            html = f'<div class="course-spacer"><p>{words_of(cell)}</p>{CLOCK}</div>'
+            html = f'<div class="course-spacer"><p>{words_of(cell)}</p>{clock}</div>'
             data = {**spacer["data"], "text/html": html}
             cell["outputs"] = [{**spacer, "data": data}]
     return notebook
@@ -321,6 +324,7 @@ def main(arguments: list[str]) -> int:
         return 2
     minutes = os.environ.get("CUT", "")
     try:
+        speak(sentences_in(language.chosen()))
         lecture = cuts.plan(chosen, minutes) if minutes else None
         recall = []
         if os.environ.get("RECALL", ""):

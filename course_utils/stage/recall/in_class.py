@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 
 from course_utils.core.say import Number, OpenGuess, picture
+from course_utils.core.say.language import template, translated
 from course_utils.stage.notebook.files import Cell, read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
@@ -23,9 +24,10 @@ COUNT = 3
 LARGE = "font-size:30px;font-weight:bold;line-height:1.3"  # as a reveal's number
 # In place of a name, so that the field and the phones show which of the three it is.
 ITEMS = ("the first", "the second", "the third")
-HEAD = (
-    "## From earlier notebooks\n\nThree questions come back, with new sizes. Two minutes: guess, "
-    "then see how the answer follows."
+HEADING = template("From earlier notebooks")
+HEAD = template(
+    "Three questions come back, with new sizes. "
+    "Two minutes: guess, then see how the answer follows."
 )
 # It names the questions and their day here, so that a cell with an answer needs only the guess.
 IMPORTS = """\
@@ -121,10 +123,11 @@ def _on_the_path(questions: tuple[Question, ...], course: Path) -> list[Question
 
 def cells(number: int, day: date, course: Path) -> list[Cell]:
     """Return the cells that ask three questions at the head of the notebook of that number."""
+    head = f"## {translated(HEADING)}\n\n{translated(HEAD)}"
     questions = chosen(number, day, course)
     names = ", ".join(f'"{question.name}"' for question in questions)
     imports = IMPORTS.format(day=day, names=names)
-    made = [_cell("recall-head", HEAD), _cell("recall-imports", imports, is_code=True)]
+    made = [_cell("recall-head", head), _cell("recall-imports", imports, is_code=True)]
     for place, question in enumerate(questions):
         made.extend(_cells_of(question.draw(day.toordinal()), place))
     return made

@@ -13,6 +13,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from course_utils.core.say import listed
+from course_utils.core.say.language import translated
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
 from course_utils.stage.recall.question import Drawn
 
@@ -50,11 +51,16 @@ def to_keep(seed: int, right: Sequence[Drawn]) -> str:
     """
     chapters = [drawn.question.chapter for drawn in napkin(seed) if drawn not in right]
     numbers = [str(number_of(chapter)) for chapter in dict.fromkeys(chapters)]
-    line = f"Napkin {seed}: {len(right)} of {QUESTIONS_EACH} right."
+    line = translated(
+        "Napkin {seed}: {right} of {of} right.", seed=seed, right=len(right), of=QUESTIONS_EACH
+    )
     if not numbers:
         return line
-    word = "notebook" if len(numbers) == 1 else "notebooks"
-    return f"{line} To read again: {word} {listed(numbers)}."
+    if len(numbers) == 1:
+        again = translated("To read again: notebook {number}.", number=numbers[0])
+    else:
+        again = translated("To read again: notebooks {numbers}.", numbers=listed(numbers))
+    return translated("{text} {sentence}", text=line, sentence=again)
 
 
 def page(seeds: Sequence[int]) -> str:

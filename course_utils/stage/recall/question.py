@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from course_utils.core.say import Guess, Number, OpenGuess, in_words, number_text, three_digits
 from course_utils.core.say.closeness import SPOT_ON
+from course_utils.core.say.language import translated
 
 Size = Number | str
 # A wrong answer that is off by no more than this share might count as right.
@@ -74,7 +75,11 @@ class Asked:
         """
         guess = self._guess(said)
         if self.is_exact and said != self.answer and guess.word == SPOT_ON:
-            return f"Near, but it has to be exact: {number_text(said)} for {self.answer_text}"
+            return translated(
+                "Near, but it has to be exact: {said} for {right}",
+                said=number_text(said),
+                right=self.answer_text,
+            )
         return guess.words
 
     def advice(self, said: Number) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import translated
 from course_utils.stage.recall.question import Drawn
 
 NO_ANSWER = "no answer"  # stands in the record where the reader had the answer shown
@@ -28,13 +29,16 @@ def reply(drawn: Drawn, said: Number | str) -> Reply:
     """
     asked = drawn.asked
     if isinstance(said, str):
-        return Reply(False, f"It is {asked.answer_text}.", asked.derivation)
+        verdict = translated("It is {answer}.", answer=asked.answer_text)
+        return Reply(False, verdict, asked.derivation)
     how_far = _sentence(asked.how_far(said))
     if asked.is_right(said):
-        return Reply(True, f"Right. {how_far}", asked.derivation)
-    verdict = f"It is {asked.answer_text}. {how_far}"
+        right = translated("Right. {sentence}", sentence=how_far)
+        return Reply(True, right, asked.derivation)
+    verdict = translated("It is {answer}. {sentence}", answer=asked.answer_text, sentence=how_far)
     return Reply(False, verdict, asked.derivation, asked.advice(said))
 
 
 def _sentence(words: str) -> str:
-    return words if words.endswith("?") else f"{words}."
+    # The second one is the question mark of Chinese.
+    return words if words.endswith(("?", "\uff1f")) else translated("{words}.", words=words)

@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 
 from course_utils.chapters import labs
 from course_utils.core.say import listed
+from course_utils.core.say.language import translated
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
 from course_utils.stage.notebook.code import Figure, asks_ahead, figure_in, is_stub
@@ -158,7 +159,8 @@ def pictured(figure: Figure, **asked: bool) -> NotebookNode:
     session.set({**figure.answers, **asked})
     for preset in figure.presets:
         session.preset(preset)
-    words = f"{session.lab.name}. {session.shown['meaning']}"
+    meaning = session.shown["meaning"]
+    words = translated("{asked}. {words}", asked=session.lab.name, words=meaning)
     png = still.still_png(session.shown["svg"], words)
     return NotebookNode({"text/plain": words, "image/png": base64.b64encode(png).decode()})
 

@@ -23,6 +23,16 @@
     overflow: 1000, // an atom that fits on no slide
   };
 
+  // Sentences in the deck's language by their English, where it is another one.
+  const { words = "{}" } = document.querySelector("#notes").dataset;
+  const translations = JSON.parse(words);
+
+  // The sentence in the deck's language, with the gaps filled in.
+  function translated(english, gaps = {}) {
+    const sentence = translations[english] ?? english;
+    return sentence.replace(/\{(\w+)\}/g, (gap, name) => gaps[name] ?? gap);
+  }
+
   const main = document.querySelector("main");
   const number = document.querySelector("output");
   const classes = document.documentElement.classList;
@@ -307,7 +317,7 @@
   }
 
   const titleOf = (each) =>
-    each?.querySelector("header").lastElementChild.textContent ?? "the end";
+    each?.querySelector("header").lastElementChild.textContent ?? translated("the end");
 
   // The planned section that a slide is in, which may have begun on an earlier one.
   function sectionOf(place) {
@@ -330,7 +340,7 @@
     if (next.dataset.of !== String(now)) {
       const following = slides[now + 1];
       next.dataset.of = now;
-      next.replaceChildren(following ? page.importNode(following, true) : "The end");
+      next.replaceChildren(following ? page.importNode(following, true) : translated("The end"));
     }
     for (const name of page.querySelectorAll("strong")) {
       const isHere = concerns(name.textContent.toLowerCase(), slides[now]);
@@ -352,8 +362,13 @@
     const write = (selector, words) => { page.querySelector(selector).textContent = words; };
     const place = `${now + 1} / ${slides.length}`;
     const next = titleOf(slides[now + 1]);
-    write("output", `${place} · since ${minutesSince(begun)} min · next: ${next}`);
-    const spent = `${section}: ${minutesSince(sectionBegun)} of ${planned[section]} min`;
+    const minutes = minutesSince(begun);
+    write("output", translated("{place} · since {minutes} min · next: {next}", { place, minutes, next }));
+    const spent = translated("{section}: {minutes} of {planned} min", {
+      section,
+      minutes: minutesSince(sectionBegun),
+      planned: planned[section],
+    });
     write(".section", section ? spent : "");
     write("time", new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
   }
@@ -364,11 +379,11 @@
     inSection = null;
     const style = document.querySelector("style").textContent;
     const page = notes.document;
-    page.head.innerHTML = `<title>Notes</title><style>${style}</style>`;
+    page.head.innerHTML = `<title>${translated("Notes")}</title><style>${style}</style>`;
     page.body.className = "notes";
     page.body.innerHTML =
       '<header><time></time><output></output><span class="section"></span></header>' +
-      '<div class="next" aria-label="The next slide"></div>' +
+      `<div class="next" aria-label="${translated("The next slide")}"></div>` +
       `<div class="said">${template.innerHTML}</div>`;
     notes.onkeydown = press;
     updateNotes();
@@ -444,8 +459,9 @@
     slides = [...main.children];
     slides.forEach((each, place) => {
       each.setAttribute("role", "group");
-      each.setAttribute("aria-roledescription", "slide");
-      each.setAttribute("aria-label", `${place + 1} of ${slides.length}`);
+      each.setAttribute("aria-roledescription", translated("slide"));
+      const gaps = { number: place + 1, slides: slides.length };
+      each.setAttribute("aria-label", translated("{number} of {slides}", gaps));
     });
     show(numberInAddress(), false);
     document.documentElement.dataset.slides = slides.length;

@@ -13,17 +13,19 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from course_utils.core.say.language import translated
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.notebook.prose import headings
 from course_utils.stage.present import cuts
 from course_utils.stage.slides import choice, formulas
-from course_utils.stage.translations import sentences
+from course_utils.stage.translations import package, sentences
 from course_utils.stage.translations.edition import (
     BEGIN_OF_ENGLISH,
     END_OF_ENGLISH,
     ENGLISH,
     Edition,
 )
+from course_utils.stage.translations.spoken import speaking
 from course_utils.stage.workspace.copies import GLOSSARY
 
 HERE = Path(__file__).parent
@@ -108,28 +110,54 @@ def deck(
     the deck that has them, and a link leads there. The presenter sees how many minutes each section
     takes, but only if the deck `is_whole`: not cut for a lecture.
     """
+    with speaking(spoken):
+        return _deck(path, part, beyond, is_whole, Edition(spoken, path.stem))
+
+
+def _deck(
+    path: Path,
+    part: nbformat.NotebookNode | None,
+    beyond: str,
+    is_whole: bool,
+    edition: Edition,
+) -> str:
     notebook = nbformat.read(path, as_version=4)
     shown = notebook if part is None else part
-    edition = Edition(spoken, path.stem)
+    spoken = edition.language
     titles = english_titles(notebook, edition)
     # Pairs of a kind, such as "prose" or "picture", and HTML.
     pieces = [
         rendered(kind, content, titles, spoken) for kind, content in choice.pieces(shown, edition)
     ]
     if beyond:
-        pieces.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
+        pieces.append(("prose", f"<p>{_where_beyond_is(beyond)}</p>"))
     divs = [f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in pieces]
     _, notes_html = rendered("prose", notes(path))
     of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
+    script = _text("deck.js")
     return Template(_text("deck.html")).substitute(
         title=escape(edition.words(outline(notebook).heading)),
         language=edition.shown_language,
         style=_text("deck.css") + of_code,
         notes=notes_html,
         minutes=escape(json.dumps(minutes(path) if is_whole else {})),
-        script=_text("deck.js"),
+        script=script,
+        words=_words_of(script, spoken),
+        slide=escape(translated("Slide")),
         pieces="\n".join(divs),
     )
+
+
+def _where_beyond_is(beyond: str) -> str:
+    return translated('<a href="{deck}">A deck of its own</a> has them.', deck=beyond)
+
+
+def _words_of(script: str, spoken: str) -> str:
+    """Return an attribute with what the deck's script says in another language; "" in English."""
+    if spoken == ENGLISH:
+        return ""
+    words = {english: translated(english) for english in package.said_in(script)}
+    return f' data-words="{escape(json.dumps(words, ensure_ascii=False))}"'
 
 
 def english_titles(notebook: nbformat.NotebookNode, edition: Edition) -> dict[str, str]:

@@ -6,8 +6,8 @@
 from IPython.core.interactiveshell import InteractiveShell
 
 from course_utils.core.say.language import speak
-from course_utils.stage.translations import catalogue, language
-from course_utils.stage.translations.sources import EXERCISES, SENTENCES_OF_CODE
+from course_utils.stage.translations import language
+from course_utils.stage.translations.spoken import sentences_in
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -16,11 +16,3 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         speak(sentences_in(language.chosen()))
     except ValueError:  # no language of the course, so its sentences stay English
         return
-
-
-def sentences_in(spoken: str) -> dict[str, str]:
-    """Return the translations of what the package says, by the English, without stale ones."""
-    found = {}
-    for source in (EXERCISES, SENTENCES_OF_CODE):
-        found |= catalogue.translations(spoken, source).by_english
-    return found

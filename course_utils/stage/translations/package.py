@@ -5,6 +5,8 @@ written there is listed the next time.
 """
 
 import ast
+import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +15,9 @@ from course_utils.chapters import labs
 
 SPEAKS = ("translated", "template")  # functions of core.say.language; a literal comes first
 SENTENCE = "sentence"
+# The same calls in a script or a template of pages: the text in quotation marks, read as JSON.
+IN_PAGES = re.compile(r"""\b(?:translated|template)\(\s*("(?:[^"\\]|\\.)*")""")
+PAGES = ("*.js", "*.html")
 IN_EXERCISES = "chapters/*/*check.py"
 # Arguments of an exercise's decorator, or of what it raises, that a verdict quotes.
 HINTS = "hints"
@@ -22,7 +27,10 @@ NOT_YET = "NotYetError"
 
 
 def sentences_of(package: Path) -> list[tuple[str, str]]:
-    """Return (context, sentence) for each literal in a call of `translated` or `template`."""
+    """Return (context, sentence) for each literal in a call of `translated` or `template`.
+
+    The calls stand in Python, and in the scripts and templates of pages.
+    """
     found = {}
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -31,6 +39,8 @@ def sentences_of(package: Path) -> list[tuple[str, str]]:
                 if _name_called(call) in SPEAKS and call.args:
                     for sentence in _texts(call.args[0]):
                         found.setdefault(sentence, SENTENCE)
+    for sentence in _said_by_pages(package):
+        found.setdefault(sentence, SENTENCE)
     return [(context, sentence) for sentence, context in found.items()]
 
 
@@ -45,6 +55,22 @@ def exercises_of(package: Path) -> list[tuple[str, str]]:
         for sentence in _said_by_exercises(path.read_text(encoding="utf-8")):
             found.setdefault(sentence, context)
     return [(context, sentence) for sentence, context in found.items()]
+
+
+def _said_by_pages(package: Path) -> Iterator[str]:
+    """Yield what the scripts and templates of pages say by those functions."""
+    for kind in PAGES:
+        for path in sorted(package.rglob(kind)):
+            yield from said_in(path.read_text(encoding="utf-8"))
+
+
+def said_in(page: str) -> list[str]:
+    """Return what a script or a template says by those functions, in English.
+
+    >>> said_in('show(translated("{n} too low", { n }));')
+    ['{n} too low']
+    """
+    return [json.loads(text) for text in IN_PAGES.findall(page)]
 
 
 def labels_of_labs() -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from course_utils.stage.translations import templates
 from course_utils.stage.translations.edition import Edition
 
 
-def said(spoken: str, sentence: str, **values: object) -> str:
+def said(spoken: str, sentence: str, /, **values: object) -> str:
     """Return the sentence in that language, with the values in its gaps."""
     return Edition(spoken, templates.CONTENTS).words(sentence).format(**values)
 
@@ -46,7 +46,16 @@ def minutes_and_needs(spoken: str, about: About, edition: Edition) -> str:
         if about.needs[0].isdecimal():
             sentence = templates.NEEDS_NOTEBOOK if len(needs) == 1 else templates.NEEDS_NOTEBOOKS
         sentences.append(said(spoken, sentence, needs=_listed(spoken, needs)))
-    return " ".join(sentences)
+    return _in_a_row(spoken, sentences)
+
+
+def _in_a_row(spoken: str, sentences: list[str]) -> str:
+    """Return whole sentences as one text."""
+    text = ""
+    for sentence in sentences:
+        gaps = {"text": text, "sentence": sentence}
+        text = said(spoken, templates.IN_A_ROW, **gaps) if text else sentence
+    return text
 
 
 def _listed(spoken: str, items: list[str]) -> str:
@@ -54,4 +63,7 @@ def _listed(spoken: str, items: list[str]) -> str:
     *first, last = items
     if not first:
         return last
-    return said(spoken, templates.AND, items=", ".join(first), last=last)
+    listed = first[0]
+    for item in first[1:]:
+        listed = said(spoken, templates.COMMA, items=listed, next=item)
+    return said(spoken, templates.AND, items=listed, last=last)

@@ -11,7 +11,19 @@ from course_utils.stage.translations.units import ENGLISH
 
 CONTENTS = "contents"  # the catalogue of all templates
 PAGE = "pages/page.html"
-TEMPLATES = ("workspace/contents.html", "front/parts.html", "pages/contents.html", PAGE)
+ACCOUNT_PAGE = "pages/account.html"
+RECALL_PAGE = "pages/recall_page/recall.html"
+TEMPLATES = (
+    "workspace/contents.html",
+    "front/parts.html",
+    "pages/contents.html",
+    PAGE,
+    ACCOUNT_PAGE,
+    RECALL_PAGE,
+    "workspace/recall_pages/three.html",
+    "workspace/recall_pages/napkin.html",
+    "workspace/recall_pages/parts.html",
+)
 # What the site says of itself, to search engines as well.
 DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
@@ -31,6 +43,8 @@ NEEDS_NOTEBOOKS = "You need: notebooks {needs}."
 START = "Start: {number}, {title}"
 GO_ON = "Continue: {number}, {title}"
 AND = "{items} and {last}"
+COMMA = "{items}, {next}"
+IN_A_ROW = "{text} {sentence}"  # in Chinese, nothing stands between two sentences
 FINISHED = "You have finished notebook {number}: all turns and guesses of its main path are done."
 ALL_FINISHED = (
     "You have finished all eight notebooks: all turns and guesses of their main paths are done."
@@ -45,6 +59,8 @@ SENTENCES = (
     START,
     GO_ON,
     AND,
+    COMMA,
+    IN_A_ROW,
     FINISHED,
     ALL_FINISHED,
     TAKE_NAPKIN,
@@ -59,10 +75,12 @@ SENTENCES = (
     "Your answer?",
     WAITS,
 )
-# An element that is translated as a whole, whatever is inside it; or a macro that is only a text.
+# An element that is translated as a whole, whatever is inside it; an item of a list that is only a
+# text; or a macro that is one.
 ELEMENT = re.compile(
     r"(?P<begin><(?P<tag>p|h[123]|summary|dt|dd|figcaption|title|nav)\b[^<>]*>)"
     r"(?P<words>.*?)(?P<end></(?P=tag)>)"
+    r"|(?P<item><li>)(?P<words_of_item>(?:(?!<(?:p|h[1-6])\b).)*?)(?=</li>)"
     r"|(?P<macro>{% macro \w+\(\) %}\n)(?P<text>[^<{].*?)(?=\n{%- endmacro)",
     re.DOTALL,
 )
@@ -78,7 +96,7 @@ def units_of(template: str) -> Iterator[str]:
     ['Start']
     """
     for match in ELEMENT.finditer(template):
-        words = match["words"] or match["text"] or ""
+        words = _words(match)
         if _has_words(words):
             yield words
 
@@ -90,18 +108,23 @@ def translated(template: str, find: Callable[[str], str | None], tag: str) -> st
     """
 
     def shown(match: re.Match[str]) -> str:
-        words = match["words"] or match["text"] or ""
+        words = _words(match)
         if not _has_words(words):
             return match[0]
         translation = find(words)
         if match["macro"]:
             return match["macro"] + (translation or words)
-        begin = match["begin"]
+        begin = match["begin"] or match["item"]
         if translation is None:
             begin = begin.removesuffix(">") + f' lang="{ENGLISH}">'
-        return begin + (translation or words) + match["end"]
+        return begin + (translation or words) + (match["end"] or "")
 
     return ELEMENT.sub(shown, template).replace(HTML, f'<html lang="{tag}">')
+
+
+def _words(match: re.Match[str]) -> str:
+    """Return what stands in an element or a macro that was found."""
+    return match["words"] or match["words_of_item"] or match["text"] or ""
 
 
 def _has_words(text: str) -> bool:

@@ -22,6 +22,7 @@ from tornado import web
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, TERMS
 from course_utils.core.say import Guess
+from course_utils.core.say.language import translated
 from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
 from course_utils.stage.notebook.outline import Turn
@@ -105,7 +106,7 @@ class Contents(JupyterHandler):
         return _page_in(self.language).render(
             style=Markup(drawing.style()),
             script=Markup(drawing.SCRIPT),
-            motion=motion(),
+            motion=motion(self.language),
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
@@ -193,12 +194,12 @@ class Contents(JupyterHandler):
         return url_path_join(self.base_url, LAB, path) if path else ""
 
 
-def get_ready(mine: Path, judge: own_terms.Judge) -> None:
+def get_ready(mine: Path, judge: own_terms.Judge, spoken: str = ENGLISH) -> None:
     """Read what every page needs of the course, so that the first reader does not wait for it."""
     for path in copies.notebooks(copies.COURSE):
         progress.known(path)
     due.three(mine, copies.COURSE, date.today())
-    motion()
+    motion(spoken)
     own_terms.own(mine, judge)
 
 
@@ -249,10 +250,11 @@ def _forget(mine: Path) -> str:
     """Begin the record anew; returns the sentence to show."""
     path = mine / record.RECORD
     if not path.is_file():
-        return "There is no record."
+        return translated("There is no record.")
     kept = copies.keep_earlier(path)
     path.unlink()
-    return (
-        f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, "
-        "for you to delete. Your answers stay in your notebooks."
+    return translated(
+        "The record begins anew. As it was: {path}, for you to delete. "
+        "Your answers stay in your notebooks.",
+        path=f"{mine.name}/{copies.EARLIER}/{kept.name}",
     )

@@ -9,11 +9,17 @@ from statistics import median_low
 
 from course_utils.core.say import Guess
 from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_of
+from course_utils.core.say.language import template, translated
 
 FURTHEST = 1000.0  # times off; a guess that is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
 # The picture's grid lines: how many times off, and the words at the line.
-MARKS = {1: "spot on", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or missed"}
+MARKS = {
+    1: template("spot on"),
+    10: template("10 times off"),
+    100: template("100 times off"),
+    FURTHEST: template("1,000 or missed"),
+}
 # A share is judged by points, and so it is drawn by its word: 11 % for 2 % is close, though it is
 # 5.5 times too large. A share that is far is as high as a size of another power of ten.
 TIMES_OFF = {SPOT_ON: 1.0, CLOSE: 1.5, FAR: 10.0}
@@ -28,8 +34,8 @@ def summary(guesses: Sequence[Guess]) -> str:
     if not guesses:
         return ""
     if len(guesses) == 1:
-        return f"1 guess: {guesses[0].word}"
-    return f"{len(guesses)} guesses: {_counts(guesses)}"
+        return translated("1 guess: {word}", word=translated(guesses[0].word))
+    return translated("{number} guesses: {counts}", number=len(guesses), counts=_counts(guesses))
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
@@ -50,13 +56,15 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
         # Of an even number of guesses, the better of the two in the middle, which was really made.
         median = median_low(_times_off(guess) for guess in here)
         height = _height(median)
-        name = f"{number}" if bars else f"notebook {number}"  # the first says what the numbers are
+        name = f"{number}"
+        if not bars:  # the first says what the numbers are
+            name = translated("notebook {number}", number=number)
         bars.append((begin, len(guesses), height, name))
     if not guesses:
         return {}
     return {
         "words": _trend(guesses),
-        "marks": [(_height(off), words) for off, words in MARKS.items()],
+        "marks": [(_height(off), translated(words)) for off, words in MARKS.items()],
         "dots": [(_height(_times_off(guess)), _sentence(guess)) for guess in guesses],
         "bars": bars,
     }
@@ -64,27 +72,39 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
 
 def _sentence(guess: Guess) -> str:
     """Return what was asked, and how far off the guess was, as the text at a dot."""
-    return f"{guess.asked}. {guess.words}"
+    return translated("{asked}. {words}", asked=guess.asked, words=guess.words)
 
 
 def _trend(guesses: Sequence[Guess]) -> str:
     """Return a sentence on whether guesses get better, once there are enough."""
     if len(guesses) < ENOUGH:
-        later = f"From {ENOUGH} on, this page compares the later ones with the first."
-        return f"{summary(guesses)}. {later}"
+        return translated(
+            "{summary}. From {enough} on, this page compares the later ones with the first.",
+            summary=summary(guesses),
+            enough=ENOUGH,
+        )
     middle = len(guesses) // 2
     first = guesses[:middle]
     last = guesses[middle:]
-    return (
-        f"Of your first {len(first)} guesses, {_counts(first)}; "
-        f"of the next {len(last)}, {_counts(last)}."
+    return translated(
+        "Of your first {first} guesses, {first_counts}; of the next {next}, {next_counts}.",
+        first=len(first),
+        first_counts=_counts(first),
+        next=len(last),
+        next_counts=_counts(last),
     )
 
 
 def _counts(guesses: Sequence[Guess]) -> str:
     """Return how many guesses each word is for, from the best word on; no word stands with a 0."""
     words = [guess.word for guess in guesses]
-    return ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
+    counts = ""
+    for word in WORDS:
+        if word in words:
+            shown = translated(word)
+            count = translated("{number} {word}", number=words.count(word), word=shown)
+            counts = translated("{items}, {next}", items=counts, next=count) if counts else count
+    return counts
 
 
 def _times_off(guess: Guess) -> float:

@@ -10,7 +10,9 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
 
 from course_utils.core.record import HIDDEN
+from course_utils.core.say.language import speak
 from course_utils.stage.translations import language
+from course_utils.stage.translations.spoken import sentences_in
 from course_utils.stage.workspace import copies
 from course_utils.stage.workspace.contents import ADDRESS, Contents, get_ready
 from course_utils.stage.workspace.own_terms import Judge
@@ -46,12 +48,14 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     for sentence in news:
         server.log.warning(sentence)
     judge = Judge(mine)
-    get_ready(mine, judge)
+    speak(sentences_in(spoken))  # what the pages say besides their templates
+    get_ready(mine, judge, spoken)
     # What `Contents.initialize` gets.
     given = {"mine": mine, "news": news, "judge": judge, "spoken": spoken}
     pages = [(address, Contents, given)]
     for path, page in ((RECALL, Recall), (NAPKIN, Napkin)):
-        pages.append((url_path_join(settings["base_url"], path), page, {"mine": mine}))
+        of_recall = {"mine": mine, "spoken": spoken}
+        pages.append((url_path_join(settings["base_url"], path), page, of_recall))
     server.web_app.add_handlers(".*$", pages)  # ".*$": for any host
     settings["kernel_websocket_connection_class"] = AtOnce
     # Behind the folder of the reader's own custom.css, so that theirs is found first.

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from course_utils.core import keeping
 from course_utils.core.accountant_file import ADDED, NAME, TERMS, program_text, theirs
 from course_utils.core.record import HIDDEN
+from course_utils.core.say.language import translated
 
 MOST_S = 60  # then the system ends the process, since the reader's file may never end
 PROGRAM = """
@@ -137,20 +138,24 @@ def sentences(link: str, terms: Own) -> Markup:
     If the file cannot be used, they say why. While it is being checked, they say so.
     """
     if terms.why_not:
-        broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
-        return broken.format(NAME, terms.why_not)
+        broken = translated("{file} is not used: {why}. Mend it, or delete it to begin it anew.")
+        return Markup(broken).format(file=NAME, why=terms.why_not)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
-    begin = Markup("{}, of {} terms, and {} that 2026 adds.").format(file, len(TERMS), len(ADDED))
+    first = Markup(translated("{file}, of {terms} terms, and {added} that 2026 adds."))
+    begin = first.format(file=file, terms=len(TERMS), added=len(ADDED))
     if terms.wrong is None:  # it is being judged; a page with data-soon in it soon asks again
-        checked = Markup(
-            "{} You wrote: {}. <span data-soon>The file has changed, and is being checked.</span>"
+        checked = translated(
+            "{begin} You wrote: {names}. "
+            "<span data-soon>The file has changed, and is being checked.</span>"
         )
-        return checked.format(begin, ", ".join(terms.names))
-    names_right = ", ".join(terms.right) if terms.right else "none yet"
-    shown = [Markup("{} Yours are: {}.").format(begin, names_right)]
+        return Markup(checked).format(begin=begin, names=", ".join(terms.names))
+    names_right = ", ".join(terms.right) if terms.right else translated("none yet")
+    yours = Markup(translated("{begin} Yours are: {names}."))
+    shown = [yours.format(begin=begin, names=names_right)]
     for name, words in terms.wrong.items():
-        not_right = Markup(
-            "<br><b>{}</b> is not right as it stands there, so the notebooks use the course's. {}"
+        not_right = translated(
+            "<b>{name}</b> is not right as it stands there, "
+            "so the notebooks use the course's. {words}"
         )
-        shown.append(not_right.format(name, words))
+        shown.append(Markup("<br>") + Markup(not_right).format(name=name, words=words))
     return Markup(" ").join(shown)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from course_utils.core import record
 from course_utils.core.say import Guess
+from course_utils.core.say.language import translated
 from course_utils.stage.notebook.about import About, about, unknown
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Outline, Turn, outline
@@ -206,11 +207,13 @@ def in_words(count: Count) -> str:
     >>> in_words(Count((0, 1), (0, 1))), in_words(Count((1, 3), (0, 0)))
     ('0 of 1 right on the main path, 0 of 1 beyond', '1 of 3 right on the main path')
     """
-    words = []
-    for (right, of), where in ((count.path, "right on the main path"), (count.beyond, "beyond")):
-        if of:
-            words.append(f"{right} of {of} {where}")
-    return ", ".join(words)
+    right, of = count.path
+    path = translated("{right} of {of} right on the main path", right=right, of=of) if of else ""
+    right, of = count.beyond
+    beyond = translated("{right} of {of} beyond", right=right, of=of) if of else ""
+    if path and beyond:
+        return translated("{items}, {next}", items=path, next=beyond)
+    return path + beyond
 
 
 def latest(folder: Path) -> tuple[str, str]:

@@ -246,7 +246,7 @@ TRIED: dict[Check, Tried] = {
             (scale_to(464), "for only 3 % more room below"),
             (scale_to(65_504), "fp16's limit"),
             (scale_to(57_344), "E5M2's limit"),
-            (scale_to(240), "other E4M3s"),
+            (scale_to(240), "other kinds of E4M3"),
             (scale_to(256), "its largest number is 448"),
             (power_of_two_scale, "A power of two rounds nothing"),
             (lambda x: 448 / x.abs().max() if x.any() else 0, "of zeros needs a scale too"),

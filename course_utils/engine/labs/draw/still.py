@@ -10,6 +10,7 @@ import resvg_py
 from matplotlib.ft2font import FT2Font
 
 from course_utils.core.colours import COLOURS
+from course_utils.engine.figures import chinese
 from course_utils.engine.figures.png import in_few_colours
 from course_utils.engine.labs.draw.svg import SHADES, text
 
@@ -67,20 +68,23 @@ def captioned(svg: str, words: str) -> str:
 
 @cache
 def _letters() -> frozenset[str]:
-    """Return the characters that the font of the still picture has."""
-    font = FT2Font(str(FONTS / "DejaVuSans.ttf"))
-    return frozenset(chr(code) for code in font.get_charmap())
+    """Return the characters that the fonts of the still picture have."""
+    codes = set()
+    for path in (FONTS / "DejaVuSans.ttf", chinese.FONT):
+        codes.update(FT2Font(str(path)).get_charmap())
+    return frozenset(map(chr, codes))
 
 
 def can_draw(svg: str) -> bool:
-    """Whether the font has each letter in the drawing; a box would stand for one that it lacks."""
+    """Whether a font has each letter in the drawing; a box would stand for one that both lack."""
     return _letters().issuperset(svg.replace("\n", ""))
 
 
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """Return the drawing as PNG, in light colours on white, in the fonts that matplotlib carries.
 
-    The words, which describe the drawing, are stored inside the PNG.
+    Chinese letters come from a font of the course. The words, which describe the drawing, are
+    stored inside the PNG.
     """
     png = resvg_py.svg_to_bytes(
         svg_string=svg,
@@ -89,6 +93,7 @@ def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
         background="white",
         skip_system_fonts=True,
         font_dirs=[str(FONTS)],
+        font_files=[str(chinese.FONT)] if chinese.is_in(svg) else None,
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )

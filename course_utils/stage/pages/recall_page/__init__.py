@@ -17,11 +17,13 @@ from course_utils.stage.notebook.code import asks_ahead
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Part, outline
 from course_utils.stage.pages.guesses import Json
+from course_utils.stage.pages.languages import ending
 from course_utils.stage.recall import due
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import number_of
 from course_utils.stage.recall.question import Asked, Question, distinct
 from course_utils.stage.recall.sections import notebook_of, section_of
+from course_utils.stage.translations.edition import ENGLISH, Edition
 from course_utils.stage.workspace import copies
 
 HERE = Path(__file__).parent
@@ -61,6 +63,24 @@ def _question(question: Question) -> Json:
         "met": [f"{page} {name}" for name in met_by(question)],
         "draws": [_draw(drawn.asked) for drawn in distinct(question, SIZES_EACH)],
     }
+
+
+def sections_in(spoken: str) -> str:
+    """Return where questions are taught on the pages of another language, as HTML; "" in English.
+
+    The page's script has the sections of the English pages from `script`.
+    """
+    if spoken == ENGLISH:
+        return ""
+    sections = {}
+    for question in QUESTIONS.values():
+        stem = notebook_of(question, copies.COURSE).removesuffix(".ipynb")
+        title = section_of(question, copies.COURSE).title
+        shown = Edition(spoken, stem).words(title)
+        link = f"{stem}{ending(spoken)}#{shown.replace(' ', '-')}"
+        sections[question.name] = {"section": shown, "link": link}
+    as_json = json.dumps(sections, ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" data-sections>{as_json}</script>'
 
 
 def met_by(question: Question) -> list[str]:

@@ -2,6 +2,8 @@
 // what they have answered. It is one text for all pages of the site.
 const FOLDER = location.pathname.replace(/[^/]*$/, "");
 const KEPT = `recall on ${FOLDER}`;
+// Of a page, in any language: "01_floats.html" and "01_floats.zh_CN.html" are the same guesses.
+const ENDING = /(\.[a-z]{2,3}(_[A-Z]{2})?)?\.html$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const WORDS = ["spot on", "close", "right power of ten", "far", "missed"];
 
@@ -54,7 +56,7 @@ export function forget() {
 // Note that the reader has seen the answer to a guess on this page, with the word for the guess. The
 // first time counts, because later guesses know the answer.
 export function noteMet(name, word) {
-  const page = decodeURI(location.pathname).split("/").at(-1).replace(/\.html$/, "");
+  const page = decodeURI(location.pathname).split("/").at(-1).replace(ENDING, "");
   const now = kept();
   if (now.met[`${page} ${name}`]) return;
   now.met[`${page} ${name}`] = { day: today(), word };

@@ -13,28 +13,55 @@ from markupsafe import Markup
 from tornado import web
 
 from course_utils.core.say import Number
+from course_utils.core.say.language import template, translated
 from course_utils.stage.front import drawing
 from course_utils.stage.recall import due, lines
 from course_utils.stage.recall.bank import QUESTIONS
 from course_utils.stage.recall.napkin import MINUTES, napkin, number_of, to_keep
-from course_utils.stage.recall.question import Drawn
+from course_utils.stage.recall.question import Drawn, Question
 from course_utils.stage.recall.reply import NO_ANSWER, reply
 from course_utils.stage.recall.sections import notebook_of, section_of
+from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.loading import in_language
 from course_utils.stage.workspace import copies, progress
 from course_utils.stage.workspace.contents import ADDRESS, LAB, NAPKIN, RECALL, where_it_opens
 from course_utils.stage.workspace.going_on import GoOn, go_on
 
 # Of a napkin that is drawn for a reader; by the address, any may be asked for.
 LARGEST_SEED = 10_000
+WEEKDAYS = (
+    template("Monday"),
+    template("Tuesday"),
+    template("Wednesday"),
+    template("Thursday"),
+    template("Friday"),
+    template("Saturday"),
+    template("Sunday"),
+)
+MONTHS = (
+    template("January"),
+    template("February"),
+    template("March"),
+    template("April"),
+    template("May"),
+    template("June"),
+    template("July"),
+    template("August"),
+    template("September"),
+    template("October"),
+    template("November"),
+    template("December"),
+)
 TEMPLATES = drawing.environment(Path(__file__).parent)
 
 
 class Page(JupyterHandler):
     """What both pages have: the reader's folder, and links into the notebooks."""
 
-    def initialize(self, mine: Path) -> None:
+    def initialize(self, mine: Path, spoken: str = ENGLISH) -> None:
         """Tornado calls this method for each request. `mine` is the folder of the copies."""
         self.mine = mine
+        self.language = spoken
 
     def show(self, template: str, **values: object) -> None:
         """Answer with the page of that template."""
@@ -42,7 +69,10 @@ class Page(JupyterHandler):
         addresses = {"contents": ADDRESS, "recall": RECALL, "napkin": NAPKIN}
         links = {name: url_path_join(self.base_url, path) for name, path in addresses.items()}
         given = {"style": Markup(drawing.base()), "form": Markup(self.xsrf_form_html())}
-        self.finish(TEMPLATES.get_template(template).render(**given, **links, **values))
+        if self.language != ENGLISH:  # the questions are
+            given["in_english"] = Markup(' lang="en"')
+        templates = in_language(TEMPLATES, self.language)
+        self.finish(templates.get_template(template).render(**given, **links, **values))
 
     def link(self, name: str) -> str:
         """Return the address that opens the notebook of that name; "" if there is none."""
@@ -57,16 +87,22 @@ class Page(JupyterHandler):
         shown = {
             "drawn": drawn,
             "number": number_of(question.chapter),
-            "section": section_of(question, copies.COURSE).title,
+            "section": self._title(question),
             "name": name,
             "link": f"{link}#cell-id={question.cell}" if link else "",
         }
         if said is None:
             return shown
-        said_words = "You gave no answer."
+        said_words = translated("You gave no answer.")
         if not isinstance(said, str):
-            said_words = f"You said: {drawn.asked.with_unit(said)}"
+            said_words = translated("You said: {answer}", answer=drawn.asked.with_unit(said))
         return shown | {"said": said_words, "reply": reply(drawn, said)}
+
+    def _title(self, question: Question) -> str:
+        """Return the title of the section that teaches the question."""
+        section = section_of(question, copies.COURSE)
+        stem = notebook_of(question, copies.COURSE).removesuffix(".ipynb")
+        return Edition(self.language, stem).words(section.title)
 
 
 class Recall(Page):
@@ -158,7 +194,8 @@ class Recall(Page):
     def _go_on(self) -> GoOn | None:
         """Return where the reader goes on after the three, as the contents page says it."""
         course = [progress.known(path) for path in copies.notebooks(copies.COURSE)]
-        return go_on(self.mine, course, self.link, url_path_join(self.base_url, NAPKIN))
+        napkin = url_path_join(self.base_url, NAPKIN)
+        return go_on(self.mine, course, self.link, napkin, self.language)
 
 
 class Napkin(Page):
@@ -227,7 +264,9 @@ def _number(text: str) -> int:
 
 def in_words(day: date) -> str:
     """Return the day as a reader says it, such as "Friday, 4 December"."""
-    return f"{day:%A}, {day.day} {day:%B}"
+    weekday = translated(WEEKDAYS[day.weekday()])
+    month = translated(MONTHS[day.month - 1])
+    return translated("{weekday}, {day} {month}", weekday=weekday, day=day.day, month=month)
 
 
 def _other_seed() -> int:
