@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from course_utils.core.say.language import speak, translated
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import read
-from course_utils.stage.pages import __main__, host, recall_page, render
+from course_utils.stage.pages import __main__, host, labs, recall_page, render
 from course_utils.stage.recall import in_class
 from course_utils.stage.slides.deck import deck_of_cut
 from course_utils.stage.translations import catalogue, package, sentences
@@ -73,7 +73,7 @@ def test_the_front_page_has_its_buttons_captions_and_bricks_in_the_language(quot
 def test_a_page_has_its_guesses_and_labs_in_the_language(quoted_course):
     page = parsed(render.notebook_page(FLOATS, dict(NOTHING_COMPUTED), QUOTED))
     assert all(guess.get_text().startswith("«Your guess") for guess in page.select(".guess p"))
-    assert page.select_one(".course-note").get_text() == quoted(render.NOT_YET)
+    assert page.select_one(".course-note").get_text() == quoted(labs.NOT_YET)
     pictures = [picture["aria-label"] for picture in page.select("main .course-picture")]
     assert pictures
     assert all(name.startswith("«") for name in pictures)

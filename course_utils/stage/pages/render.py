@@ -1,9 +1,8 @@
 """The course as HTML: a page for each notebook with its results, the contents, and the glossary."""
 
-import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -12,12 +11,9 @@ import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
-from course_utils.core.say import listed
 from course_utils.core.say.language import template, translated
 from course_utils.engine.guessing.field import Field
-from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.screen import Screen
-from course_utils.engine.labs.session import NEEDS_A_KERNEL
 from course_utils.stage.front import bricks, cards, drawing
 from course_utils.stage.front.motion import motion
 from course_utils.stage.notebook.about import about
@@ -26,7 +22,8 @@ from course_utils.stage.notebook.files import WIDGET
 from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages import guesses, languages
 from course_utils.stage.pages import recall_page as recall
-from course_utils.stage.pages.host import Precomputed, answer_of, session_of
+from course_utils.stage.pages.host import Precomputed
+from course_utils.stage.pages.labs import lab
 from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
 from course_utils.stage.translations import sentences, templates
@@ -45,10 +42,6 @@ FRONT_SCRIPT = '<script type="module" src="front.js"></script>'
 RECALL_SCRIPT = '<script type="module" src="recall.js"></script>'
 LAB_SCRIPT = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
-NOT_YET = template(
-    "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
-    "on a page that a web server sends."
-)
 TITLE = "Where the memory and the compute go"
 RECALL_TITLE = template("Three to recall")
 RECALL = template(
@@ -228,85 +221,6 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
     if figure.presets:  # a message has each move once, so it has one preset
         begun["preset"] = [figure.presets[0]]
     return lab(name, found[name], begun, figure.controls)
-
-
-def lab(
-    name: str,
-    known: Precomputed | None,
-    begun: dict[str, list[object]],
-    only: Sequence[str] = (),
-    *,
-    linked: bool = False,
-) -> str:
-    """Return the HTML of a lab before its script runs: its picture, and the picture's meaning.
-
-    It has the description from which the script makes controls, too. `begun` has the moves that the
-    lab begins with. If `only` has names, the lab has no other controls. If it is `linked`, the
-    page's address holds what its controls hold.
-    """
-    session = session_of(name, known)
-    shown = answer_of(session, begun)
-    the_lab = session.lab
-    controls = _controls(the_lab, shown["parts"], only)
-    picture_name = translated("{name}, picture", name=the_lab.name)
-    opened = (
-        f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
-        f'data-controls="{escape(json.dumps(controls))}" {"data-linked " if linked else ""}'
-        f'role="group" aria-label="{the_lab.name}">'
-    )
-    meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
-    picture = (
-        f'<div class="course-picture" role="group" aria-label="{escape(picture_name)}">'
-        f"{shown['svg']}</div>"
-    )
-    # A sentence on buttons that need a kernel. A lab with only some of its controls is a figure, in
-    # which nobody misses the others.
-    needs_kernel = "" if only else _buttons_elsewhere(the_lab)
-    lines = [
-        opened,
-        '<div class="rows" hidden></div>',
-        f'<p class="course-note" role="status">{escape(translated(NOT_YET))}</p>',
-        f'<div class="course-screen">{meaning}{picture}</div>',
-        f"{needs_kernel}</div>",  # the end of `opened`
-    ]
-    return "\n".join(lines)
-
-
-def _controls(the_lab: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
-    """Return the description from which lab.js makes controls: rows of fields, labels of buttons.
-
-    "preset", "start" and "act" are the session's methods that the buttons call.
-    """
-    return {
-        "rows": the_lab.rows_of(only),
-        "more": [] if only else the_lab.more,
-        "parts": parts,
-        "headings": {name: field.heading for name, field in the_lab.fields.items()},
-        "preset": _buttons(the_lab, the_lab.presets, only),
-        "start": _buttons(the_lab, the_lab.jobs, only),
-        "act": _buttons(the_lab, the_lab.actions, only),
-    }
-
-
-def _buttons(the_lab: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
-    """Return the labels of the buttons that a page can have: those that need no kernel."""
-    wanted = [label for label in labels if not only or label in only]
-    return [label for label in wanted if label not in the_lab.needs_kernel]
-
-
-def _buttons_elsewhere(the_lab: Lab) -> str:
-    """Return a sentence on the lab's buttons that need a kernel; "" if none does."""
-    labels = [label for label in (*the_lab.jobs, *the_lab.actions) if label in the_lab.needs_kernel]
-    if not labels:
-        return ""
-    names = listed([f"<em>{escape(translated(label))}</em>" for label in labels])
-    sentence = translated(
-        "Not on this page: {names}. {needs_a_kernel} {how}",
-        names=names,
-        needs_a_kernel=translated(NEEDS_A_KERNEL),
-        how=f'<a href="index.html#kernel">{escape(translated("How to get one"))}</a>',
-    )
-    return f'<p class="needs">{sentence}</p>'
 
 
 def contents_page(spoken: str = ENGLISH) -> str:
