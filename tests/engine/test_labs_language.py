@@ -140,7 +140,7 @@ def test_where_the_font_lacks_a_letter_the_still_picture_is_in_english():
     in_english = lab._repr_mimebundle_()[0]["image/png"]
     speak({"Where does it stop?": "它停在哪里？", stored.ANSWERED: "这是答案。"})
     try:
-        assert not still.can_draw(picture(9, 9, text(0, 9, "停")))
+        assert not still.can_draw(picture(9, 9, text(0, 9, "龘")))
         assert labs.figure("sum")._repr_mimebundle_()[0]["image/png"] == in_english
         assert translated("Where does it stop?") == "它停在哪里？", "only the picture is in English"
     finally:

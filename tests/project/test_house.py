@@ -485,9 +485,9 @@ def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_
     by_all = set.intersection(*loaded.values())
     assert ACCOUNTANT in by_all
     size_of_core = tokens_together(by_all - {ACCOUNTANT})
-    assert 10_000 < size_of_core <= 2720 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert 10_000 < size_of_core <= 2745 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
     by_notebook_2 = tokens_together(loaded[NOTEBOOKS[1]] - {ACCOUNTANT})
-    assert by_notebook_2 <= 3050 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert by_notebook_2 <= 3085 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
 
 
 def tokens_together(modules: Iterable[Path]) -> int:

@@ -4,9 +4,15 @@ A sentence is never made of pieces, because another language orders them differe
 no catalogue. For another language, what surrounds a notebook calls `speak`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+# A template has a space beside a gap for numbers and Latin letters. If Chinese fills the gap, there
+# is none: 你的猜测 和 实测 becomes 你的猜测和实测.
+_SPACE_IN_CHINESE = re.compile(
+    r"(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])"
+)
 # By the English template. It is one dict for the whole kernel, since a kernel has one reader.
 _translations: dict[str, str] = {}
 
@@ -39,8 +45,10 @@ def translated(english: str, **gaps: object) -> str:
     '1,024 too low'
     """
     sentence = _translations.get(english, english)
-    # Advice without gaps may have braces of its own, as {name: tensor} has.
-    return sentence.format(**gaps) if gaps else sentence
+    if not gaps:  # advice without gaps may have braces of its own, as {name: tensor} has
+        return sentence
+    filled = sentence.format(**gaps)
+    return _SPACE_IN_CHINESE.sub("", filled) if _translations else filled
 
 
 def in_a_row(*sentences: str) -> str:

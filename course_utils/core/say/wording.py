@@ -173,12 +173,12 @@ def seconds_text(seconds: Number) -> str:
     >>> seconds_text(0.00123), seconds_text(12_435_328)
     ('1.23 ms', '144 days')
     """
-    # From the longest unit on. An entry is such as (7200, 3600, "hours"): from two hours on, times
-    # are said in hours of 3,600 seconds.
-    for smallest, size, unit in _TIMES:
+    # From the longest unit on. An entry is such as (7200, 3600, "{number} hours"): from two hours
+    # on, times are said in hours of 3,600 seconds.
+    for smallest, size, words in _TIMES:
         rounds_up_to_smallest = 0.9995 * smallest  # which three digits show as `smallest` itself
         if abs(seconds) >= rounds_up_to_smallest:
-            return f"{three_digits(seconds / size)} {unit}"
+            return translated(words, number=three_digits(seconds / size))
     return f"{three_digits(seconds * 1e9)} ns"
 
 
@@ -243,14 +243,14 @@ _NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}  # by Python's str()
 # The prefixes of a unit, one for each power of 1,024 and of 1,000, from power 0 on.
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
-_TIMES = (  # the seconds from which on a unit is used, the seconds in one, and its name
-    (2 * 365.25 * 86400, 365.25 * 86400, "years"),
-    (2 * 86400, 86400, "days"),
-    (2 * 3600, 3600, "hours"),
-    (2 * 60, 60, "minutes"),
-    (1, 1, "s"),
-    (1e-3, 1e-3, "ms"),
-    (1e-6, 1e-6, "µs"),
+_TIMES = (  # the seconds from which on a unit is used, the seconds in one, and how it is said
+    (2 * 365.25 * 86400, 365.25 * 86400, template("{number} years")),
+    (2 * 86400, 86400, template("{number} days")),
+    (2 * 3600, 3600, template("{number} hours")),
+    (2 * 60, 60, template("{number} minutes")),
+    (1, 1, "{number} s"),
+    (1e-3, 1e-3, "{number} ms"),
+    (1e-6, 1e-6, "{number} µs"),
 )
 
 
