@@ -138,7 +138,7 @@ def test_a_still_picture_is_in_the_readers_language_where_its_font_has_the_lette
 def test_where_the_font_lacks_a_letter_the_still_picture_is_in_english():
     lab = labs.figure("sum")
     in_english = lab._repr_mimebundle_()[0]["image/png"]
-    speak({"Where does it stop?": "它停在哪里？", stored.ANSWERED: "这是答案。"})
+    speak({"Where does it stop?": "它停在哪里？", stored.ANSWERED: "这是龘案。"})
     try:
         assert not still.can_draw(picture(9, 9, text(0, 9, "龘")))
         assert labs.figure("sum")._repr_mimebundle_()[0]["image/png"] == in_english
