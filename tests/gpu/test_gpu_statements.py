@@ -219,7 +219,7 @@ STATEMENTS = [
     ),
     Statement(
         "flops-fit-note",
-        "the share of the peak that large products get: on AMD's GPUs it is only about 1/3",
+        "What changes most is e: on AMD's GPUs it is only about 1/3",
         fitted_e,
         low=0.3,
         high=0.37,
