@@ -68,7 +68,7 @@ ENGLISH_WORDS = {
 }
 TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 ENGLISH_WORDS |= {word: 10 * (number + 3) for number, word in enumerate(TENS)}
-# Chinese says 10 月 for October. May is left out, as the word is mostly another one.
+# Chinese says 10 月 for October. May is a month only where it stands alone, as in a list of months.
 JANUARY_TO_APRIL = ("january", "february", "march", "april")
 FROM_JUNE_ON = ("june", "july", "august", "september", "october", "november", "december")
 ENGLISH_WORDS |= {month: number for number, month in enumerate(JANUARY_TO_APRIL, 1)}
@@ -139,6 +139,8 @@ def _in_digits(text: str, powers: dict[str, float]) -> Iterator[Values]:
 
 def _in_english_words(text: str) -> Iterator[Values]:
     """Yield the values of the number words of an English text, alone and taken together."""
+    if text == "May":
+        yield frozenset({5.0})
     product = 1.0  # of the words that follow one another
     for word in re.findall(r"[a-z]+|[^\sa-z-]", text.lower()):
         if word in ENGLISH_WORDS:
