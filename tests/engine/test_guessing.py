@@ -432,3 +432,13 @@ def test_a_table_of_several_units_judges_and_records_the_guess_in_its_own(mine, 
 def test_what_ask_returns_says_what_it_is():
     assert isinstance(ask(NAME, "GB"), OpenGuess)
     assert repr(ask(NAME, "GB")) == "one matrix: no guess"
+
+
+def test_with_show_a_text_that_was_refused_gives_way_to_the_guess_that_is_kept():
+    guess = OpenGuess(("share",), "share", ())
+    field = Field(guess)
+    field.say("share", "0.97")
+    field.say("share", "96")
+    assert field.lines[0]["fault"]
+    field.show_what_follows()
+    assert (field.lines[0]["typed"], field.lines[0]["fault"]) == ("0.97", "")

@@ -11,6 +11,8 @@ from course_utils.chapters.flops.roof_lab.asked import Roofed
 from course_utils.chapters.gradients.step_over_time import Step
 from course_utils.chapters.optimizers.optimizer_lab.asked import Race
 from course_utils.core import record
+from course_utils.core.say import Guess
+from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.panel import Panel
 from course_utils.engine.labs.session import Session
@@ -69,6 +71,16 @@ def test_show_says_how_far_off_each_mark_was_and_the_record_gets_one_line_once(w
     panel.set(shown=True)
     ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
+
+
+def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
+    """10 % for 2 % is five times too high, but 60 % for 87 % is farther off."""
+    near = Guess("step 25", 10, 2, unit="percent")
+    far = Guess("step 200", 60, 86.7, unit="percent")
+    assert marks.farthest([near, far]) == (
+        "The farthest of your guesses, step 200, is far: 26.7 points too low."
+    )
+    assert marks._how_far_off(far) == "−26.7 points"
 
 
 def test_the_record_has_the_mark_in_the_middle_and_not_the_farthest(workspace):

@@ -80,7 +80,11 @@ class Field(anywidget.AnyWidget):
             self._show()  # here, since the guess has not changed, and so on_change is not called
 
     def show_what_follows(self) -> None:
-        """Do what the button *Show* does."""
+        """Do what the button *Show* does. Of a text that was refused, the field goes back."""
+        for name in self._faults:
+            del self._typed[name]  # the field shows what is kept of the guess, or nothing
+        self._faults.clear()
+        self._show()
         self.guess.go_on()
 
     def _on_message(self, _: object, content: object, __: object) -> None:

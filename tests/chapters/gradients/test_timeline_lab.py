@@ -171,7 +171,7 @@ def test_a_drawn_line_is_compared_with_what_is_held_at_each_eighth_of_the_step(l
     for n, guess in enumerate(guesses):
         held = step.columns[min(COLUMNS - 1, COLUMNS * n // 8)].held.total
         assert guess.measured == pytest.approx(100 * held / step.fullest.held.total)
-    farthest = max(guesses, key=lambda guess: guess.off)
+    farthest = max(guesses, key=lambda guess: abs(guess.said - guess.measured))  # in points
     assert f"{farthest.word}: {farthest.how_far}" in lab.screen.meaning
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
-from course_utils.core.say.closeness import SPOT_ON
+from course_utils.core.say.closeness import SPOT_ON, whole_of
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+SHARES = (1, 100)  # the whole of a share, and of a percentage
 # By whether there are several guesses, and whether the word is "right power of ten".
 FARTHEST = {
     (False, False): template("Your guess is {word}: {how_far}."),
@@ -104,7 +105,7 @@ def farthest(guesses: Sequence[Guess]) -> str:
     """Return one sentence on the guess that was farthest off; empty if there are no guesses."""
     if not guesses:
         return ""
-    guess = max(guesses, key=lambda guess: guess.off)  # `off` is a factor of 1 or more
+    guess = max(guesses, key=_how_far)
     return translated(
         FARTHEST[len(guesses) > 1, guess.word.startswith("right")],
         asked=translated(guess.asked),
@@ -113,12 +114,26 @@ def farthest(guesses: Sequence[Guess]) -> str:
     )
 
 
+def _how_far(guess: Guess) -> float:
+    """Return how far a guess is off, as its sentence says it: in points of a share, or a factor."""
+    if whole_of(guess.unit) in SHARES:
+        return abs(guess.said - guess.measured)
+    return guess.off  # a factor of 1 or more
+
+
 def _how_far_off(guess: Guess) -> str:
-    """Return the words beside a mark: "spot on", or the guess as a multiple of what was measured.
+    """Return the words beside a mark: "spot on", or by how many points or which factor it is off.
 
     The word is that of the sentence below the picture.
     """
-    if guess.word == SPOT_ON or guess.off == math.inf:  # no factor makes a guess of 0 right
+    if guess.word == SPOT_ON:
+        return translated(guess.word)
+    whole = whole_of(guess.unit)
+    if whole in SHARES:
+        points = 100 / whole * (guess.said - guess.measured)
+        sign = "+" if points > 0 else "−"
+        return translated("{points} points", points=f"{sign}{three_digits(abs(points))}")
+    if guess.off == math.inf:  # no factor makes a guess of 0 right
         return translated(guess.word)
     return f"× {three_digits(guess.said / guess.measured)}"
 
