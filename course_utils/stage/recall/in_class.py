@@ -127,10 +127,15 @@ def cells(number: int, day: date, course: Path) -> list[Cell]:
     questions = chosen(number, day, course)
     names = ", ".join(f'"{question.name}"' for question in questions)
     imports = IMPORTS.format(day=day, names=names)
-    made = [_cell("recall-head", head), _cell("recall-imports", imports, is_code=True)]
+    made = [_cell("recall-head", head), _folded(_cell("recall-imports", imports, is_code=True))]
     for place, question in enumerate(questions):
         made.extend(_cells_of(question.draw(day.toordinal()), place))
     return made
+
+
+def _folded(cell: Cell) -> Cell:
+    """Return the cell folded, as the imports of a copy are: it says nothing to a room."""
+    return {**cell, "metadata": {"jupyter": {"source_hidden": True}}}
 
 
 def _cells_of(drawn: Drawn, place: int) -> Iterator[Cell]:
