@@ -29,6 +29,7 @@ from course_utils.engine.judging import (
 from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage import kernel
 from course_utils.stage.translations import package
+from course_utils.stage.workspace.outputs import without_views
 from tests import ROOT
 
 NO_RETURN = "A FUNCTION GIVES NONE IF IT HAS NO RETURN, OR RETURNS PRINT(...)."
@@ -266,6 +267,23 @@ def test_hints_and_what_follows(capsys):
     assert wrong[1].or_ours(3) == 9
     assert "THE SOLUTION IS FOLDED BELOW." in capsys.readouterr().out
     assert "<b>NOT YET.</b>" in wrong[0]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("unit", "among", "asked"),
+    [
+        ("GB", (), "a, b, IN GB?"),
+        ("of 200", (), "a, b, OF 200?"),
+        ("share", (), "a, b, FROM 0 TO 1?"),
+        ("", (), "a, b?"),
+        ("", ("x", "y"), "a, b? ONE OF THESE: x, y."),
+    ],
+)
+def test_what_stands_in_place_of_a_field_outlives_the_live_view(unit, among, asked):
+    bundle, _ = Field(OpenGuess(("a", "b"), unit, among=among))._repr_mimebundle_()
+    words = {"text/plain": f"YOUR GUESS: {asked} (TO TYPE IT, RUN THIS CELL.)"}
+    cell = {"outputs": [{"data": bundle}]}
+    assert without_views({"cells": [cell]}) == {"cells": [{"outputs": [{"data": words}]}]}
 
 
 def test_a_verdict_that_is_taken_back(monkeypatch):
