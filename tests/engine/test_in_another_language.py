@@ -6,20 +6,30 @@ reader, stands in a notebook's cell, or was not translated.
 
 import re
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from course_utils.core import keeping, record
-from course_utils.core.say import Choice, Comparison, Guess, OpenGuess, table
+from course_utils.core.say import Choice, Comparison, Guess, OpenGuess, table, typed
 from course_utils.core.say.language import speak
 from course_utils.engine import guessing
 from course_utils.engine.guessing.field import Field
-from course_utils.engine.judging import NotYetError, errors, function, hints, objection, value
+from course_utils.engine.judging import (
+    NotYetError,
+    after_cell,
+    errors,
+    function,
+    hints,
+    objection,
+    value,
+)
 from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage import kernel
 from course_utils.stage.translations import package
+from course_utils.stage.workspace.outputs import without_views
 from tests import ROOT
 
 NO_RETURN = "A FUNCTION GIVES NONE IF IT HAS NO RETURN, OR RETURNS PRINT(...)."
@@ -259,8 +269,52 @@ def test_hints_and_what_follows(capsys):
     assert "<b>NOT YET.</b>" in wrong[0]._repr_html_()
 
 
-def test_a_verdict_that_is_taken_back():
+@pytest.mark.parametrize(
+    ("unit", "among", "asked"),
+    [
+        ("GB", (), "a, b, IN GB?"),
+        ("of 200", (), "a, b, OF 200?"),
+        ("share", (), "a, b, FROM 0 TO 1?"),
+        ("", (), "a, b?"),
+        ("", ("x", "y"), "a, b? ONE OF THESE: x, y."),
+    ],
+)
+def test_what_stands_in_place_of_a_field_outlives_the_live_view(unit, among, asked):
+    bundle, _ = Field(OpenGuess(("a", "b"), unit, among=among))._repr_mimebundle_()
+    words = {"text/plain": f"YOUR GUESS: {asked} (TO TYPE IT, RUN THIS CELL.)"}
+    cell = {"outputs": [{"data": bundle}]}
+    assert without_views({"cells": [cell]}) == {"cells": [{"outputs": [{"data": words}]}]}
+
+
+def test_a_verdict_that_is_taken_back(monkeypatch):
     assert repr(Verdict("not judged", "A.")) == "NOT JUDGED. A."
+    shown = []
+    monkeypatch.setattr(Verdict, "take_back", lambda verdict, words: shown.append(words))
+    cell = SimpleNamespace(info=SimpleNamespace(raw_cell="check.area(my_area)"))
+    stopped = {"my_area": after_cell.NO_VERDICT}
+    after_cell._remember(stopped, [Verdict("right", exercise="area")], cell)
+    assert shown == [after_cell.STOPPED.upper()]
+
+
+def test_in_chinese_no_space_follows_a_sentence(capsys):
+    speak(
+        {
+            "{text} {sentence}": "{text}{sentence}",
+            "Not yet.": "还不对。",
+            "What follows uses ours.": "后面用我们的。",
+            "{typed} is not a number here.": "{typed}在这里不是数。",
+            "'{typed}'": "“{typed}”",
+            '"{typed}"': "“{typed}”",
+            typed.HOW: "写成 1500。",
+        }
+    )
+    wrong = Verdict("not yet", "面积不对。", ours=lambda: 9, exercise="area")
+    assert wrong.or_ours == 9
+    assert "还不对。面积不对。后面用我们的。" in capsys.readouterr().out
+    assert "<b>还不对。</b>面积不对。</div>" in wrong._repr_html_()
+    for text in ("三", "it's"):
+        with pytest.raises(ValueError, match=f"^“{text}”在这里不是数。写成 1500。$"):
+            typed.read(text)
 
 
 def test_a_term_that_is_kept(tmp_path, monkeypatch):

@@ -89,6 +89,12 @@ DRAWN = [
     'labs.figure("sum", "fmt", "power", "shown")',
     "'it stops at 256'",
 ]
+IN_CAPITALS = [
+    "from course_utils import labs\n"
+    "from course_utils.core.say.language import speak\n"
+    'speak({"What follows comes up with Show.": "THE REST COMES UP WITH “SHOW”."})',
+    'labs.figure("sum", "fmt", "power", "shown")',
+]
 STILL = [
     "from course_utils import figures, floats",
     'figures.range_and_gap({"bf16": floats.FORMATS["bf16"]})',
@@ -193,6 +199,16 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_without_its_
     after(short, 1)
     after(short, 2)
     expect(marks.first).to_have_attribute("aria-valuetext", "not set")
+
+
+@pytest.mark.parametrize("short", [IN_CAPITALS], indirect=True)
+def test_the_line_below_a_lab_that_waits_is_in_the_readers_language(short: Page):
+    after(short, 1)
+    after(short, 2)
+    waits = short.locator(f"{HERE} .course-lab.course-waits")
+    expect(waits.locator(".course-picture svg")).to_be_visible()
+    content = waits.evaluate("(lab) => getComputedStyle(lab, '::after').content")
+    assert content == '"THE REST COMES UP WITH “SHOW”."'
 
 
 @pytest.mark.parametrize("short", [STILL], indirect=True)

@@ -66,7 +66,10 @@ def moved(room: Running, key: str, *moves: str) -> list[int]:
 def test_a_number_is_read_as_people_type_it_on_phones_and_what_is_none_gets_a_sentence():
     for text, number in TYPED["numbers"].items():
         assert typed.read(text, "percent of the peak") == number, text
-    with_unit = re.compile(r"(.*?) (days|minutes|bytes|GB|billions of parameters|times)")
+    with_unit = re.compile(
+        r"(.*?) (days|hours|minutes|seconds|s|ms|bytes|GB|tokens|steps"
+        r"|billions of parameters|times)"
+    )
     for text, number in TYPED["in other units"].items():
         said, unit = with_unit.fullmatch(text).groups()
         assert typed.read(said, unit) == pytest.approx(number), text

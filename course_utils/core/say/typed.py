@@ -5,20 +5,25 @@ The pages without a kernel read it in JavaScript, with the tables of this module
 
 import re
 
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 
 LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
 HOW = template("Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million.")
-OPERATIONS = {  # what may be typed, and the operation that it stands for
-    "thousand": "*1e3",
-    "million": "*1e6",
-    "billion": "*1e9",
-    "trillion": "*1e12",
-    "万": "*1e4",  # what a Chinese reader counts in; a trillion is one of the other
-    "亿": "*1e8",
+# What may be typed, and the operation that it stands for. A space ends each factor, so that 6万5 is
+# refused: its factor would be 1e45.
+OPERATIONS = {
+    "thousand": "*1e3 ",
+    "million": "*1e6 ",
+    "billion": "*1e9 ",
+    "trillion": "*1e12 ",
+    "百": "*1e2 ",  # what a Chinese reader counts in; a trillion is 万亿
+    "千": "*1e3 ",
+    "万": "*1e4 ",
+    "亿": "*1e8 ",
     "**": "^",
 }
+MEASURE_WORD = "个"  # stands between a number and what is counted, as in 3 个月
 # Typographic signs, and the ASCII ones for them.
 SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
 # Patterns of a number, each with a pattern of what separates its thousands. A dot is a decimal
@@ -49,15 +54,51 @@ _SIZES = {
 }
 _FLOPS = {"flop": 1, "kflop": 1e3, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12, "pflop": 1e15}
 OTHER_UNITS = {
-    "days": {"d": 1, "h": 1 / 24, "hour": 1 / 24, "week": 7, "month": 365.25 / 12, "year": 365.25},
-    "minutes": {"min": 1, "second": 1 / 60, "h": 60, "hour": 60},
+    "days": {
+        "d": 1,
+        "h": 1 / 24,
+        "hour": 1 / 24,
+        "小时": 1 / 24,
+        "week": 7,
+        "周": 7,
+        "month": 365.25 / 12,
+        "月": 365.25 / 12,
+        "year": 365.25,
+        "年": 365.25,
+    },
+    "minutes": {"min": 1, "second": 1 / 60, "秒": 1 / 60, "h": 60, "hour": 60, "小时": 60},
     "bytes": {"b": 1, **_SIZES},
-    "gb": {"byte": 1e-9, **{name: size / 1e9 for name, size in _SIZES.items()}},
-    "billions": {"b": 1, "million": 1e-3, "trillion": 1e3},
+    "gb": {"byte": 1e-9, "字节": 1e-9, **{name: size / 1e9 for name, size in _SIZES.items()}},
+    "billions": {
+        "b": 1,
+        "million": 1e-3,
+        "trillion": 1e3,
+        "万": 1e-5,
+        "百万": 1e-3,
+        "千万": 1e-2,
+        "亿": 0.1,
+        "十亿": 1,
+        "百亿": 10,
+        "千亿": 100,
+        "万亿": 1e3,
+    },
     "flops": _FLOPS,
 }
-# What may be typed behind a number in place of the unit that is asked for.
-ENDINGS = {"percent": ("%",), "times": ("x", "×")}
+# What may be typed behind a number in place of the unit that is asked for, which may be none.
+ENDINGS = {
+    "": ("倍",),
+    "percent": ("%",),
+    "times": ("x", "×", "倍"),
+    "days": ("天",),
+    "hours": ("小时",),
+    "minutes": ("分钟",),
+    "seconds": ("秒",),
+    "s": ("秒",),
+    "ms": ("毫秒",),
+    "bytes": ("字节",),
+    "tokens": ("词元",),
+    "steps": ("步",),
+}
 # Matches 0x1F and 0b101, whose bases are 16 and 2.
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 # Matches the beginning of -0x1 and 0x1.5, which are refused: the x would be read as "times", but
@@ -78,8 +119,8 @@ def read(text: str, unit: str = "") -> int | float:
     (1.5, 12000, 2400000000, 0.001, 0.25)
     >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
     (12, 365.25, 16, 3)
-    >>> read("700 亿"), read("15 万亿")
-    (70000000000, 15000000000000)
+    >>> read("700 亿"), read("15 万亿"), read("400亿", "billions"), read("3 个月", "days")
+    (70000000000, 15000000000000, 40, 91.3125)
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
     (2.4, 2147483648, 0.12)
     """
@@ -88,7 +129,7 @@ def read(text: str, unit: str = "") -> int | float:
     in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
     if in_other_base:
         return int(in_other_base[1], base=0)  # base 0: by the prefix, 0x or 0b
-    text, size = _in_its_unit(text, unit)
+    text, size = _in_its_unit(text.replace(MEASURE_WORD, " "), unit)
     try:
         value = _product(_in_ascii(text, unit))
         if size != 1:
@@ -96,7 +137,7 @@ def read(text: str, unit: str = "") -> int | float:
             value = float(f"{value * size:.15g}")
         whole = int(value)  # raises an error for infinity and NaN
     except (ValueError, ArithmeticError):
-        raise ValueError(f"{_not_a_number(text.strip())} {translated(HOW)}") from None
+        raise ValueError(in_a_row(_not_a_number(text.strip()), translated(HOW))) from None
     is_whole = whole == value and abs(value) < LARGEST_WHOLE
     return whole if is_whole else value
 
@@ -105,7 +146,13 @@ def _not_a_number(typed: str) -> str:
     """Return the sentence on a text that is no number, which may be empty."""
     if not typed:
         return translated("Type a number.")
-    return translated("{typed} is not a number here.", typed=repr(typed[:20]))
+    quoted = repr(typed[:20])  # with double quotes if a quote is in the text
+    inside = quoted[1:-1]
+    if quoted.startswith("'"):
+        quoted = translated("'{typed}'", typed=inside)
+    else:
+        quoted = translated('"{typed}"', typed=inside)
+    return translated("{typed} is not a number here.", typed=quoted)
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
@@ -117,8 +164,8 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     asked, _, _ = unit.lower().partition(" ")  # "days" of "days of one GPU"
     if asked == "share" and text.strip().endswith("%"):
         return text.strip().removesuffix("%"), 1 / 100
-    # As in "10 years": 10 and year, without the s of the plural.
-    match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
+    # As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
+    match = re.fullmatch(r"\s*(.*\d)\s*([a-z\u4e00-\u9fff]+?)s?\s*", text.lower()[:LONGEST])
     if match:
         number, typed_unit = match.groups()
         sizes = OTHER_UNITS.get(asked, {})  # for "days", {"year": 365.25, "week": 7, …}

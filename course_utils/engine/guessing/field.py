@@ -9,12 +9,12 @@ import traitlets
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import OpenGuess
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 
 _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
-ASKS = "Your guess: "  # how the sentence begins that stands in place of a field
-RUN = "(To type it, run this cell.)"
+ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
+RUN = template("(To type it, run this cell.)")
 CLOSED = template("Your guess stays as it was when the answer was shown.")
 CLOSED_WITHOUT = template("The answer was shown before there was a guess.")
 
@@ -157,18 +157,20 @@ class Field(anywidget.AnyWidget):
 
 def _sentence(guess: OpenGuess) -> str:
     """Return the question in words, for where no kernel runs: what is asked for, in which unit."""
+    return in_a_row(translated(ASKS), _question(guess), translated(RUN))
+
+
+def _question(guess: OpenGuess) -> str:
+    """Return what is asked for with the options or the unit, if there are any."""
     names = ", ".join(guess.names)
+    unit = guess.unit
     if guess.among:
-        return f"{ASKS}{names}? One of these: {', '.join(guess.among)}. {RUN}"
-    return f"{ASKS}{names}{_unit_in_words(guess.unit)}? {RUN}"
-
-
-def _unit_in_words(unit: str) -> str:
-    """Return the unit as the end of a question, such as ", in GB"; empty without a unit."""
+        options = ", ".join(guess.among)
+        return translated("{names}? One of these: {options}.", names=names, options=options)
     if not unit:
-        return ""
+        return translated("{names}?", names=names)
     if unit.startswith("of "):  # a count, as in "of 200"
-        return f", {unit}"
+        return translated("{names}, of {whole}?", names=names, whole=unit.removeprefix("of "))
     if unit == "share":
-        return ", from 0 to 1"
-    return f", in {unit}"
+        return translated("{names}, from 0 to 1?", names=names)
+    return translated("{names}, in {unit}?", names=names, unit=unit)

@@ -77,7 +77,7 @@ def _remember(
     for verdict in verdicts:
         name = answer_of.get(verdict.exercise)
         if latest_by_answer.get(name) is NO_VERDICT:
-            verdict.take_back(STOPPED)
+            verdict.take_back(translated(STOPPED))
         elif name:
             latest_by_answer[name] = verdict
 

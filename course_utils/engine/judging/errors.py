@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
 
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 from course_utils.engine.judging.sentences import shown
 
@@ -55,7 +55,7 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
         variables = _variables(frame.f_locals) if frame else ""
         if isinstance(error, KeyboardInterrupt):
             return _interrupted(line, variables)
-        return f"{_not_ended(line, variables)} {translated(NO_END)}"
+        return in_a_row(_not_ended(line, variables), translated(NO_END))
     kind = type(error).__name__
     message = said_by(error)
     # Behind the kind, or the message, a full stop.

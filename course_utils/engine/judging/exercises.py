@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from types import CodeType
 
 from course_utils.core.say import Number
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.limits import Clock, TooLongError
@@ -218,7 +218,7 @@ def _try_cases(
             beginning = sentences.called(answer, wording.case_words(*case))
             known_advice = advice or fault.advice  # on this mistake, or on any of its kind
             last_sentence = translated(known_advice) or fault.remark
-            words = f"{beginning} {fault.sentence} {last_sentence}".strip()
+            words = in_a_row(f"{beginning} {fault.sentence}", last_sentence)
             # For students who are graded on cases kept from them: `brief` names no case.
             without_case = known_advice or fault.brief
             raise NotYetError(words, advice, without_case=without_case)

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 
 from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import PartsOf
 from course_utils.engine.judging.pairs import told_apart
@@ -79,7 +79,7 @@ def in_parts(
     gave, wanted = told_apart(number, right, unit)
     if slips:
         sentence = translated("gave {result} instead of {wanted}.", result=gave, wanted=wanted)
-        return f"{sentence} {_checklist(parts, slips, amount)}", True
+        return in_a_row(sentence, _checklist(parts, slips, amount)), True
     sentence = translated(
         "gave {result} instead of {wanted}, {amount}.", result=gave, wanted=wanted, amount=amount
     )

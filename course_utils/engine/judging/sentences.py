@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from course_utils.core.say import Number, listed
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging.agreement import agree, is_dense, is_number, near, plain
 
 NO_NUMBER = template("NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf.")
@@ -146,7 +146,7 @@ def name_of(function: Callable[..., object]) -> str:
 def listed_value(answer: object, advice: str) -> str:
     """Return the sentences on a wrong value that the exercise lists as a mistake."""
     is_not_it = translated("{answer} is not it.", answer=shown(answer))
-    return f"{is_not_it} {translated(advice)}"
+    return in_a_row(is_not_it, translated(advice))
 
 
 def wrong_value(answer: object, expected: object, wanted: str) -> str:
@@ -155,7 +155,7 @@ def wrong_value(answer: object, expected: object, wanted: str) -> str:
     `wanted` is the exercise's name for the quantity.
     """
     is_wanted = translated("Wanted: {quantity}.", quantity=translated(wanted))
-    return f"{_what_is_wrong(answer, expected)} {is_wanted}"
+    return in_a_row(_what_is_wrong(answer, expected), is_wanted)
 
 
 def _what_is_wrong(answer: object, expected: object) -> str:

@@ -10,7 +10,7 @@ from IPython.display import DisplayHandle, display
 import course_utils.core.accountant as course
 from course_utils.core import keeping
 from course_utils.core.colours import COLOURS
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging import hints
 
 COLOUR = {  # by the status of a verdict
@@ -82,7 +82,7 @@ class Verdict:
         if self.right:
             self._ipython_display_()
             return self.answer
-        words = f"{self.words} {translated('What follows uses ours.')}".strip()
+        words = in_a_row(self.words, translated("What follows uses ours."))
         replace(self, words=words)._ipython_display_()
         return self.ours()
 
@@ -98,7 +98,7 @@ class Verdict:
             term = getattr(course, self.exercise)  # such as the function tensor_bytes
             return replace(self, ours=lambda: term).or_ours
         about_keeping = keeping.keep(self.exercise, self.answer, self.check)
-        words = f"{self.words} {about_keeping}".strip()
+        words = in_a_row(self.words, about_keeping)
         return replace(self, words=words).or_ours
 
     @property
@@ -141,14 +141,15 @@ class Verdict:
     def __repr__(self) -> str:
         name, hint = self.hint
         named_hint = f"{name}: {hint}" if name else hint
-        return f"{translated(AS_SHOWN[self.status])} {self.words} {named_hint}".strip()
+        return in_a_row(translated(AS_SHOWN[self.status]), self.words, named_hint)
 
     def _repr_html_(self) -> str:
         """Return the verdict as Jupyter shows it: beside a coloured line, with its hint folded."""
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{escape(translated(AS_SHOWN[self.status]))}</b>"
-        words = f"{status} {escape(self.words)}{self._hint_html()}"
-        return f'<div style="{style}">{words}</div>'
+        # Not `in_a_row`: where no words follow, the space stays in English.
+        words = translated("{text} {sentence}", text=status, sentence=escape(self.words))
+        return f'<div style="{style}">{words}{self._hint_html()}</div>'
 
     def _hint_html(self) -> str:
         """Return each hint so far below its heading, folded: the reader may think before opening.

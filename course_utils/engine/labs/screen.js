@@ -25,6 +25,9 @@ function render({ model, el }) {
   const clicks = followClicks(picture, model);
   const guess = followDrawing(picture, model);
   const markScales = followScales(picture);
+  // Where a lab keeps what follows out of the window, the workspace's style says so below the lab.
+  const comesUp = JSON.stringify(say("What follows comes up with Show."));
+  document.documentElement.style.setProperty("--course-comes-up", comesUp);
 
   // Shows the picture that Python has sent.
   function draw() {

@@ -17,6 +17,7 @@ WORDS = (
     template("{name}, table"),
     template("{name}, typed"),
     template("Play {name}"),
+    template("What follows comes up with Show."),
     template("{name}: back to the start"),
     template("The kernel has been restarted. Run this cell again."),
 )

@@ -184,6 +184,7 @@ def tables() -> str:
         "forms": typed.FORMS,
         "otherUnits": typed.OTHER_UNITS,
         "endings": typed.ENDINGS,
+        "measureWord": typed.MEASURE_WORD,
         # In JavaScript, ^ and $ are the beginning and the end of the text.
         "term": typed.TERM.pattern.replace(r"\A", "^").replace(r"\Z", "$"),
         "colours": picture.COLOUR_OF_WORD,

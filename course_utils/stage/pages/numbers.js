@@ -44,13 +44,17 @@ export function read(text, unit) {
 function numberIn(text, unit) {
   const inOtherBase = IN_OTHER_BASE.exec(text.slice(0, tables.longest));
   if (inOtherBase) return Number(inOtherBase[1].toLowerCase());
-  const [inUnit, size] = inItsUnit(text, unit);
-  const value = product(inAscii(inUnit, unit)) * size;
-  if (Number.isFinite(value)) return value;
+  const [inUnit, size] = inItsUnit(text.replaceAll(tables.measureWord, " "), unit);
+  const value = product(inAscii(inUnit, unit));
+  // With 15 digits, 3 亿 is 0.3 billion; 3 * 0.1 alone is a little more.
+  const sized = size === 1 ? value : Number((value * size).toPrecision(15));
+  if (Number.isFinite(sized)) return sized;
   const begin = inUnit.trim().slice(0, 20);
-  // Quotes as Python's repr has them.
-  const quote = begin.includes("'") && !begin.includes('"') ? '"' : "'";
-  const typed = `${quote}${begin}${quote}`;
+  // In English, quotes as Python's repr has them.
+  const isInDouble = begin.includes("'") && !begin.includes('"');
+  const typed = isInDouble
+    ? translated('"{typed}"', { typed: begin })
+    : translated("'{typed}'", { typed: begin });
   const wrong = begin
     ? translated("{typed} is not a number here.", { typed })
     : translated("Type a number.");
@@ -64,9 +68,9 @@ function inItsUnit(text, unit) {
   const asked = firstWord(unit);
   const trimmed = text.trim();
   if (asked === "share" && trimmed.endsWith("%")) return [trimmed.slice(0, -1), 1 / 100];
-  // As in "10 years": 10 and year, without the s of the plural.
+  // As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
   const short = text.toLowerCase().slice(0, tables.longest);
-  const found = /^\s*(.*\p{Nd})\s*([a-z]+?)s?\s*$/u.exec(short);
+  const found = /^\s*(.*\p{Nd})\s*([a-z\u4e00-\u9fff]+?)s?\s*$/u.exec(short);
   const size = found && tables.otherUnits[asked]?.[found[2]];
   return size ? [found[1], size] : [text, 1];
 }

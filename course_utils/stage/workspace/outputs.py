@@ -2,6 +2,7 @@
 
 import sys
 
+from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import ASKS
 from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 
@@ -83,7 +84,8 @@ def _output_without_view(output: dict[str, object]) -> dict[str, object]:
         return output
     is_lab = "image/png" in data  # the lab's still picture
     text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
-    is_guess = text.startswith(ASKS)  # the sentence that stands in place of a guess's field
+    # The sentence that stands in place of a guess's field, in English or the reader's language.
+    is_guess = text.startswith((ASKS, translated(ASKS)))
     if not is_lab and not is_guess:  # a widget of the reader's own, with nothing else to show
         return output
     rest = {kind: value for kind, value in data.items() if kind != WIDGET}

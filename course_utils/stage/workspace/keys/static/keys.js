@@ -44,7 +44,8 @@
       padding: 12px 0 0 calc(var(--jp-cell-prompt-width) + 8px);
     }
     .course-lab.course-waits::after {
-      content: "What follows comes up with Show.";
+      /* The lab's script sets it in the reader's language. */
+      content: var(--course-comes-up, "What follows comes up with Show.");
       padding-top: 4px;
     }`;
 
