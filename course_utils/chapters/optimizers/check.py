@@ -20,7 +20,7 @@ from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exerc
 from course_utils.core import measure, predict
 from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.accountant import recipe as recipe_of
-from course_utils.core.say import Number, count_text, listed
+from course_utils.core.say import Number, listed
 from course_utils.core.say.language import translated
 from course_utils.engine.judging import Answers, function
 
@@ -306,12 +306,19 @@ STATES = [  # numbers, recipe, GPUs, stage
 
 def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
     """Return the case in words, such as "For 1,003 numbers (bf16 sgd), 8 GPUs, stage 3"."""
-    words = f"{listed(list(recipe))} alone"  # of a recipe without a name, its parts
+    words = translated("{parts} alone", parts=listed(list(recipe)))  # if it has no name
     for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
         if recipe == recipe_of(name):
             words = name
-    case = f"{numbers:,} numbers ({words}), {count_text(gpus, 'GPU')}, stage {stage}"
-    return translated("For {case}", case=case)
+    return translated(
+        "For {numbers} numbers ({recipe}), {gpus} GPU, stage {stage}"
+        if gpus == 1
+        else "For {numbers} numbers ({recipe}), {gpus} GPUs, stage {stage}",
+        numbers=f"{numbers:,}",
+        recipe=words,
+        gpus=f"{gpus:,}",
+        stage=f"{stage}",
+    )
 
 
 def _held(
@@ -372,10 +379,8 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     )
     one_stage_late = _held(numbers, recipe, share, predict.training.split_in(max(stage - 1, 0)))
     yield one_stage_late, "A part is sharded from its stage on, that stage included."
-    yield (
-        _held(numbers, recipe, numbers // gpus, sharded),
-        "Round up: the largest share has to fit.",
-    )
+    rounded_down = _held(numbers, recipe, numbers // gpus, sharded)
+    yield rounded_down, "Round up: the largest share has to fit."
     unrounded = _held(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
