@@ -97,6 +97,7 @@ def test_the_table_is_shown_in_the_readers_language_and_kept_in_english():
     speak(
         {
             "term": "Größe",
+            "parameters": "Parameter",  # also the name of a term, which stays
             "the whole model": "das ganze Modell",
             "8.03 billion parameters": "8,03 Milliarden Parameter",
             "the course's": "des Kurses",

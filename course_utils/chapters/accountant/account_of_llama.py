@@ -177,8 +177,10 @@ class SoFar(Table):
         """Return the rows in the reader's language."""
         head, *lines = self.rows
         shown = [[_in_language(cell) for cell in head]]
-        for *cells, whose in lines:
-            shown.append([*map(_in_language, cells), _whose_in_language(whose)])
+        for words, value, term, whose in lines:  # a term is a function's name
+            shown.append(
+                [_in_language(words), _in_language(value), term, _whose_in_language(whose)]
+            )
         return shown
 
     def _below(self) -> str:
