@@ -11,6 +11,7 @@ from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS
 from course_utils.chapters.gradients.trained_models import with_parameters
 from course_utils.chapters.labs import lab_named
 from course_utils.core.measure import MeasurementProgress
+from course_utils.core.predict.storages import Held
 from course_utils.core.say.language import speak
 from course_utils.engine.labs.jobs import as_progress
 from course_utils.engine.labs.lab import View
@@ -161,6 +162,8 @@ def test_the_timelines_parts_and_its_rows_are_in_the_language_too():
     assert "nebenbei" in listed
     assert "Gradienten" in listed
     assert "in passing" not in listed
+    listed_for_translators = {sentence for _, sentence in package.sentences_of(PACKAGE)}
+    assert {*Held._fields} <= listed_for_translators
     first_column = [row[0] for row in view.table]
     assert "Nebenbei" in first_column
     assert "Gradienten" in first_column

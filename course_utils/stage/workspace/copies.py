@@ -52,6 +52,15 @@ IF_OPEN = (
     "If it asks there, choose Revert: what was not saved goes with that."
 )
 UP_TO_DATE = template("{file} is brought up to date.")
+BROKEN = template("{file}, the course's own, is broken: {why}. Your copy stays as it is.")
+NOT_MADE = template(
+    "{file} could not be made or brought up to date: {why}. See that there is room, "
+    "and that it is yours to write to; the next start tries again."
+)
+STAYS = template(
+    "{file} stays as it is, without what is new in the course: {why}. "
+    "If you rename it, the next start puts the course's own beside it."
+)
 BOTH_CHANGED = template(
     "Where both you and the course changed the same lines ({cells} of its cells), "
     'yours stay, and the course\'s text stands below: look for "{mark}".'
@@ -97,29 +106,15 @@ def bring_up_to_date(
         try:
             new = _new_version(path, contents, language)
         except (OSError, ValueError) as error:
-            yield translated(
-                "{file}, the course's own, is broken: {why}. Your copy stays as it is.",
-                file=f"{course.name}/{path.name}",
-                why=_why(error),
-            )
+            yield translated(BROKEN, file=f"{course.name}/{path.name}", why=_why(error))
             continue
         bring = _bring_notebook if _is_notebook(path) else _bring_text
         try:
             yield from bring(path.name, new, mine, in_use)
         except OSError as error:
-            yield translated(
-                "{file} could not be made or brought up to date: {why}. See that there is room, "
-                "and that it is yours to write to; the next start tries again.",
-                file=f"{mine.name}/{path.name}",
-                why=_why(error),
-            )
+            yield translated(NOT_MADE, file=f"{mine.name}/{path.name}", why=_why(error))
         except ValueError as error:
-            yield translated(
-                "{file} stays as it is, without what is new in the course: {why}. "
-                "If you rename it, the next start puts the course's own beside it.",
-                file=f"{mine.name}/{path.name}",
-                why=_why(error),
-            )
+            yield translated(STAYS, file=f"{mine.name}/{path.name}", why=_why(error))
 
 
 def _is_notebook(path: Path) -> bool:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from course_utils.chapters.optimizers.check import STATES, _state_in_words
+from course_utils.chapters.optimizers.check import STATES
+from course_utils.chapters.optimizers.state_in_words import state_in_words
 from course_utils.core.say.language import speak
 
 
@@ -15,7 +16,7 @@ from course_utils.core.say.language import speak
     ],
 )
 def test_a_case_has_its_recipes_name_or_its_parts(place, words):
-    assert _state_in_words(*STATES[place]) == words
+    assert state_in_words(*STATES[place]) == words
 
 
 def test_a_case_is_ordered_as_the_language_has_it():
@@ -28,7 +29,7 @@ def test_a_case_is_ordered_as_the_language_has_it():
         }
     )
     try:
-        said = _state_in_words(*STATES[-1])
+        said = state_in_words(*STATES[-1])
     finally:
         speak({})
     assert said == "Stufe 3, 8 GPUs, 1,003 Zahlen (nur parameters)"

@@ -12,17 +12,13 @@ from course_utils.core.say import decimal_bytes_text as short
 from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks
 
-# The parts of the memory, as the list beside the picture names them. The table has the fields'
-# own names, which are the keys.
+# The parts whose name beside the picture differs from the field's, which is in the table, or which
+# only this lab names.
 PARTS = {
-    template("parameters"): template("parameters"),
-    template("gradients"): template("gradients"),
-    template("optimizer"): template("optimizer"),
-    template("master"): template("master"),
-    template("activations"): template("activations"),
-    template("logits"): template("logits and loss"),
     template("passing"): template("in passing"),
-    template("gathered"): template("gathered"),
+    "logits": template("logits and loss"),
+    "master": template("master"),
+    "gathered": template("gathered"),
 }
 ASKS = {
     HELD: template(
