@@ -8,6 +8,7 @@ from course_utils.chapters import by_torch
 from course_utils.chapters.accountant.account_of_llama import LINES, SoFar
 from course_utils.core.accountant_file import NAME, TERMS
 from course_utils.core.record import HIDDEN
+from course_utils.core.say.language import speak
 from course_utils.core.say.wording import in_words
 from tests import NOTEBOOKS
 from tests.helpers.notebooks import code
@@ -87,3 +88,43 @@ def test_a_wrong_term_does_not_count(tmp_path, monkeypatch, capsys):
     table = accountant.so_far(notebook=1)
     assert said(table)["tensor_bytes"] == ("1.05 GB", "the course's")
     assert "tensor_bytes" in capsys.readouterr().out
+
+
+def test_the_table_is_shown_in_the_readers_language_and_kept_in_english():
+    table = accountant.so_far(notebook=4)
+    english = repr(table)
+    sentence = "{counted} of {lines} lines have a number."
+    speak(
+        {
+            "term": "Größe",
+            "parameters": "Parameter",  # also the name of a term, which stays
+            "the whole model": "das ganze Modell",
+            "8.03 billion parameters": "8,03 Milliarden Parameter",
+            "the course's": "des Kurses",
+            "notebook {number}": "Heft {number}",
+            sentence: "Von {lines} Zeilen haben {counted} eine Zahl.",
+        }
+    )
+    try:
+        shown = repr(table)
+    finally:
+        speak({})
+    assert repr(table) == english
+    head, *lines, below = [" ".join(line.split()) for line in shown.splitlines()]
+    assert head == "Llama 3 8B Größe whose"
+    assert "das ganze Modell 8,03 Milliarden Parameter parameters des Kurses" in lines
+    assert "time between two saves ? interval Heft 8" in lines
+    assert below == f"Von {len(LINES)} Zeilen haben 6 eine Zahl."
+
+
+def test_one_line_and_terms_of_the_reader_have_sentences_of_their_own():
+    head = ["", "model", "term", "whose"]
+    ours = ["words", "1", "term", "the course's"]
+    own = ["words", "1", "term", "yours"]
+
+    def below(*lines: list[str]) -> str:
+        return repr(SoFar([head, *lines])).splitlines()[-1]
+
+    assert below(ours) == f"1 of {len(LINES)} lines has a number."
+    assert below(own) == f"1 of {len(LINES)} lines has a number; the terms of 1 are yours."
+    assert below(ours, own) == f"2 of {len(LINES)} lines have a number; the terms of 1 are yours."

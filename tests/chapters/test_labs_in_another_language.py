@@ -8,10 +8,15 @@ from string import Formatter
 import pytest
 
 from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS
+from course_utils.chapters.gradients.trained_models import with_parameters
 from course_utils.chapters.labs import lab_named
+from course_utils.core.measure import MeasurementProgress
+from course_utils.core.predict.storages import Held
 from course_utils.core.say.language import speak
+from course_utils.engine.labs.jobs import as_progress
 from course_utils.engine.labs.lab import View
 from course_utils.stage.translations import package
+from course_utils.subjects.child_processes.transformers import FORWARD
 from tests.helpers.labs import text_of
 
 PACKAGE = Path(__file__).parents[2] / "course_utils"
@@ -146,3 +151,37 @@ def test_what_a_guess_is_about_is_listed_for_translators(name, marks):
     listed = {sentence for _, sentence in package.sentences_of(PACKAGE)}
     assert guesses
     assert {guess.asked for guess in guesses} <= listed
+
+
+def test_the_timelines_parts_and_its_rows_are_in_the_language_too():
+    speak({"in passing": "nebenbei", "passing": "Nebenbei", "gradients": "Gradienten"})
+    lab = lab_named("timeline")
+    at_first = {key: field.default for key, field in lab.fields.items()}
+    view = lab.view(lab.read(at_first), lab.found)
+    listed = text_of(view)
+    assert "nebenbei" in listed
+    assert "Gradienten" in listed
+    assert "in passing" not in listed
+    listed_for_translators = {sentence for _, sentence in package.sentences_of(PACKAGE)}
+    assert {*Held._fields} <= listed_for_translators
+    first_column = [row[0] for row in view.table]
+    assert "Nebenbei" in first_column
+    assert "Gradienten" in first_column
+
+
+def test_a_mixtures_title_has_its_counts_as_the_language_says_them():
+    speak({"{number} billion": "{number} Milliarden"})
+    assert with_parameters("Mixtral 8x7B") == (
+        "Mixtral 8x7B, 46.7 Milliarden parameters, of which a token uses 12.9 Milliarden"
+    )
+
+
+def test_a_measurement_in_another_process_reports_in_the_language():
+    speak({"Forward, {done} of {layers} layers.": "Vorwärts: von {layers} Schichten {done}."})
+
+    def measured():
+        yield MeasurementProgress(0.5, FORWARD, gaps={"done": "2", "layers": "12"})
+        return "the result"
+
+    (step,) = as_progress(measured(), at_most_s=60)
+    assert step.report == "Vorwärts: von 12 Schichten 2."

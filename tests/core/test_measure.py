@@ -496,7 +496,7 @@ def test_a_call_runs_on_one_thread_until_it_is_done_or_fails_or_is_dropped(two_t
     first = next(steps)
     second = next(steps)
     assert 0 < first.fraction < second.fraction < 1
-    assert re.match(r"3 samples, the best .*s$", second.report)
+    assert re.match(r"3 samples, the best .*s$", second.report.format(**second.gaps))
     steps.close()
 
 

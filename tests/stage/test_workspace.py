@@ -36,6 +36,7 @@ from traitlets.config import Config
 
 from course_utils.core import record
 from course_utils.core.say import Guess
+from course_utils.core.say.language import speak
 from course_utils.engine.judging import after_cell
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import WIDGET, read, source, write
@@ -671,6 +672,20 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
     assert sources(mine / FLOPS) == sources(course / FLOPS)
     assert not (mine / "earlier").exists()  # nothing of the reader's was in it
+
+
+def test_what_is_said_of_the_copies_is_in_the_language_of_the_course(workspace, monkeypatch):
+    course, mine = workspace
+    started(mine.parent).web_app.settings["course_lock"].close()
+    english = "{file} is brought up to date; what you wrote is in it. As it was: {former}"
+    spoken = {english: "Neu ist {file}, vorher {former}"}
+    monkeypatch.setattr(extension, "sentences_in", lambda language: spoken)
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    server = started(mine.parent)
+    speak({})
+    (said,) = server.said
+    assert said.startswith(f"Neu ist {FLOPS}, vorher {mine.name}/earlier/")
 
 
 def test_a_server_that_was_killed_is_not_open_any_more(workspace):

@@ -13,6 +13,7 @@ import torch
 import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
 from course_utils.chapters.accountant import CHAPTER_OF, offered
+from course_utils.core.say.language import template, translated
 from course_utils.core.say.tables import Table
 from course_utils.core.say.wording import in_words
 
@@ -28,6 +29,21 @@ FP32_ADAMW = course.recipe("fp32 adamw")
 SECONDS_BETWEEN_FAILURES = course.GPU_DAYS_PER_FAILURE * course.SECONDS_PER_DAY / GPUS
 # The chapters in their order, each once, as a dict has each key once.
 NOTEBOOKS = list(dict.fromkeys(CHAPTER_OF.values()))
+# Whose a term is, as the table's rows keep it.
+NOTEBOOK = "notebook "  # before the number of the one in which the term comes
+YOURS = template("yours")
+OURS = template("the course's")
+# By whether one line has a number, and whether some of the terms are the reader's.
+HOW_FAR = {
+    (True, False): template("{counted} of {lines} lines has a number."),
+    (False, False): template("{counted} of {lines} lines have a number."),
+    (True, True): template(
+        "{counted} of {lines} lines has a number; the terms of {yours} are yours."
+    ),
+    (False, True): template(
+        "{counted} of {lines} lines have a number; the terms of {yours} are yours."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -99,49 +115,51 @@ def _lost_share(lost_share: Callable) -> float:
 
 LINES = (
     Line(
-        "the embedding, in bf16",
+        template("the embedding, in bf16"),
         "tensor_bytes",
         "bytes",
         lambda term: term((MODEL.vocabulary, MODEL.width), "bf16"),
     ),
-    Line("the embedding and one of its rows", "storage_bytes", "bytes", _embedding_and_row),
-    Line("the matrices of a layer", "matrices", "weights", _layer_weights),
     Line(
-        "the whole model",
+        template("the embedding and one of its rows"), "storage_bytes", "bytes", _embedding_and_row
+    ),
+    Line(template("the matrices of a layer"), "matrices", "weights", _layer_weights),
+    Line(
+        template("the whole model"),
         "parameters",
         "billions of parameters",
         lambda term: term(MODEL) / 1e9,
     ),
     Line(
-        "FLOPs of a forward pass, 8,192 tokens",
+        template("FLOPs of a forward pass, 8,192 tokens"),
         "forward_flops",
         "FLOPs",
         lambda term: term(MODEL, 1, SEQUENCE),
     ),
-    Line("days on 1,024 H100s at half of their peak", "days", "days", _run_days),
+    Line(template("days on 1,024 H100s at half of their peak"), "days", "days", _run_days),
     Line(
-        "what a layer keeps of 8,192 tokens, bf16",
+        template("what a layer keeps of 8,192 tokens, bf16"),
         "layer_bytes",
         "bytes",
         lambda term: term(MODEL, 1, SEQUENCE, "bf16"),
     ),
     Line(
-        "state with AdamW in fp32, on one GPU",
+        template("state with AdamW in fp32, on one GPU"),
         "state_bytes",
         "bytes",
         _fp32_state_bytes,
     ),
-    Line("state of a parameter, bf16 with a master", "recipe", "bytes", _parameter_bytes),
-    Line("time between two saves", "interval", "seconds", _interval_s),
-    Line("share of the time that is lost, at most", "lost_share", "share", _lost_share),
+    Line(template("state of a parameter, bf16 with a master"), "recipe", "bytes", _parameter_bytes),
+    Line(template("time between two saves"), "interval", "seconds", _interval_s),
+    Line(template("share of the time that is lost, at most"), "lost_share", "share", _lost_share),
     Line(
-        "what a step adds, all recomputed, bf16",
+        template("what a step adds, all recomputed, bf16"),
         "step_bytes",
         "bytes",
         lambda term: term(MODEL, 1, SEQUENCE, "bf16", MODEL.layers),
     ),
     Line(
-        "FLOPs of a step, all layers recomputed",
+        template("FLOPs of a step, all layers recomputed"),
         "step_flops",
         "FLOPs",
         lambda term: term(MODEL, 1, SEQUENCE, MODEL.layers),
@@ -150,18 +168,44 @@ LINES = (
 
 
 class SoFar(Table):
-    """The table of the account, with a line below on how far it has come."""
+    """The table of the account, with a line below on how far it has come.
+
+    Its `rows` are English, and are translated where they are shown.
+    """
+
+    def _rows(self) -> list[list[str]]:
+        """Return the rows in the reader's language."""
+        head, *lines = self.rows
+        shown = [[_in_language(cell) for cell in head]]
+        for words, value, term, whose in lines:  # a term is a function's name
+            shown.append(
+                [_in_language(words), _in_language(value), term, _whose_in_language(whose)]
+            )
+        return shown
 
     def _below(self) -> str:
         """Return the line below the table."""
         whose = [row[-1] for row in self.rows[1:]]  # the last column, below its head
-        yours = whose.count("yours")
-        counted = yours + whose.count("the course's")  # other lines have "notebook 4" there
-        have = "has" if counted == 1 else "have"
-        begin = f"{counted} of {len(LINES)} lines {have} a number"
-        if yours:
-            return f"{begin}; the terms of {yours} are yours."
-        return f"{begin}."
+        yours = whose.count(YOURS)
+        counted = yours + whose.count(OURS)  # other lines have "notebook 4" there
+        sentence = HOW_FAR[counted == 1, yours > 0]
+        return translated(sentence, counted=f"{counted}", lines=f"{len(LINES)}", yours=f"{yours}")
+
+
+def _in_language(cell: str) -> str:
+    """Return a cell in the reader's language; an empty one, or one without a translation, as is.
+
+    Of a number with its unit, such as "19.8 days", the translation is that of the contents page.
+    """
+    return translated(cell) if cell else ""
+
+
+def _whose_in_language(whose: str) -> str:
+    """Return whose a term is, or the notebook in which it comes, in the reader's language."""
+    number = whose.removeprefix(NOTEBOOK)
+    if number == whose:
+        return translated(whose)
+    return translated("notebook {number}", number=number)
 
 
 def said_until(notebook: int) -> SoFar:
@@ -172,10 +216,10 @@ def said_until(notebook: int) -> SoFar:
     """
     if notebook not in range(1, len(NOTEBOOKS) + 1):
         raise ValueError(f"There is no notebook {notebook!r}: it is a number from 1 to 8.")
-    rows = [["", NAME, "term", "whose"]]
+    rows = [["", NAME, template("term"), template("whose")]]
     for line in LINES:
         if line.notebook > notebook:
-            rows.append([line.words, "?", line.term, f"notebook {line.notebook}"])
+            rows.append([line.words, "?", line.term, f"{NOTEBOOK}{line.notebook}"])
             continue
         term = offered(line.term)
         value = in_words(line.count(term), line.unit)
@@ -188,4 +232,4 @@ def _whose(term: object) -> str:
     # A function that functools made has no code. Only a reader's term can be one.
     code = getattr(term, "__code__", None)
     is_ours = code is not None and code.co_filename == str(files.OURS)
-    return "the course's" if is_ours else "yours"
+    return OURS if is_ours else YOURS

@@ -1,9 +1,10 @@
 """The models whose training step the timeline lab shows, and the GPUs that train them."""
 
 from course_utils.core import predict
-from course_utils.core.accountant import active_parameters, count_text
+from course_utils.core.accountant import active_parameters
 from course_utils.core.predict import Shape
 from course_utils.core.say.language import translated
+from course_utils.core.say.wording import factor_text
 from course_utils.engine.labs.fields import Said
 
 # Its experts work one after the other, on tokens that are spread evenly: see `predict.timeline`.
@@ -27,8 +28,8 @@ def with_parameters(model: str) -> str:
     shape = shape_named(model)
     if not shape.mixture:
         return model
-    stored = count_text(shape.parameters)
-    used = count_text(active_parameters(shape))
+    stored = factor_text(shape.parameters)
+    used = factor_text(active_parameters(shape))
     return translated(
         "{model}, {stored} parameters, of which a token uses {used}",
         model=model,

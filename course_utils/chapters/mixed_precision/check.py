@@ -22,7 +22,7 @@ from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  
 )
 from course_utils.core import floats
 from course_utils.core.say import Number
-from course_utils.core.say.language import template
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection
 from course_utils.engine.judging.errors import stopped
 from course_utils.engine.judging.exercises import Check, NotAttemptedError
@@ -205,8 +205,11 @@ def _judge(loop: repair.Loop) -> repair.Seen:
         raise NotYetError(f"{name_of(loop)} {stopped(loop, error)}")
     if len(seen.losses) < repair.STEPS:
         raise NotYetError(
-            f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: "
-            "keep the last line, yield."
+            translated(
+                "It gave {count} losses, and {wanted} are wanted: keep the last line, yield.",
+                count=f"{len(seen.losses)}",
+                wanted=f"{repair.STEPS}",
+            )
         )
     complaint = next(_objections(seen, _right()), "")  # the first one, or "" if there is none
     if complaint:
@@ -222,25 +225,32 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
     rounding between processors.
     """
     if not seen.norms:
-        yield ("The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?")
+        yield template(
+            "The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?"
+        )
     if torch.float32 in seen.products:
-        yield (
+        yield template(
             "The matrix products are in fp32 now, and their speed is lost. "
             "Leave autocast as it was: another line is wrong."
         )
     yield from _objections_to_gradients(seen, right)
     if seen.lost[-1] > 0.5:  # of the right loop's updates none are lost, with bf16 weights 0.9
-        yield (
-            f"{repair.percent(seen.lost[-1])} of the last updates are lost. "
-            "In which format are the weights that get them?"
+        yield translated(
+            "{percent} of the last updates are lost. "
+            "In which format are the weights that get them?",
+            percent=repair.percent(seen.lost[-1]),
         )
     if len(seen.scalers) > 1:
-        yield (
+        yield template(
             "A new scaler in each step begins with the first scale again, "
             "and learns from no infinity. Make one, before the loop."
         )
     if not seen.losses[-1] < 0.03:  # the right loop's is 0.002; NaN is no smaller than any number
-        yield (f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}.")
+        yield translated(
+            "The loss ends at {loss}, and should end at {wanted}.",
+            loss=f"{seen.losses[-1]:.2g}",
+            wanted=f"{right.losses[-1]:.1g}",
+        )
 
 
 def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
@@ -248,29 +258,33 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
     first = seen.norms[0]
     largest = max(seen.norms)
     if seen.zeros[0] > 0:
-        yield (
-            f"{repair.percent(seen.zeros[0])} of the first gradients are 0. "
-            "What brings them into fp16's dynamic range before backward?"
+        yield translated(
+            "{percent} of the first gradients are 0. "
+            "What brings them into fp16's dynamic range before backward?",
+            percent=repair.percent(seen.zeros[0]),
         )
-    why = _why_far_too_small(first, right.norms[0])
-    if why:
-        yield f"The optimizer gets gradients of norm {first:.1e}: {why}"
+    far_too_small = _far_too_small(first, right.norms[0])
+    if far_too_small:
+        yield far_too_small
     # Only three steps are compared: later ones start from weights that rounding has moved apart.
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
-            yield (
-                f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. "
-                "Which line makes it other than that?"
+            yield translated(
+                "A gradient's norm is {norm}, and should be {wanted}. "
+                "Which line makes it other than that?",
+                norm=f"{norm:.2g}",
+                wanted=f"{wanted:.2g}",
             )
     if largest > 1.1 * repair.MAX_NORM:
-        yield (
-            f"A norm of {largest:.2g} reaches the optimizer: "
-            f"the loop no longer clips to {repair.MAX_NORM}."
+        yield translated(
+            "A norm of {norm} reaches the optimizer: the loop no longer clips to {most}.",
+            norm=f"{largest:.2g}",
+            most=f"{repair.MAX_NORM}",
         )
 
 
-def _why_far_too_small(norm: Number, wanted: Number) -> str:
-    """Return why a norm is over a thousand times too small.
+def _far_too_small(norm: Number, wanted: Number) -> str:
+    """Return the sentence on a norm over a thousand times too small, and on why it is.
 
     The result is an empty string if the norm is larger, or if the reason is unknown.
     """
@@ -278,14 +292,20 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
         return ""
     # Of one micro-batch, the norm is MICRO_BATCHES times too small, to within a tenth.
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
-        return (
-            "those of one micro-batch. "
-            f"Where are the gradients of all {repair.MICRO_BATCHES:,} added up?"
+        return translated(
+            "The optimizer gets gradients of norm {norm}: those of one micro-batch. "
+            "Where are the gradients of all {micro_batches} added up?",
+            norm=f"{norm:.1e}",
+            micro_batches=f"{repair.MICRO_BATCHES:,}",
         )
     # Clipped before it is unscaled, the norm is MAX_NORM ÷ scale, and a scale is a power of two.
     powers = math.log2(repair.MAX_NORM / norm)
     if abs(powers - round(powers)) < 0.1:
-        return "they are clipped while the scale is still on."
+        return translated(
+            "The optimizer gets gradients of norm {norm}: "
+            "they are clipped while the scale is still on.",
+            norm=f"{norm:.1e}",
+        )
     return ""
 
 

@@ -17,11 +17,11 @@ from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exerc
     rate_of_step,
     token_windows,
 )
+from course_utils.chapters.optimizers.state_in_words import Recipe, state_in_words
 from course_utils.core import measure, predict
 from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.accountant import recipe as recipe_of
-from course_utils.core.say import Number, count_text, listed
-from course_utils.core.say.language import translated
+from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
 
@@ -284,7 +284,6 @@ def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> An
 
 # The accountant's term.
 
-Recipe = Mapping[str, tuple[str, ...]]
 STATES = [  # numbers, recipe, GPUs, stage
     (1003, recipe_of("bf16+master adamw"), 8, 3),
     (1003, recipe_of("bf16+master adamw"), 8, 2),
@@ -302,16 +301,6 @@ STATES = [  # numbers, recipe, GPUs, stage
     ),
     (1003, {"parameters": ("bf16",)}, 8, 3),
 ]
-
-
-def _state_in_words(numbers: int, recipe: Recipe, gpus: int, stage: int) -> str:
-    """Return the case in words, such as "For 1,003 numbers (bf16 sgd), 8 GPUs, stage 3"."""
-    words = f"{listed(list(recipe))} alone"  # of a recipe without a name, its parts
-    for name in ("bf16+master adamw", "fp32 adamw", "bf16 sgd"):
-        if recipe == recipe_of(name):
-            words = name
-    case = f"{numbers:,} numbers ({words}), {count_text(gpus, 'GPU')}, stage {stage}"
-    return translated("For {case}", case=case)
 
 
 def _held(
@@ -344,7 +333,7 @@ def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, i
 # It yields the right answer first, and then likely mistakes, each with the sentence on it.
 @function(
     STATES,
-    case_words=_state_in_words,
+    case_words=state_in_words,
     hints=(
         "Go through recipe.items(). A number of a part takes the bytes of all its dtypes.",
         "A part is sharded if stage >= SHARDED_FROM[part]. Then a GPU holds its share of the "
@@ -372,10 +361,8 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     )
     one_stage_late = _held(numbers, recipe, share, predict.training.split_in(max(stage - 1, 0)))
     yield one_stage_late, "A part is sharded from its stage on, that stage included."
-    yield (
-        _held(numbers, recipe, numbers // gpus, sharded),
-        "Round up: the largest share has to fit.",
-    )
+    rounded_down = _held(numbers, recipe, numbers // gpus, sharded)
+    yield rounded_down, "Round up: the largest share has to fit."
     unrounded = _held(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}

@@ -20,8 +20,9 @@ import torch
 
 from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import template, translated
 
+BEST_SO_FAR = template("{count} samples, the best {time}")
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # how far the three fastest samples may be apart, as a share
 QUIET_S = 0.15  # how long the machine has to have little else to do, in all
@@ -59,7 +60,8 @@ def samples(
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
         fraction = min(1.0, (time.perf_counter() - begun) / (deadline - begun))
-        yield MeasurementProgress(fraction, _report(len(taken), fastest[0]))
+        gaps = {"count": f"{len(taken)}", "time": seconds_text(fastest[0])}
+        yield MeasurementProgress(fraction, BEST_SO_FAR, gaps=gaps)
     if not taken:
         taken.append(latest)
     # The thread's clock stands still while the thread waits, for a GPU, a file or other threads. So
@@ -73,10 +75,6 @@ def samples(
         spent_s=time.perf_counter() - begun,
         disturbance=others.in_words,
     )
-
-
-def _report(samples: int, best_s: Number) -> str:
-    return translated("{count} samples, the best {time}", count=samples, time=seconds_text(best_s))
 
 
 @dataclass(frozen=True)

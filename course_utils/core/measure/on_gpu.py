@@ -12,6 +12,7 @@ import torch
 
 from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
+from course_utils.core.say.language import template
 
 AGREEMENT = 0.01  # how far the medians of the first and the second half may be apart, as a share
 QUIET_S = 0.15  # the least time of sampling, because the GPU's clock takes a while to rise
@@ -50,7 +51,8 @@ def samples(
         batch = max(1, min(MOST_CALLS, calls))
         yield MeasurementProgress(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
-            f"{len(taken)} samples, the typical {seconds_text(statistics.median(taken))}",
+            template("{count} samples, the typical {time}"),
+            gaps={"count": f"{len(taken)}", "time": seconds_text(statistics.median(taken))},
         )
     return Timing(
         samples=tuple(taken or [latest]),  # there may have been no time for a batch

@@ -11,11 +11,16 @@ from course_utils.core.say.language import translated
 
 @dataclass(frozen=True)
 class MeasurementProgress:
-    """A measurement's progress: the fraction done, and a report."""
+    """A measurement's progress: the fraction done, and a report.
+
+    The report is a template with what comes into its gaps. A process of its own has no reader, so
+    whoever shows the report translates it.
+    """
 
     fraction: Number
     report: str
     numbers: Mapping[str, Number] = field(default_factory=dict)  # for whoever draws them
+    gaps: Mapping[str, str] = field(default_factory=dict)
 
 
 Result = TypeVar("Result")

@@ -42,4 +42,5 @@ def as_progress(
                 raise ValueError(refusal)
             # A fraction of 1 would mean that the job has ended, and its result is still to come.
             fraction = min(0.98, step.fraction)
-            yield Progress(begun + share * fraction, step.report)
+            report = translated(step.report, **step.gaps)
+            yield Progress(begun + share * fraction, report)

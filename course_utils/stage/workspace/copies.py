@@ -19,6 +19,7 @@ from pathlib import Path
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, OURS, ours, program_text
 from course_utils.core.record import HIDDEN, write_whole
+from course_utils.core.say.language import template, translated
 from course_utils.stage.notebook.about import about, with_course_entry
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
@@ -49,6 +50,25 @@ TO_README = b"(../README.md#the-notebooks)"  # in a copy, this link leads to the
 IF_OPEN = (
     "If it is open in JupyterLab, it is read again as soon as you look at it. "
     "If it asks there, choose Revert: what was not saved goes with that."
+)
+UP_TO_DATE = template("{file} is brought up to date.")
+BROKEN = template("{file}, the course's own, is broken: {why}. Your copy stays as it is.")
+NOT_MADE = template(
+    "{file} could not be made or brought up to date: {why}. See that there is room, "
+    "and that it is yours to write to; the next start tries again."
+)
+STAYS = template(
+    "{file} stays as it is, without what is new in the course: {why}. "
+    "If you rename it, the next start puts the course's own beside it."
+)
+BOTH_CHANGED = template(
+    "Where both you and the course changed the same lines ({cells} of its cells), "
+    'yours stay, and the course\'s text stands below: look for "{mark}".'
+)
+NEW_TEXT = template("{file} is the course's new one. As it was, with your changes: {former}")
+RENEWED_TEXT = template(
+    "{file} is brought up to date, and what is yours is in it. As it was, with your changes: "
+    "{former}"
 )
 GLOSSARY = "GLOSSARY.md"  # the notebooks link to it, as a file beside them
 AGENTS = Path(__file__).with_name("AGENTS.md")  # what an AI assistant of the reader should know
@@ -86,25 +106,15 @@ def bring_up_to_date(
         try:
             new = _new_version(path, contents, language)
         except (OSError, ValueError) as error:
-            yield (
-                f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. "
-                "Your copy stays as it is."
-            )
+            yield translated(BROKEN, file=f"{course.name}/{path.name}", why=_why(error))
             continue
         bring = _bring_notebook if _is_notebook(path) else _bring_text
         try:
             yield from bring(path.name, new, mine, in_use)
         except OSError as error:
-            yield (
-                f"{mine.name}/{path.name} could not be made or brought up to date: {_why(error)}. "
-                "See that there is room, and that it is yours to write to; "
-                "the next start tries again."
-            )
+            yield translated(NOT_MADE, file=f"{mine.name}/{path.name}", why=_why(error))
         except ValueError as error:
-            yield (
-                f"{mine.name}/{path.name} stays as it is, without what is new in the course: "
-                f"{_why(error)}. If you rename it, the next start puts the course's own beside it."
-            )
+            yield translated(STAYS, file=f"{mine.name}/{path.name}", why=_why(error))
 
 
 def _is_notebook(path: Path) -> bool:
@@ -155,7 +165,7 @@ def _why(error: Exception) -> str:
     An OSError's message would have the path, too.
     """
     reason = getattr(error, "strerror", None)
-    return f"{reason if reason else error}".rstrip(".")
+    return translated(f"{reason if reason else error}".rstrip("."))
 
 
 def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
@@ -170,19 +180,20 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         write(own, as_handed_out(parsed(new)))
         return
     if own.is_symlink() or not own.is_file():
-        raise ValueError("it is no file of its own")
+        raise ValueError(template("it is no file of its own"))
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:  # nothing is new in the course
         if not in_use:
             _freshen(own, mine_now, parsed(new))
         return
     if in_use:
-        yield (
-            f"{name} has a new version, which reaches your copy when no JupyterLab is open over it."
+        yield translated(
+            "{file} has a new version, which reaches your copy when no JupyterLab is open over it.",
+            file=name,
         )
         return
     if not taken.is_file():
-        raise ValueError("it was not copied from here")
+        raise ValueError(template("it was not copied from here"))
     sentences = _take_over(parsed(new), own, mine_now, read(taken))
     # Last, so that an update which is interrupted before this is made again at the next start.
     write_whole(taken, new)
@@ -211,14 +222,10 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     # A new copy, but import cells that the reader has unfolded stay unfolded.
     course = with_folds(as_handed_out(new), new, mine_now)
     cells = without_folds(without_spacers(mine_now))["cells"]
-    # Untouched, but with the course's results.
-    if cells == with_results(to_come(base), base)["cells"]:
-        shown = with_results(without_spacers(course), new)
-        write(own, shown)
-        return [f"{own.name} is brought up to date."]
-    if cells == to_come(base)["cells"]:  # untouched
-        write(own, course)
-        return [f"{own.name} is brought up to date."]
+    has_results = cells == with_results(to_come(base), base)["cells"]  # the course's, and no more
+    if has_results or cells == to_come(base)["cells"]:  # untouched
+        write(own, with_results(without_spacers(course), new) if has_results else course)
+        return [translated(UP_TO_DATE, file=own.name)]
     # Guesses that were typed in place of dots, in an old copy, go into the record first.
     readers_copy = with_fields(mine_now, course, own.parent)
     together, conflicts = merged(base, course, readers_copy)
@@ -226,15 +233,15 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     folded = with_folds(without_views(together), course, mine_now)
     write(own, with_course_entry(folded, course))
     sentences = [
-        f"{own.name} is brought up to date; what you wrote is in it. "
-        f"As it was: {own.parent.name}/{EARLIER}/{kept.name}"
+        translated(
+            "{file} is brought up to date; what you wrote is in it. As it was: {former}",
+            file=own.name,
+            former=f"{own.parent.name}/{EARLIER}/{kept.name}",
+        )
     ]
     if conflicts:
-        sentences.append(
-            "  Where both you and the course changed the same lines "
-            f"({len(conflicts)} of its cells), yours stay, and "
-            f'the course\'s text stands below: look for "{CONFLICT}".'
-        )
+        on_them = translated(BOTH_CHANGED, cells=f"{len(conflicts)}", mark=CONFLICT)
+        sentences.append(f"  {on_them}")
     return sentences
 
 
@@ -253,15 +260,15 @@ def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str
     if exists and as_taken == new:  # nothing is new in the course
         return
     text = new
-    words = "is the course's new one"
+    sentence = NEW_TEXT
     if name == NAME and exists:
         with_own_terms = renewed(new.decode(), as_taken.decode(), program_text(own))
         text = with_own_terms.encode()
-        words = "is brought up to date, and what is yours is in it"
+        sentence = RENEWED_TEXT
     # The reader has changed the copy if it is neither as it was made nor as it is to be.
     if own.is_file() and own.read_bytes() not in (as_taken, text):
         kept = keep_earlier(own)
-        yield (f"{name} {words}. As it was, with your changes: {mine.name}/{EARLIER}/{kept.name}")
+        yield translated(sentence, file=name, former=f"{mine.name}/{EARLIER}/{kept.name}")
     write_whole(own, text)
     write_whole(taken, new)
 

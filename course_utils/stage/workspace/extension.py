@@ -33,6 +33,8 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     settings = server.web_app.settings
     spoken = language.chosen()
     address = url_path_join(settings["base_url"], ADDRESS)
+    # What is said of the copies, and what the pages say besides their templates.
+    speak(sentences_in(spoken))
     news = []
     try:
         news.extend(_bring_up_to_date(mine, settings, address, spoken))
@@ -48,7 +50,6 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     for sentence in news:
         server.log.warning(sentence)
     judge = Judge(mine)
-    speak(sentences_in(spoken))  # what the pages say besides their templates
     get_ready(mine, judge, spoken)
     # What `Contents.initialize` gets.
     given = {"mine": mine, "news": news, "judge": judge, "spoken": spoken}

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import TextIO
@@ -23,12 +24,13 @@ from typing import TextIO
 from course_utils.core.measure import MeasurementProgress, memory_ran_out, results
 from course_utils.core.measure.results import OnProgress, Steps
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 
 # A function, or its name behind its module's, such as
 # "course_utils.subjects.child_processes.products.timing_steps".
 Work = Callable[..., object] | str
 _WAIT_S = 0.1  # for a message of the child, before its latest step is repeated
-_STARTING = MeasurementProgress(0, "Starting a process of its own, which can be killed.")
+_STARTING = MeasurementProgress(0, template("Starting a process of its own, which can be killed."))
 
 
 def steps_of(
@@ -104,7 +106,7 @@ def _steps_from(child: subprocess.Popen, receiver: Connection, output: TextIO) -
             else:
                 # Nothing came within _WAIT_S. The latest step is repeated, without its numbers,
                 # which are for drawing and have been drawn.
-                yield MeasurementProgress(latest.fraction, latest.report)
+                yield replace(latest, numbers={})
                 continue
         except EOFError:  # from above, or from recv: nobody holds the sending end any more
             reason = _last_line(output) or f"Its status is {child.wait()}."

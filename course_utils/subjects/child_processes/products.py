@@ -14,10 +14,13 @@ from course_utils.core.einsums import Einsum, Tree
 from course_utils.core.measure import MeasurementProgress, Timing, internals
 from course_utils.core.measure.results import Steps
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 BLOCK = 2**22  # the most random numbers that are drawn for a tensor; a larger one repeats them
-_FIRST_CALL = MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
+_FIRST_CALL = MeasurementProgress(
+    0, template("The first call runs; nobody can tell how far it is.")
+)
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:

@@ -18,9 +18,12 @@ from course_utils.core.measure.internals import FakeTensorMode
 from course_utils.core.measure.results import OnProgress
 from course_utils.core.predict.step_config import even_tokens
 from course_utils.core.predict.training import optimizer_of, recipe_named
+from course_utils.core.say.language import template
 from course_utils.subjects import models
 
-_BUILDING = MeasurementProgress(0, "Building the model without its memory.")
+FORWARD = template("Forward, {done} of {layers} layers.")
+BACKWARD = template("Backward, {done} of {layers} layers.")
+_BUILDING = MeasurementProgress(0, template("Building the model without its memory."))
 # A fused step makes no temporary tensors, which `predict` does not count either.
 _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, fused=True),
@@ -145,20 +148,21 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     """Let the model report each layer's forward and backward pass as soon as it is done."""
     layers = len(model.blocks)
 
-    def report(pass_: str, done: int, before: int, *_: object) -> None:
+    def report(sentence: str, done: int, before: int, *_: object) -> None:
         """Report that `done` layers of a pass are done; `before` were done in an earlier pass.
 
-        `pass_` is "Forward" or "Backward". torch passes its hooks more arguments, which are not
+        `sentence` is FORWARD or BACKWARD. torch passes its hooks more arguments, which are not
         used.
         """
         fraction = (before + done) / (2 * layers + 1)  # below 1, since the result is still to come
-        on_progress(MeasurementProgress(fraction, f"{pass_}, {done} of {layers} layers."))
+        gaps = {"done": f"{done}", "layers": f"{layers}"}
+        on_progress(MeasurementProgress(fraction, sentence, gaps=gaps))
 
     for number, block in enumerate(model.blocks):
         # The layers go forward from 0 on. They go backward from the last one on, and `layers` of
         # them have gone forward by then.
-        block.register_forward_hook(partial(report, "Forward", number + 1, 0))
+        block.register_forward_hook(partial(report, FORWARD, number + 1, 0))
         weight = block.norm1.weight  # the last of its layer in the backward pass
         weight.register_post_accumulate_grad_hook(
-            partial(report, "Backward", layers - number, layers)
+            partial(report, BACKWARD, layers - number, layers)
         )

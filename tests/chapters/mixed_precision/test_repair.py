@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from course_utils.chapters.mixed_precision import check, repair
+from course_utils.core.say.language import speak
 from course_utils.subjects.models import MLP
 from course_utils.subjects.training import precision
 from tests import ROOT
@@ -74,6 +75,22 @@ def test_a_loop_as_it_came_in_is_not_attempted_yet(letter):
     exec(inspect.getsource(repair.loop(letter)), names)
     loop = names[f"my_loop_{letter.lower()}"]
     assert check.mended_c(loop).status == "not attempted yet"
+
+
+def test_a_verdict_on_a_loop_is_in_the_readers_language(seen):
+    sentence = (
+        "{percent} of the first gradients are 0. "
+        "What brings them into fp16's dynamic range before backward?"
+    )
+    speak({sentence: "Null sind {percent} der ersten Gradienten."})
+    try:
+        said = next(check._objections(seen["A"], seen[""]))
+    finally:
+        speak({})
+    zeros = repair.percent(seen["A"].zeros[0])
+    assert said == f"Null sind {zeros} der ersten Gradienten."
+    english = next(check._objections(seen["A"], seen[""]))
+    assert english == sentence.format(percent=zeros)
 
 
 GRADIENTS = [1.0, 0.0, -3e-5, 0.7, 2.0, 1e-3, 6e-8, -500.0, math.inf, -math.inf, math.nan]

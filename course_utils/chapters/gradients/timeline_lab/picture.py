@@ -290,7 +290,7 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
         is_empty = held is not None and held[row] == 0
         class_ = "faint" if is_empty else ""
         yield rect(SIDE, y - 12, 14, 14, class_=f"part {part}")
-        yield text(x, y, words.PARTS.get(part, part), class_=class_)
+        yield text(x, y, translated(words.PARTS.get(part, part)), class_=class_)
         if held is not None:
             yield text(WIDTH, y, short(held[row]), class_="end")
         y += ROW

@@ -12,8 +12,14 @@ from course_utils.core.say import decimal_bytes_text as short
 from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks
 
-# The parts whose name for a reader differs from the field's.
-PARTS = {"passing": "in passing", "logits": "logits and loss"}
+# The parts whose name beside the picture differs from the field's, which is in the table, or which
+# only this lab names.
+PARTS = {
+    template("passing"): template("in passing"),
+    "logits": template("logits and loss"),
+    "master": template("master"),
+    "gathered": template("gathered"),
+}
 ASKS = {
     HELD: template(
         "How full is the memory? Set a mark at each eighth of the step: "
@@ -129,7 +135,7 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     most = step.fullest.held
     rows = [[translated(head) for head in HEADS]]
     for part, now_bytes, most_bytes in zip(Held._fields, now, most, strict=True):
-        rows.append([part, f"{now_bytes:,}", f"{most_bytes:,}"])
+        rows.append([translated(part), f"{now_bytes:,}", f"{most_bytes:,}"])
     rows.append([translated("total"), f"{now.total:,}", f"{most.total:,}"])
     # What an optimizer copies during its step is not predicted, see `predict.timeline`.
     left_out = translated("left out")
