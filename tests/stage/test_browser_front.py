@@ -61,12 +61,14 @@ def server(tmp_path_factory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Iterator[str]:
-    """The site's front page alone, which needs none of what the labs need."""
+    """The site's front page, and one of a notebook without what its labs need."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "index.html").write_text(render.contents_page(), encoding="utf-8")
     (folder / "style.css").write_text(render.style(), encoding="utf-8")
     (folder / "front.js").write_text(drawing.SCRIPT, encoding="utf-8")
     (folder / "page.js").write_text("", encoding="utf-8")
+    of_notebook = render.notebook_page(NOTEBOOKS[5], dict.fromkeys(pages.ALIVE))
+    (folder / "06.html").write_text(of_notebook, encoding="utf-8")
     with pages.served(folder) as address:
         yield f"{address}/index.html"
 
@@ -259,3 +261,16 @@ def test_without_scripts_the_picture_is_whole_and_the_links_lead_on(chromium, fr
     expect(page.locator(".ahead")).to_have_attribute("width", "0")
     expect(page.locator(".begin a").first).to_have_attribute("href", re.compile("01_floats"))
     context.close()
+
+
+def test_an_ordered_list_in_a_text_has_its_numbers_and_the_lists_of_cards_have_none(chromium, site):
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(site.replace("index", "06"))
+    repairs = page.locator("ol", has_text="The buffer becomes an average").last
+    expect(repairs).to_have_css("list-style-type", "decimal")
+    expect(repairs).to_have_css("padding-left", "40px")  # space for the numbers
+    expect(page.locator(".outline ol")).to_have_css("list-style-type", "none")
+    page.goto(site)
+    for lists in (".notebooks", ".wall"):
+        expect(page.locator(lists)).to_have_css("list-style-type", "none")
+    page.close()
