@@ -297,12 +297,14 @@ MAY_IMPORT = {
     "stage.recall": {
         "genanki",
         "jinja2",
+        "markupsafe",
         "core.accountant",
         "core.floats",
         "core.predict",
         "core.record",
         "core.say",
         "stage.notebook",
+        "stage.translations",
     },
     "stage.present": {
         "IPython",

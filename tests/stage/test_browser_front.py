@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from course_utils.core import record
 from course_utils.core.say import Guess
+from course_utils.engine.labs.powers import PowerOfTwo
 from course_utils.stage.front import drawing
 from course_utils.stage.pages import render
 from course_utils.stage.workspace import progress
@@ -40,6 +41,17 @@ NOT_IN_VIEW = """() => {
   const all = [...document.querySelectorAll("main :not(svg *)")];
   return all.filter((node) => isOut(node) && !wide?.contains(node)).map((node) => node.outerHTML);
 }"""
+# Puts a control of these parts onto the page, and returns how wide its field is, and its text.
+FIELD_BESIDE_A_SLIDER = """async (parts) => {
+  const { control } = await import("./controls.js");
+  const [node] = control(parts, "", () => {});
+  const lab = document.createElement("div");
+  lab.className = "course-lab";
+  lab.append(node);
+  document.querySelector("main").prepend(lab);
+  const { clientWidth, scrollWidth, value } = lab.querySelector(".readout");
+  return [clientWidth, scrollWidth, value, node.scrollWidth];
+}"""
 
 
 @dataclass(frozen=True)
@@ -61,12 +73,17 @@ def server(tmp_path_factory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Iterator[str]:
-    """The site's front page alone, which needs none of what the labs need."""
+    """The site's front page, and one of a notebook without what its labs need."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "index.html").write_text(render.contents_page(), encoding="utf-8")
     (folder / "style.css").write_text(render.style(), encoding="utf-8")
     (folder / "front.js").write_text(drawing.SCRIPT, encoding="utf-8")
     (folder / "page.js").write_text("", encoding="utf-8")
+    for script in ("controls.js", "words.js"):
+        text = (Path(render.__file__).parent / script).read_text(encoding="utf-8")
+        (folder / script).write_text(text, encoding="utf-8")
+    of_notebook = render.notebook_page(NOTEBOOKS[5], dict.fromkeys(pages.ALIVE))
+    (folder / "06.html").write_text(of_notebook, encoding="utf-8")
     with pages.served(folder) as address:
         yield f"{address}/index.html"
 
@@ -259,3 +276,28 @@ def test_without_scripts_the_picture_is_whole_and_the_links_lead_on(chromium, fr
     expect(page.locator(".ahead")).to_have_attribute("width", "0")
     expect(page.locator(".begin a").first).to_have_attribute("href", re.compile("01_floats"))
     context.close()
+
+
+def test_an_ordered_list_in_a_text_has_its_numbers_and_the_lists_of_cards_have_none(chromium, site):
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(site.replace("index", "06"))
+    repairs = page.locator("ol", has_text="The buffer becomes an average").last
+    expect(repairs).to_have_css("list-style-type", "decimal")
+    expect(repairs).to_have_css("padding-left", "40px")  # space for the numbers
+    expect(page.locator(".outline ol")).to_have_css("list-style-type", "none")
+    page.goto(site)
+    for lists in (".notebooks", ".wall"):
+        expect(page.locator(lists)).to_have_css("list-style-type", "none")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_field_beside_a_slider_of_powers_has_room_for_its_longest_number(page, site, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(site)
+    power = PowerOfTwo(label="ones added", default=26, most=30, width_px=400)
+    parts = [part._asdict() for part in power.parts(30, {})]
+    shown, needed, text, whole = page.evaluate(FIELD_BESIDE_A_SLIDER, parts)
+    assert text == "2^30 = 1,073,741,824"
+    assert needed <= shown
+    assert whole <= width

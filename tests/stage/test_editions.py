@@ -336,6 +336,23 @@ def test_a_deck_is_translated_and_finds_its_notes_by_the_english(translated):
     assert all(guess["data-english"] for guess in page.select(".guess"))
 
 
+def test_the_presenters_notes_are_translated_and_know_their_names_by_the_english():
+    path = NOTEBOOKS[5]
+    (html,) = deck_of_cut(path, "25", "zh_CN").values()
+    (english,) = deck_of_cut(path, "25").values()
+    notes, before = (
+        BeautifulSoup(text.replace("template", "div"), "html.parser").select_one("#notes")
+        for text in (html, english)
+    )
+    assert notes.h2.get_text() == "6 · 优化器"
+    names = {name["data-english"].lower() for name in notes("strong")}
+    there_are = {name.get_text().lower() for name in before("strong")}
+    # Of a turn's whole name, the English notes have the words before its title in bold once more.
+    assert {"minutes:", "moves, timeline lab:", "the bill", "your turn 3"} <= names
+    assert names <= there_are
+    assert not any(name.has_attr("data-english") for name in before("strong"))
+
+
 def test_what_a_deck_has_no_translation_for_is_marked(chinese):
     (html,) = deck_of_cut(TENSORS, "25", "zh_CN").values()
     assert "&lt;span" not in html

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from course_utils.chapters import labs
+from course_utils.chapters.gradients.timeline_lab import picture as timeline
+from course_utils.chapters.gradients.timeline_lab.picture import Scale
 from course_utils.core.say import language
 from course_utils.stage.translations import catalogue, package
 from course_utils.stage.translations.in_kernel import sentences_in
@@ -89,3 +91,15 @@ def test_buttons_of_all_labs_are_listed_for_translators():
         assert {lab.name, *lab.presets, *lab.jobs, *lab.actions} <= listed
     known = catalogue.translations("zh_CN", "sentences").by_english
     assert known["Time it"] == "计时 Time it", "with the name by which the text calls it"
+
+
+def test_in_chinese_the_words_on_the_timelines_scale_stand_clear_of_the_axis_number():
+    scale = Scale(most=190 * 10**9, memory=80 * 10**9)
+    heights = []
+    for sentences in ({}, sentences_in("zh_CN")):
+        language.speak(sentences)
+        words = timeline._words_on_scale(scale)
+        heights.append(float(re.search(r' y="([\d.]+)"|translate\([\d.]+[ ,]+([\d.]+)', words)[1]))
+    language.speak({})
+    english, chinese = heights
+    assert english - chinese == 4

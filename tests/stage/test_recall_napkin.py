@@ -5,6 +5,7 @@ import sqlite3
 import zipfile
 
 import pytest
+from bs4 import BeautifulSoup
 
 from course_utils.stage.recall import cards
 from course_utils.stage.recall import napkin as napkins
@@ -47,6 +48,28 @@ def test_the_file_has_the_questions_first_and_the_answers_behind_them_on_other_s
     assert seventh.derivation in sheets[36]
     assert "break-after: page" in html
     assert "http" not in html  # it needs no network
+
+
+def test_in_chinese_its_frame_is_chinese_and_its_questions_are_marked_as_english():
+    html = napkins.page([7], "zh_CN")
+    page = BeautifulSoup(html, "html.parser")
+    assert page.html["lang"] == "zh-CN"
+    headings = [heading.get_text() for heading in page(["h1", "h2"])]
+    assert headings == ["餐巾纸", "餐巾纸 7：问题", "餐巾纸 7：答案"]
+    asked = napkin(7)[0].asked
+    said = [span.get_text() for span in page(lang="en")]
+    assert {asked.text, asked.answer_text, asked.derivation} <= set(said)
+    for span in page(lang="en"):
+        span.decompose()
+    assert not re.search(r"[A-Za-z]{2}", page.main.get_text())
+
+
+def test_a_language_that_is_not_there_gets_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COURSE_LANG", "xx")
+    assert napkins.main("1") == 2
+    assert "The course does not exist in xx." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("count", ["0", "501", "ten", "-1", "1.5"])

@@ -5,6 +5,7 @@ import json
 import pytest
 from bs4 import BeautifulSoup
 
+from course_utils.core.say import Guess
 from course_utils.core.say.language import speak, translated
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import read
@@ -159,6 +160,17 @@ def test_chinese_has_its_own_comma_in_a_list_and_no_space_between_sentences():
     edition = Edition("zh_CN", NOTEBOOKS[7].stem)
     said = sentences.minutes_and_needs("zh_CN", known, edition)
     assert said.endswith("分钟。需要先学：笔记本 5、6 和 7。")
+
+
+def test_the_picture_of_guesses_has_room_for_its_longest_words():
+    guesses = {1: [Guess("a", 9, 3)]}
+    assert estimates.picture(guesses)["left"] == 104
+    with speaking("zh_CN"):
+        drawn = estimates.picture(guesses)
+    longest = drawn["marks"][-1][1]
+    assert longest == "差 1,000 倍或没猜中"
+    # They end 8 before the grid, and of 12 pixels each Chinese letter has all and a digit 7.
+    assert drawn["left"] - 8 >= 12 * 6 + 7 * 4 + 4 * 3
 
 
 # Slides, and a notebook that is presented.

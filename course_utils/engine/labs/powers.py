@@ -15,7 +15,7 @@ from course_utils.engine.labs.control_parts import ControlPart
 from course_utils.engine.labs.fields import Said, Whole, asks
 
 IN_FULL = 31  # below 2^31, a number has all its digits: at most ten
-READOUT_PX = 150  # the width of the text field, which is enough for "2^30 = 1,073,741,824"
+READOUT_PX = 170  # the width of the text field, which is enough for "2^30 = 1,073,741,824"
 
 
 def _power_words(exponent: int) -> str:

@@ -3,6 +3,7 @@
 import { translated } from "./words.js";
 
 const LETTER_PX = 8;
+const FONT_PX = 13; // of a field, for which Python's widths are; on a phone its letters are larger
 // Between two steps of a slider that moves by itself, and from its first step to its last if it has
 // few. The same as in engine/labs/controls.py.
 const PLAY_MS = 150;
@@ -77,7 +78,7 @@ const KINDS = {
   // reader presses Enter or leaves the field.
   readout({ width_px }, onMove) {
     const text = make("input", { type: "text", autocomplete: "off", class: "readout" });
-    text.style.width = `${width_px}px`;
+    text.style.width = `${width_px / FONT_PX}em`;
     text.addEventListener("change", () => onMove(text.value));
     const show = ({ label, value }) => {
       put(text, value);

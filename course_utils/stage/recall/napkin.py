@@ -11,18 +11,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment
+from markupsafe import Markup
 
 from course_utils.core.say import listed
 from course_utils.core.say.language import translated
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
 from course_utils.stage.recall.question import Drawn
+from course_utils.stage.translations import language
+from course_utils.stage.translations.edition import ENGLISH, Edition
+from course_utils.stage.translations.loading import in_edition
+from course_utils.stage.translations.templates import CONTENTS, NAPKIN_PAGE
 
 QUESTIONS_EACH = 10
 MINUTES = 20
 MOST_SEEDS = 500
 FILE = Path("napkin") / "napkin.html"
 HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
+ENVIRONMENT = Environment(autoescape=True, trim_blocks=True)
 CHAPTERS = tuple(module.QUESTIONS[0].chapter for module in MODULES)
 
 
@@ -63,24 +68,41 @@ def to_keep(seed: int, right: Sequence[Drawn]) -> str:
     return translated("{text} {sentence}", text=line, sentence=again)
 
 
-def page(seeds: Sequence[int]) -> str:
-    """Return the HTML of the napkins of these seeds, all questions first and then all answers."""
+def page(seeds: Sequence[int], spoken: str = ENGLISH) -> str:
+    """Return the HTML of the napkins of these seeds, all questions first and then all answers.
+
+    What stands around the questions is in the language `spoken`.
+    """
+    edition = Edition(spoken, CONTENTS)
+    template = ENVIRONMENT.from_string(in_edition(edition, NAPKIN_PAGE, HTML))
     napkins = [(seed, napkin(seed)) for seed in seeds]
-    return PAGE.render(napkins=napkins, number_of=number_of, minutes=MINUTES)
+    english = str if edition.is_english else _marked
+    return template.render(napkins=napkins, number_of=number_of, minutes=MINUTES, english=english)
+
+
+def _marked(text: str) -> Markup:
+    """Return a text of a question marked as English."""
+    return Markup('<span lang="en">{}</span>').format(text)
 
 
 def main(count: str) -> int:
     """Write the napkins of so many seeds, counted from 1; returns the exit code.
 
-    The code is 2 if `count` is no such number, and 1 if the file cannot be written.
+    The code is 2 if `count` is no such number, or if there is no such language, and 1 if the file
+    cannot be written.
     """
     count = count or "1"
     if not count.isdecimal() or not 1 <= int(count) <= MOST_SEEDS:
         print(f"SEEDS is how many napkins to draw, from 1 to {MOST_SEEDS}.", file=sys.stderr)
         return 2
     try:
+        html = page(range(1, int(count) + 1), language.chosen())
+    except ValueError as error:  # there is no such language
+        print(error, file=sys.stderr)
+        return 2
+    try:
         FILE.parent.mkdir(exist_ok=True)
-        FILE.write_text(page(range(1, int(count) + 1)), encoding="utf-8")
+        FILE.write_text(html, encoding="utf-8")
     except OSError as error:
         print(f"Nothing was written: {error.strerror}, {FILE}.", file=sys.stderr)
         return 1

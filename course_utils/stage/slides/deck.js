@@ -343,11 +343,12 @@
       next.replaceChildren(following ? page.importNode(following, true) : translated("The end"));
     }
     for (const name of page.querySelectorAll("strong")) {
-      const isHere = concerns(name.textContent.toLowerCase(), slides[now]);
+      const isHere = concerns(englishOf(name).toLowerCase(), slides[now]);
       name.classList.toggle("here", isHere);
     }
     for (const item of page.querySelectorAll("li")) {
-      const isPlan = item.textContent.startsWith("Minutes:");
+      const names = [...item.querySelectorAll("strong")];
+      const isPlan = names.some((name) => englishOf(name) === "Minutes:");
       item.classList.toggle("elsewhere", isPlan || !item.querySelector(".here"));
     }
     page.querySelector(".here")?.scrollIntoView({ block: "nearest" });

@@ -25,13 +25,17 @@ from course_utils.stage.translations.edition import (
     ENGLISH,
     Edition,
 )
+from course_utils.stage.translations.sources import anchor_of
 from course_utils.stage.translations.spoken import speaking
+from course_utils.stage.translations.units import units
 from course_utils.stage.workspace.copies import GLOSSARY
 
 HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
 # The end of a lab's text: "(A live lab: run this cell to move its controls.)".
 ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
+INSTRUCTORS = "INSTRUCTORS"  # the page with the notes
+LABEL = re.compile(r"\*\*(.+?)\*\*")  # "**Minutes:**" at the beginning of a note
 
 
 class Renderer(IPythonRenderer):
@@ -54,6 +58,14 @@ class Renderer(IPythonRenderer):
         if not english:
             return html
         return html.replace(f"<h{level}", f'<h{level} data-english="{escape(english)}"', 1)
+
+    def strong(self, text: str) -> str:
+        """Return words in bold; a translated name, by which notes are found, says its English."""
+        html = super().strong(text)
+        english = self._titles.get(_without_marks(text))
+        if not english:
+            return html
+        return html.replace("<strong", f'<strong data-english="{escape(english)}"', 1)
 
     def inline_html(self, html: str) -> str:
         """Return the marks of what is English in a translated text; escape everything else."""
@@ -132,7 +144,7 @@ def _deck(
     if beyond:
         pieces.append(("prose", f"<p>{_where_beyond_is(beyond)}</p>"))
     divs = [f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in pieces]
-    _, notes_html = rendered("prose", notes(path))
+    _, notes_html = rendered("prose", *translated_notes(path, titles, spoken))
     of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
     script = _text("deck.js")
     return Template(_text("deck.html")).substitute(
@@ -187,12 +199,56 @@ def notes(path: Path) -> str:
     The deck's script finds the notes on a slide by words in bold: by the names of sections, which
     are in bold already, and by turns.
     """
-    text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
+    return re.sub(r"your turn \d+", r"**\g<0>**", _notes(path), flags=re.IGNORECASE)
+
+
+def _notes(path: Path) -> str:
+    text = path.with_name(f"{INSTRUCTORS}.md").read_text(encoding="utf-8")
     number = int(path.stem[:2])  # 4 of "04_flops"
     # From the heading "## 4 · …" to the next heading of that level.
     own = rf"^## {number} · .*?(?=^## )"
     (part,) = re.findall(own, text, re.MULTILINE | re.DOTALL)  # there is exactly one
-    return re.sub(r"your turn \d+", r"**\g<0>**", part, flags=re.IGNORECASE)
+    return part
+
+
+def translated_notes(
+    path: Path, titles: Mapping[str, str], spoken: str
+) -> tuple[str, dict[str, str]]:
+    """Return the notes in that language, and the English of what is in bold in them.
+
+    `titles` has the English of the notebook's translated headings.
+    """
+    edition = Edition(spoken, INSTRUCTORS)
+    if edition.is_english:
+        return notes(path), {}
+    english = _notes(path)
+    heading = english.splitlines()[0].removeprefix("## ")
+    context = anchor_of(heading)
+    text = edition.text(context, english)
+    turns = _turns(titles)
+    for shown in sorted(turns, key=len, reverse=True):  # "turn 12" before "turn 1"
+        text = re.sub(rf"(?<!\*){re.escape(shown)}(?!\d)", r"**\g<0>**", text)
+    return text, {**titles, **turns, **_labels(english, edition, context)}
+
+
+def _turns(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return the English of "your turn 3" by its translation, from the headings of turns."""
+    turns = {}
+    for shown, english in titles.items():
+        if re.match(r"Your turn \d+ · ", english):
+            turns[shown.partition(" · ")[0]] = english.partition(" · ")[0]
+    return turns
+
+
+def _labels(english: str, edition: Edition, context: str) -> dict[str, str]:
+    """Return the English of the words with which notes begin in bold, by their translation."""
+    labels = {}
+    for unit in units(english):
+        before = LABEL.match(unit)
+        after = LABEL.match(edition.words(unit, context))
+        if before and after:
+            labels[_without_marks(after[1])] = _without_marks(before[1])
+    return labels
 
 
 def minutes(path: Path) -> dict[str, int]:

@@ -13,6 +13,7 @@ CONTENTS = "contents"  # the catalogue of all templates
 PAGE = "pages/page.html"
 ACCOUNT_PAGE = "pages/account.html"
 RECALL_PAGE = "pages/recall_page/recall.html"
+NAPKIN_PAGE = "recall/napkin.html"  # on paper
 TEMPLATES = (
     "workspace/contents.html",
     "front/parts.html",
@@ -23,6 +24,7 @@ TEMPLATES = (
     "workspace/recall_pages/three.html",
     "workspace/recall_pages/napkin.html",
     "workspace/recall_pages/parts.html",
+    NAPKIN_PAGE,
 )
 # What the site says of itself, to search engines as well.
 DESCRIPTION = (

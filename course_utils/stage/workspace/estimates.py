@@ -10,7 +10,10 @@ from statistics import median_low
 from course_utils.core.say import Guess
 from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_of
 from course_utils.core.say.language import template, translated
+from course_utils.core.say.wording import letters_wide
 
+LETTER_PX = 6.1  # of the words at a grid line, as letters_wide counts them
+LEFT_PX = 104  # where the grid begins at the least
 FURTHEST = 1000.0  # times off; a guess that is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
 # The picture's grid lines: how many times off, and the words at the line.
@@ -41,6 +44,7 @@ def summary(guesses: Sequence[Guess]) -> str:
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
     """Return the picture that contents.html draws; empty without a guess.
 
+    "left" is where the grid begins, behind the words of the grid lines.
     "dots" has a height and a sentence for each guess, and "marks" the same for each grid line.
     "bars" has for each notebook the numbers of its first guess and of the first one after it, the
     height of its median, and a name. A height is 0 for a guess that is right, and 1 for one that
@@ -62,9 +66,12 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
         bars.append((begin, len(guesses), height, name))
     if not guesses:
         return {}
+    marks = [(_height(off), translated(words)) for off, words in MARKS.items()]
+    longest = max(letters_wide(words) for _, words in marks)
     return {
         "words": _trend(guesses),
-        "marks": [(_height(off), translated(words)) for off, words in MARKS.items()],
+        "left": max(LEFT_PX, round(LETTER_PX * longest) + 12),
+        "marks": marks,
         "dots": [(_height(_times_off(guess)), _sentence(guess)) for guess in guesses],
         "bars": bars,
     }

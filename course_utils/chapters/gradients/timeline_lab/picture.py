@@ -21,6 +21,7 @@ from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number
 from course_utils.core.say import decimal_bytes_text as short
 from course_utils.core.say.language import template, translated
+from course_utils.core.say.wording import letters_wide
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
@@ -216,7 +217,9 @@ def _words_on_scale(scale: Scale) -> str:
     Models with very different peaks are drawn equally high, so only these words tell them apart.
     """
     scale_text = translated("scale: 0 to {most}", most=short(scale.full))
-    return scale_words(0, TOP - 8, scale_text, SCALE_RIGHT, "bytes")
+    # Chinese letters reach below the line, where the number at the axis's end stands.
+    higher = 4 if letters_wide(scale_text) > len(scale_text) else 0
+    return scale_words(0, TOP - 8 - higher, scale_text, SCALE_RIGHT, "bytes")
 
 
 def _end_of_memory(scale: Scale) -> Iterator[str]:
