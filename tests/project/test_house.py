@@ -489,7 +489,7 @@ def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_
     size_of_core = tokens_together(by_all - {ACCOUNTANT})
     assert 10_000 < size_of_core <= 2745 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
     by_notebook_2 = tokens_together(loaded[NOTEBOOKS[1]] - {ACCOUNTANT})
-    assert by_notebook_2 <= 3085 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
+    assert by_notebook_2 <= 3100 * TOKENS_OF_A_LINE - ACCOUNTANT_ONCE
 
 
 def tokens_together(modules: Iterable[Path]) -> int:
@@ -577,9 +577,9 @@ ONE_FILE = "core/accountant.py"
 MOST_OF_A_FUNCTION = 40  # lines
 MOST_OF_A_MODULE = 400  # lines
 MOST_OF_A_CHECK = 45 * TOKENS_OF_A_LINE
-# When it was set, the densest lab had twelve tokens a line. The last 45 lines are for sentences,
+# When it was set, the densest lab had twelve tokens a line. The last 50 lines are for sentences,
 # which are whole templates with named gaps.
-MOST_OF_A_LAB = 395 * 12
+MOST_OF_A_LAB = 400 * 12
 LONGER_FUNCTIONS = {
     "core/accountant.py: parser": "it has one call for each option, and their help",
     "core/predict/timeline.py: timeline": "half of it are the options of a step and what they mean",

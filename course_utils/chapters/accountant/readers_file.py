@@ -9,7 +9,7 @@ import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
 from course_utils.chapters.accountant import CHAPTER_OF
 from course_utils.core import keeping
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import in_a_row, translated
 
 
 def term_in(workspace: Path, name: str) -> object:
@@ -34,7 +34,7 @@ def term_in(workspace: Path, name: str) -> object:
         is_wrong = translated(
             "{name} in {file} is not right as it stands there.", name=name, file=where
         )
-        _show_once(f"{is_wrong} {wrong[name]}")
+        _show_once(in_a_row(is_wrong, wrong[name]))
     # Of a wrong term, `space` has the course's version, which calls the reader's right terms.
     return space[name]
 

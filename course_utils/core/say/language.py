@@ -6,7 +6,7 @@ no catalogue. For another language, what surrounds a notebook calls `speak`.
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 # A template has a space beside a gap for numbers and Latin letters. If Chinese fills the gap, there
 # is none: 你的猜测 和 实测 becomes 你的猜测和实测.
@@ -24,14 +24,19 @@ def speak(translations: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def in_english() -> Iterator[None]:
-    """Say everything in English for a while, as for a picture whose font has no other letters."""
-    translations = dict(_translations)
-    _translations.clear()
+def speaking(translations: Mapping[str, str]) -> Iterator[None]:
+    """Use these translations for a while, and then again those that were used before."""
+    before = dict(_translations)
+    speak(translations)
     try:
         yield
     finally:
-        _translations.update(translations)
+        speak(before)
+
+
+def in_english() -> AbstractContextManager[None]:
+    """Say everything in English for a while, as for a picture whose font has no other letters."""
+    return speaking({})
 
 
 def translated(english: str, **gaps: object) -> str:

@@ -23,7 +23,9 @@ CHANGED = template("The answer has changed: run this cell again.")
 STOPPED = template(
     "The cell of the answer stopped with an error. Mend it, and run both cells again."
 )
-NO_VERDICT = Verdict(STOPPED)  # stands for the verdict on an answer whose cell has stopped
+NO_VERDICT = Verdict(
+    "not judged", STOPPED
+)  # stands for the verdict on an answer whose cell has stopped
 
 
 def note_what_is_shown() -> None:

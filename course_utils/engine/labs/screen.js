@@ -56,8 +56,8 @@ function render({ model, el }) {
   return () => el.replaceChildren();
 }
 
-// Returns a function that says these words in the reader's language, with a name in their gap. A page
-// without a kernel has no `labels`, and says them in English.
+// Returns a function that says these words in the reader's language, with a name in their gap. What
+// `labels` lacks is said in English.
 function wordsOf(model) {
   return (english, name = "") => {
     const words = model.get("labels")?.[english] ?? english;

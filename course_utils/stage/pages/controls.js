@@ -82,7 +82,7 @@ const KINDS = {
     text.addEventListener("change", () => onMove(text.value));
     const show = ({ label, value }) => {
       put(text, value);
-      text.setAttribute("aria-label", `${label}, typed`);
+      text.setAttribute("aria-label", translated("{name}, typed", { name: label }));
     };
     return [[text], show];
   },

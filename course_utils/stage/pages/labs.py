@@ -34,19 +34,19 @@ def lab(
     shown = answer_of(session, begun)
     the_lab = session.lab
     controls = _controls(the_lab, shown["parts"], only)
-    picture_name = translated("{name}, picture", name=the_lab.name)
+    lab_name = translated(the_lab.name)
+    picture_name = translated("{name}, picture", name=lab_name)
     opened = (
         f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
         f'data-controls="{escape(json.dumps(controls))}" {"data-linked " if linked else ""}'
-        f'role="group" aria-label="{the_lab.name}">'
+        f'role="group" aria-label="{escape(lab_name)}">'
     )
     meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
     picture = (
         f'<div class="course-picture" role="group" aria-label="{escape(picture_name)}">'
         f"{shown['svg']}</div>"
     )
-    # A sentence on buttons that need a kernel. A lab with only some of its controls is a figure, in
-    # which nobody misses the others.
+    # In a figure, which has only some of the controls, nobody misses buttons that need a kernel.
     needs_kernel = "" if only else _buttons_elsewhere(the_lab)
     lines = [
         opened,

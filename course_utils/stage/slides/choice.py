@@ -160,7 +160,7 @@ def pictured(figure: Figure, **asked: bool) -> NotebookNode:
     for preset in figure.presets:
         session.preset(preset)
     meaning = session.shown["meaning"]
-    words = translated("{asked}. {words}", asked=session.lab.name, words=meaning)
+    words = translated("{lab}. {meaning}", lab=translated(session.lab.name), meaning=meaning)
     png = still.still_png(session.shown["svg"], words)
     return NotebookNode({"text/plain": words, "image/png": base64.b64encode(png).decode()})
 

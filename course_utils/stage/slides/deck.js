@@ -306,8 +306,8 @@
   // every guess, or for a lab.
   function concerns(name, slide) {
     if (name === "guesses aloud:") {
-      const translated = slide.querySelector('[data-english="Your guess"]');
-      return translated !== null || /Your guess/.test(slide.textContent);
+      const heading = slide.querySelector('[data-english="Your guess"]');
+      return heading !== null || /Your guess/.test(slide.textContent);
     }
     const headings = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")];
     const titles = headings.map((node) => englishOf(node).toLowerCase());

@@ -78,8 +78,9 @@ def _list(numbers: Sequence[Counted], opened: Counted) -> Iterator[str]:
         value_left = VALUE_AT - width_of(one.text, "strong")
         parts.append(fitted(6, y, one.name, value_left - 8))
         parts.append(text(VALUE_AT, y, one.text, class_="strong end"))
-        parts.append(fitted(HOW_AT, y, translated(one.how), LIST_RIGHT - 4, "small faint"))
-        label = f"{one.name}: {one.text}, {one.how}"
+        how = translated(one.how)
+        parts.append(fitted(HOW_AT, y, how, LIST_RIGHT - 4, "small faint"))
+        label = f"{one.name}: {one.text}, {how}"
         yield button(*parts, key=one.key, row=one.key, label=label)
 
 

@@ -126,7 +126,8 @@ class Walked:
         marks=(template("where the next row begins"),),
         levels=OWNED,
         says=lambda _mark, place: translated("position {position}", position=place),
-        about=("shape", "stride_0", "stride_1", "stride_2", "offset", "new"),
+        # Which view is tried does not change where the rows of the tensor begin.
+        about=("shape", "stride_0", "stride_1", "stride_2", "offset"),
     )
 
     def __post_init__(self) -> None:

@@ -67,17 +67,21 @@ def captioned(svg: str, words: str) -> str:
 
 
 @cache
-def _letters() -> frozenset[str]:
+def _letters(*, with_chinese: bool) -> frozenset[str]:
     """Return the characters that the fonts of the still picture have."""
     codes = set()
-    for path in (FONTS / "DejaVuSans.ttf", chinese.FONT):
+    paths = [FONTS / "DejaVuSans.ttf"]
+    if with_chinese:  # a picture in English does not open the font of Chinese letters
+        paths.append(chinese.FONT)
+    for path in paths:
         codes.update(FT2Font(str(path)).get_charmap())
     return frozenset(map(chr, codes))
 
 
 def can_draw(svg: str) -> bool:
     """Whether a font has each letter in the drawing; a box would stand for one that both lack."""
-    return _letters().issuperset(svg.replace("\n", ""))
+    letters = _letters(with_chinese=chinese.is_in(svg))
+    return letters.issuperset(svg.replace("\n", ""))
 
 
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
