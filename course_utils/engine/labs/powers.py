@@ -33,16 +33,17 @@ def _power_words(exponent: int) -> str:
 def _exponent_of(text: str, most: int) -> int:
     """Return the exponent of the power that was typed; ValueError if it is none up to 2^most.
 
-    A number of one or two digits is the exponent itself; any other is the power. The words that
-    stand in the field are read by their first half, so a reader can change the exponent in them.
+    What is typed is the exponent itself, or else the power. The words that stand in the field are
+    read by their first half, so a reader can change the exponent in them.
 
     >>> _exponent_of("16", 26), _exponent_of("65,536", 26), _exponent_of("2^17 = 65,536", 26)
     (16, 16, 17)
     """
     first_half = re.split("[=≈]", text)[0].strip()
+    if re.fullmatch(r"\d\d?", first_half) and int(first_half) <= most:
+        return int(first_half)
     powers = [2**exponent for exponent in range(most + 1)]
-    is_exponent = re.fullmatch(r"\d\d?", first_half) is not None
-    number = 2 ** int(first_half) if is_exponent else _number_in(first_half)
+    number = _number_in(first_half)
     if number not in powers:
         raise ValueError(
             translated(

@@ -148,3 +148,11 @@ def test_a_view_can_be_chosen_once_its_steps_are_shown_and_not_before():
     (buttons,) = session.parts["new"]
     assert not buttons.hidden
     assert session.shown["meaning"].startswith("Refused: view(-1, 8).")
+
+
+def test_a_view_that_is_tried_after_show_leaves_the_mark_where_it_is():
+    session = Session(labs.lab_named("walk"))
+    session.set({"landing": [14]})
+    session.set({"shown": True})
+    session.set({"new": "view(-1)"})
+    assert session.values["landing"] == (14,)
