@@ -80,7 +80,7 @@ def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
     assert marks.farthest([near, far]) == (
         "The farthest of your guesses, step 200, is far: 26.7 points too low."
     )
-    assert marks._how_far_off(far) == "−26.7 points"
+    assert marks._how_far_off(far) == "−26.7"
 
 
 def test_the_record_has_the_mark_in_the_middle_and_not_the_farthest(workspace):

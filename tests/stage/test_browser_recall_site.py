@@ -325,7 +325,7 @@ def test_a_guess_on_a_chinese_page_comes_back_on_the_chinese_page(page, site):
     field = page.get_by_role("textbox").first
     field.fill("much")
     field.press("Enter")
-    refused = said["{typed} is not a number here."].format(typed="'much'")
+    refused = said["{typed} is not a number here."].format(typed="“much”")
     expect(page.locator(".course-ask-fault").first).to_contain_text(refused)
     field.fill("3")
     field.press("Enter")

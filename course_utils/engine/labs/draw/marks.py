@@ -132,7 +132,7 @@ def _how_far_off(guess: Guess) -> str:
     if whole in SHARES:
         points = 100 / whole * (guess.said - guess.measured)
         sign = "+" if points > 0 else "−"
-        return translated("{points} points", points=f"{sign}{three_digits(abs(points))}")
+        return f"{sign}{three_digits(abs(points))}"
     if guess.off == math.inf:  # no factor makes a guess of 0 right
         return translated(guess.word)
     return f"× {three_digits(guess.said / guess.measured)}"
