@@ -149,7 +149,7 @@ def test_where_no_socket_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_p
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
     heard = []
     before = children()
-    steps = process.steps_of("tests.helpers.child_jobs.much_at_once", {"lines": 500}, at_most_s=1)
+    steps = process.steps_of("tests.helpers.child_jobs.much_at_once", {"lines": 500}, at_most_s=3)
     next(steps)
     (child,) = (process for process in children() if process not in before)
     while len(heard) < 500:
