@@ -176,11 +176,9 @@ class SoFar(Table):
     def _rows(self) -> list[list[str]]:
         """Return the rows in the reader's language."""
         head, *lines = self.rows
-        shown = [[_in_language(cell) for cell in head]]
+        shown = [[translated(cell) for cell in head]]
         for words, value, term, whose in lines:  # a term is a function's name
-            shown.append(
-                [_in_language(words), _in_language(value), term, _whose_in_language(whose)]
-            )
+            shown.append([translated(words), translated(value), term, _whose_in_language(whose)])
         return shown
 
     def _below(self) -> str:
@@ -190,14 +188,6 @@ class SoFar(Table):
         counted = yours + whose.count(OURS)  # other lines have "notebook 4" there
         sentence = HOW_FAR[counted == 1, yours > 0]
         return translated(sentence, counted=f"{counted}", lines=f"{len(LINES)}", yours=f"{yours}")
-
-
-def _in_language(cell: str) -> str:
-    """Return a cell in the reader's language; an empty one, or one without a translation, as is.
-
-    Of a number with its unit, such as "19.8 days", the translation is that of the contents page.
-    """
-    return translated(cell) if cell else ""
 
 
 def _whose_in_language(whose: str) -> str:

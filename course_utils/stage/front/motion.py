@@ -158,7 +158,7 @@ def _areas(step: Step) -> Iterator[Area]:
         yield Area(
             part=part,
             points=" ".join([*corners, *edge, *end]),
-            name=translated(NAMES[part]) if NAMES[part] else "",
+            name=translated(NAMES[part]),
             x=_x(column + 0.5),
             y=round(above if is_thin else middle, 1),
             is_thin=is_thin,

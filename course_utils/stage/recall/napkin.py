@@ -14,7 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from course_utils.core.say import listed
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import in_a_row, translated
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
 from course_utils.stage.recall.question import Drawn
 from course_utils.stage.translations import language
@@ -65,7 +65,7 @@ def to_keep(seed: int, right: Sequence[Drawn]) -> str:
         again = translated("To read again: notebook {number}.", number=numbers[0])
     else:
         again = translated("To read again: notebooks {numbers}.", numbers=listed(numbers))
-    return translated("{text} {sentence}", text=line, sentence=again)
+    return in_a_row(line, again)
 
 
 def page(seeds: Sequence[int], spoken: str = ENGLISH) -> str:

@@ -1,12 +1,11 @@
 """The picture: the share of the peak that squares reach, and every product's time by its roof."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from course_utils.chapters.flops.roof_lab.asked import SQUARES, Roofed
 from course_utils.core import predict
 from course_utils.core.say import Guess, number_text, seconds_text
-from course_utils.core.say.language import in_a_row, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.naming import Box, Curve, names
 from course_utils.engine.labs.draw.plot import Axis, Plot
@@ -15,7 +14,7 @@ from course_utils.engine.labs.lab import View
 WIDTH = 1000
 HEIGHT = 310
 N = Axis(200, 5500, "n", number_text, marks=SQUARES)
-PERCENT = Axis(0, 100, linear=True)
+PERCENT = Axis(0, 100, template("% of the peak"), linear=True)
 # left, top, width, height, and both axes
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = (722, 52, 245, 218)  # left, top, width, height
@@ -45,9 +44,7 @@ def _squares(asked: Roofed) -> Iterator[str]:
     # With c = 0 and e = 1, the forecast is the roof.
     roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
-    in_percent = replace(PERCENT, name=translated("% of the peak"))
-    plot = replace(SHARES, y_axis=in_percent)
-    yield plot.frame(translated("Products of n × n matrices"))
+    yield SHARES.frame(translated("Products of n × n matrices"))
     yield SHARES.line(roof, "line")
     yield SHARES.line(forecast, "line predicted dashed")
     dashed = translated("dashed: {formula}", formula=FORECAST)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.chapters.optimizers.descents import Point, Ravine
@@ -15,7 +14,7 @@ from course_utils.chapters.optimizers.optimizer_lab.asked import (
     Race,
 )
 from course_utils.core.say import Number
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import columns, fitted
 from course_utils.engine.labs.draw.lines import pieces_inside, simplified
@@ -35,7 +34,7 @@ HIGHEST = 100.0
 PARAMETER = Axis(-EDGE, EDGE, linear=True)
 # left, top, width, height, and both axes
 PATHS = Plot(2, TOP, SIDE, SIDE, PARAMETER, PARAMETER)
-RATE = Axis(RATES[0], RATES[-1])
+RATE = Axis(RATES[0], RATES[-1], template("learning rate lr"))
 LOSS = Axis(LOWEST, HIGHEST)
 BY_RATE = Plot(386, TOP, 320, 272, RATE, LOSS)
 TABLE_LEFT = 728
@@ -120,8 +119,7 @@ def _end(point: Point, name: str) -> str:
 
 def _losses(race: Race) -> Iterator[str]:
     """Draw each optimizer's loss by learning rate, and mark the present learning rate."""
-    by_rate = replace(BY_RATE, x_axis=replace(RATE, name=translated("learning rate lr")))
-    yield by_rate.frame(words.title_of_curves(race))
+    yield BY_RATE.frame(words.title_of_curves(race))
     curves = []
     for name in race.racing:
         if name != race.hidden:
