@@ -29,6 +29,11 @@ def texts(html):
     return ["".join(text.itertext()) for text in shown(html).iter("text")]
 
 
+def spoken(html):
+    """What a screen reader says of each picture."""
+    return [node.get("aria-label") for node in shown(html).iter() if node.get("role") == "img"]
+
+
 def places(html):
     """Where the rings and dots are, in percent of the width."""
     circles = shown(html).iter("circle")
@@ -43,13 +48,25 @@ def places(html):
         (0.3, "share", {SPOT_ON: [0.28, 0.32], CLOSE: [0.2, 0.4], FAR: [0.19, 0.41, 30]}),
         (197, "of 200", {SPOT_ON: [195, 199], CLOSE: [187, 194, 200], FAR: [186]}),
         (2, "of 4", {SPOT_ON: [2], FAR: [1, 3]}),
-        (2, "times", {SPOT_ON: [2], POWER: [1, 3, 6], FAR: [7, 0.6]}),
+        # A share of a few percent, and one that is a size.
+        (3.3, "% of the peak", {SPOT_ON: [3, 4], CLOSE: [2, 5, 0, 13], FAR: [14]}),
+        (0.34, "percent", {SPOT_ON: [0.33], CLOSE: [0.3, 0.5], POWER: [0.2, 1], FAR: [2, 0]}),
+        (0, "share", {SPOT_ON: [0], CLOSE: [0.01, 0.1], FAR: [0.11]}),
+        (12, "of 18", {SPOT_ON: [12], CLOSE: [11, 13], FAR: [10, 14]}),
+        # A small whole number is right or not; it has no power of ten.
+        (1, "", {SPOT_ON: [1], FAR: [0, 2, 3]}),
+        (2, "times", {SPOT_ON: [2], FAR: [1, 3, 6]}),
+        (4, "times", {SPOT_ON: [4], CLOSE: [3, 5], FAR: [2, 6]}),
         (12, "bytes", {SPOT_ON: [12], CLOSE: [11, 13], POWER: [10, 37], FAR: [38, 3]}),
+        (64, "times", {SPOT_ON: [64], CLOSE: [58, 70], POWER: [57, 71, 200], FAR: [8, 512]}),
+        # Of a ratio near 1, the difference from 1 is what is asked.
+        (1.08, "times", {SPOT_ON: [1.1], CLOSE: [1, 1.3], FAR: [1.4, 2]}),
+        (25.4, "times", {SPOT_ON: [25], CLOSE: [17, 38], POWER: [10, 80], FAR: [100]}),
         (0, "bytes", {SPOT_ON: [0], FAR: [1]}),
         (2, "GB", {SPOT_ON: [1.9, 2.1], CLOSE: [1.4, 3], POWER: [0.7, 6], FAR: [7]}),
         (140, "days", {SPOT_ON: [133, 147], CLOSE: [100, 210], POWER: [50, 400], FAR: [500]}),
         (250, "percent", {SPOT_ON: [240], CLOSE: [350], POWER: [700], FAR: [10]}),
-        (-3, "", {SPOT_ON: [-3], POWER: [-2, -9], FAR: [3]}),
+        (-3, "", {SPOT_ON: [-3], FAR: [-2, -9, 3]}),
         (math.inf, "", {SPOT_ON: [math.inf], FAR: [3, 1e300]}),
     ],
 )
@@ -69,6 +86,15 @@ def test_each_word_has_wider_bounds_than_the_one_before_it(measured, unit):
         assert lower <= low <= high <= higher
 
 
+def test_small_shares_have_an_axis_on_which_they_can_be_told_from_each_other():
+    near = compared(0.338, 0.338, 1, "percent")._repr_html_()
+    dot, ring = places(near)
+    assert ring - dot > 20
+    assert "Right power of ten: 2.96 times what was measured." in near
+    beside_a_large_one = compared(0.338, 0.338, 50, "percent")._repr_html_()
+    assert places(beside_a_large_one)[1] == pytest.approx(50)
+
+
 def test_without_a_guess_there_is_a_table_and_nothing_else():
     for one in (compared(1, 2, ...), Choice("a", among=("x", "y"), measured="x")):
         assert one._repr_html_().startswith("<table>")
@@ -83,8 +109,51 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
     assert "<p>Spot on: 2,400,000,000 for 2,415,919,104.</p>" in picture
     assert "<table>" not in picture
     assert "2,415,919,104" in folded
-    (svg,) = [node for node in shown(picture).iter("svg") if node.get("role") == "img"]
-    assert svg.get("aria-label") == "a. Spot on: 2,400,000,000 for 2,415,919,104"
+    assert spoken(html) == [
+        "a: your guess 2.4 GB, predicted 2.5 GB, measured 2.42 GB. "
+        "Spot on: 2,400,000,000 for 2,415,919,104"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "words"),
+    [
+        (
+            compared(53, 43.2, 20, "percent", digits=3, heads=("predicted", "reported")),
+            ["a: your guess 20 %, predicted 53 %, reported 43.2 %. Far: 23.2 points too low"],
+        ),
+        (
+            compared(40, 32, 30, "billions of parameters", heads=("by the state", "with a step")),
+            [
+                "a: your guess 30 billion parameters, by the state 40 billion parameters, "
+                "with a step 32 billion parameters. Close: 0.938 times the number with a step"
+            ],
+        ),
+        (
+            compared(200, 191, 200, "of 200"),
+            [
+                "a: your guess 200 of 200, predicted 200 of 200, measured 191 of 200. "
+                "Close: 9 too high"
+            ],
+        ),
+        (
+            Comparison({"a": 2, "<b>": 4}, {"a": 2, "<b>": 4}, "days", guess={"a": 3, "<b>": 4}),
+            [
+                "a: your guess 3 days, predicted 2 days, measured 2 days. Close: 1 too high",
+                "<b>: your guess 4 days, predicted 4 days, measured 4 days. Spot on: 4",
+            ],
+        ),
+        (
+            Choice("stops", among=("fp16", "bf16"), measured="bf16", guess="fp16"),
+            [
+                "stops: your guess fp16, measured bf16. "
+                "Missed: you said fp16, and what was measured is bf16"
+            ],
+        ),
+    ],
+)
+def test_a_screen_reader_says_guess_prediction_and_measurement_with_their_units(comparison, words):
+    assert spoken(comparison._repr_html_()) == words
 
 
 def test_rows_that_nobody_guessed_stay_unfolded_because_the_picture_does_not_have_them():

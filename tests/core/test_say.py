@@ -88,7 +88,7 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert Comparison(both, both, guess=9).guesses == [Guess("a", 9, 10)]
     said = repr(Comparison(both, both, guess={"a": 10, "b": 2, "c": 1}))
     assert said.splitlines()[1].split()[1] == "10"
-    assert "a: spot on, 10. b: right power of ten, 0.5 times what was measured." in said
+    assert "a: spot on, 10. b: far, 0.5 times what was measured." in said
     assert "nothing called 'c' to guess here, but a and b." in said
     without_a_ratio = compared(0, 0, guess=3)
     assert repr(without_a_ratio).endswith("Far: you said 3, and what was measured is 0.")
@@ -140,9 +140,12 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
         (144, 143.927, {"unit": "days"}, "Spot on: 144"),
         (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 for 2.42"),
         (9, 10, {}, "Close: 1 too low"),
-        (1, 2, {}, "Right power of ten: 0.5 times what was measured"),
+        (1, 2, {}, "Far: 0.5 times what was measured"),
+        (10, 20, {}, "Right power of ten: 0.5 times what was measured"),
         (11, 2, {"unit": "percent"}, "Close: 9 points too high"),
         (0.3, 0.25, {"unit": "share"}, "Close: 5 points too high"),
+        (4, 0.5, {"unit": "percent"}, "Far: 8 times what was measured"),
+        (360, 180, {"unit": "percent"}, "Right power of ten: 2 times what was measured"),
         (25, 0.25, {"unit": "share"}, f"Far: 2,475 points too high{ASKS_FOR_THE_UNIT}"),
         (190, 197, {"unit": "of 200"}, "Close: 7 too low"),
         (2.4e9, 2.416, {}, f"Far: a factor of 993 million too large{ASKS_FOR_THE_UNIT}"),

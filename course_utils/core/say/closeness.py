@@ -20,6 +20,12 @@ WORDS = (SPOT_ON, CLOSE, POWER, FAR, MISSED)  # from the best to the worst
 Bounds = tuple[float, float, str]  # the lowest guess, the highest, and the word for it
 
 COUNTED = 100  # a whole number below this one is judged as a count, and not as a size
+# Below this number, a half of a power of ten to either side would take in most guesses that anybody
+# makes, so that "right power of ten" would say nothing.
+FEW = 10
+# By points, a guess of 0 would be spot on where less than 2 % was measured. So a share that is less
+# than this part of the whole is judged as a size.
+SMALL_SHARE = 0.02
 # Units in which a whole number is no count: it is whole only by accident.
 CONTINUOUS = re.compile("billion|day|GB|GiB|second")
 OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")  # matches "of 200" and "of 1,024"
@@ -36,19 +42,24 @@ def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[B
     [(28.0, 32.0, 'spot on'), (20.0, 40.0, 'close')]
     >>> [word for _, _, word in bounds(2.416, "GB")]
     ['spot on', 'close', 'right power of ten']
+    >>> bounds(5, "layers")
+    [(5, 5, 'spot on'), (4, 6, 'close')]
     """
     if not math.isfinite(measured):
         return [(measured, measured, SPOT_ON)]  # nothing else is near infinity
-    whole = whole_of(unit)
-    if whole and 0 <= measured <= whole:
-        return [_within(measured, share * whole, word) for share, word in _shares_apart(unit)]
+    if whole_judged_by(measured, unit):
+        return [_within(measured, apart, word) for apart, word in _points_apart(measured, unit)]
     count = _count(measured, unit, digits)
     if count is not None:
         return _of_count(count)
     # Within 5 %; sorted, because a measured value may be negative.
     lowest, highest = sorted((0.95 * measured, 1.05 * measured))
+    spot_on = (lowest, highest, SPOT_ON)
+    if unit.startswith("times") and abs(measured) < FEW:
+        # Of 1.08 times, a guess of 1.5 would have missed all that there is to see.
+        return [spot_on, _within_factor(measured, 1.25, CLOSE)]
     return [
-        (lowest, highest, SPOT_ON),
+        spot_on,
         _within_factor(measured, 1.5, CLOSE),
         _within_factor(measured, math.sqrt(10), POWER),  # half a power of ten to either side
     ]
@@ -57,8 +68,8 @@ def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[B
 def closeness(said: float, measured: float, unit: str = "", digits: int | None = None) -> str:
     """Return the word for a guess, one of WORDS; `said` is the guess.
 
-    >>> closeness(2.4, 2.416, "GB"), closeness(11, 2, "percent"), closeness(1, 2, "times")
-    ('spot on', 'close', 'right power of ten')
+    >>> closeness(2.4, 2.416, "GB"), closeness(30, 22, "percent"), closeness(2, 1, "times")
+    ('spot on', 'close', 'far')
     """
     for lowest, highest, word in bounds(measured, unit, digits):
         if lowest <= said <= highest:
@@ -80,15 +91,34 @@ def whole_of(unit: str) -> float:
     return int(among[1].replace(",", "")) if among else 0
 
 
-def _shares_apart(unit: str) -> list[tuple[float, str]]:
-    """Return for each word how far a guess may be from the measured value, as a share of the whole.
+def whole_judged_by(measured: float, unit: str) -> float:
+    """Return the whole if a guess is judged by its distance in points; 0 if by its factor.
 
-    In percent, (0.02, SPOT_ON) means that a guess within 2 points is spot on. A count out of
-    several has narrower bounds than a share.
+    A share that is small, or larger than the whole, is a size like others.
+
+    >>> whole_judged_by(30, "percent"), whole_judged_by(0.3, "percent"), whole_judged_by(5, "GB")
+    (100, 0, 0)
     """
+    whole = whole_of(unit)
+    if not 0 <= measured <= whole:
+        return 0
+    is_small = 0 < measured < SMALL_SHARE * whole
+    is_share = not OF_HOW_MANY.match(unit)
+    return 0 if is_small and is_share else whole
+
+
+def _points_apart(measured: float, unit: str) -> list[tuple[float, str]]:
+    """Return for each word how far a guess may be from the measured value, such as 2 of 100.
+
+    A count out of several has narrower bounds than a share; but one too many or too few is close,
+    unless there are so few in all that one is a large part.
+    """
+    whole = whole_of(unit)
     if OF_HOW_MANY.match(unit):  # such as "of 200"
-        return [(0.01, SPOT_ON), (0.05, CLOSE)]
-    return [(0.02, SPOT_ON), (0.1, CLOSE)]
+        one = 1 if whole >= FEW else 0
+        return [(0.01 * whole, SPOT_ON), (max(one, 0.05 * whole), CLOSE)]
+    # 2 points are much of a few percent: 5 % for 3 % is close, and not spot on.
+    return [(min(0.02 * whole, measured / 4), SPOT_ON), (0.1 * whole, CLOSE)]
 
 
 def _count(measured: float, unit: str, digits: int | None) -> int | None:
@@ -106,12 +136,14 @@ def _count(measured: float, unit: str, digits: int | None) -> int | None:
 def _of_count(count: int) -> list[Bounds]:
     """Return the bounds of a count: the lowest guess, the highest, and the word for each.
 
-    One too many or too few is close only from 4 on, because of 3 it is a third.
+    One too many or too few is close only from 4 on, because of 3 it is a third. Of more than ten,
+    a tenth too many is close.
     """
     bounds_of_words = [(count, count, SPOT_ON)]
-    if count >= 4:
-        bounds_of_words.append((count - 1, count + 1, CLOSE))
-    if count:  # no factor leads to 0
+    if abs(count) >= 4:
+        apart = max(1, 0.1 * abs(count))
+        bounds_of_words.append((count - apart, count + apart, CLOSE))
+    if abs(count) >= FEW:
         bounds_of_words.append(_within_factor(count, math.sqrt(10), POWER))
     return bounds_of_words
 

@@ -143,7 +143,7 @@ class Guess:
             return ""
         apart = as_float(self.said) - measured
         is_high = apart > 0
-        whole = _closeness().whole_of(self.unit)  # such as 100 in percent, 200 for "of 200", or 0
+        whole = _closeness().whole_judged_by(measured, self.unit)  # such as 100, or 0
         if whole in (1, 100):  # a share or percent
             points = three_digits(abs(apart) * 100 / whole)
             if is_high:

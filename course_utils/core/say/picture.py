@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.colours import COLOURS
-from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, whole_of
+from course_utils.core.say import spoken
+from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, whole_judged_by
 from course_utils.core.say.guesses import Guess
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, as_float, in_words, letters_wide, listed
@@ -122,8 +123,9 @@ def _axis_of(several: Sequence[Shown]) -> Axis:
 
 def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
     """Return the axis that has a place for these numbers, which are in that unit."""
-    whole = whole_of(unit)
-    if whole and all(0 <= x <= whole for x in numbers):
+    # On a linear axis, shares that are all small would be in one place: they have no whole here.
+    whole = whole_judged_by(max(numbers, default=0), unit)
+    if whole and all(x >= 0 for x in numbers):
         return Axis(0, whole, is_linear=True)
     logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]  # or else the log of 1
     middle = (min(logs) + max(logs)) / 2
@@ -203,7 +205,8 @@ def of_choice(guess: Guess, among: Sequence[str]) -> str:
         below = f'<span style="font-size:12px">{words_below}</span>'
         chip = f'<span style="{";".join(styles)}">{html.escape(option)}</span>'
         chips.append(f'<span style="{_CHIP}">{chip}{below}</span>')
-    row = f'<div role="img" aria-label="{_spoken(guess)}" style="{_CHIPS}">{"".join(chips)}</div>'
+    words = html.escape(spoken.of_choice(guess))
+    row = f'<div role="img" aria-label="{words}" style="{_CHIPS}">{"".join(chips)}</div>'
     heading = _large(guess.measured, translated(guess.kind), guess.word)
     return f'<div style="max-width:720px;margin:4px 0">{heading}{row}</div>'
 
@@ -275,16 +278,12 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
         for name, words in below:
             height += 20  # a row for each label, whose text stands 6 pixels above the row's end
             parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
+    words = html.escape(spoken.of_numbers(shown.guess, shown.predicted, shown.heads))
     return (
-        f'<svg role="img" aria-label="{_spoken(shown.guess)}" width="100%" height="{height}" '
+        f'<svg role="img" aria-label="{words}" width="100%" height="{height}" '
         'style="display:block;overflow:visible;font-family:inherit">'
         f"{''.join(parts)}</svg>"
     )
-
-
-def _spoken(guess: Guess) -> str:
-    """Return what a screen reader says of the picture: the question, and how close the guess is."""
-    return html.escape(translated("{asked}. {words}", asked=guess.asked, words=guess.words))
 
 
 def _ticks(axis: Axis, unit: str, y: int) -> Iterator[str]:

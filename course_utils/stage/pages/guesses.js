@@ -197,9 +197,21 @@ function fillIn({ line, word, mark, label, said: number, how }, question, guess,
   if (number) number.textContent = translated(", your guess {said}", { said });
   if (how) how.textContent = differenceOf(question, guess, closeness);
   const words = inASentence(closeness, howFar(question, guess, closeness));
-  const whole = translated("{asked}. {words}", { asked: question.name, words });
-  line.setAttribute("aria-label", whole);
+  line.setAttribute("aria-label", spoken(question, said, words));
   return ended(words);
+}
+
+// What a screen reader says of the picture; see core/say/spoken.py.
+function spoken({ name, kind, words: measured, first, predicted }, said, words) {
+  const gaps = { asked: name, said, kind: translated(kind), measured, words };
+  if (first === kind) {
+    return translated("{asked}: your guess {said}, {kind} {measured}. {words}", gaps);
+  }
+  return translated("{asked}: your guess {said}, {first} {predicted}, {kind} {measured}. {words}", {
+    ...gaps,
+    first: translated(first),
+    predicted,
+  });
 }
 
 // The word for a guess in the answer to it; empty if the page has no answer to that question.

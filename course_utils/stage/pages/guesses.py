@@ -14,7 +14,7 @@ from html import escape, unescape
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, in_words, listed, picture, typed
-from course_utils.core.say.closeness import bounds, whole_of
+from course_utils.core.say.closeness import bounds, whole_judged_by
 from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
@@ -152,7 +152,9 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
                 "measured": measured if math.isfinite(measured) else None,
                 "words": in_words(measured, unit),
                 "kind": second,
-                "whole": whole_of(unit),
+                "predicted": in_words(predicted, unit),
+                "first": first,  # what the other number is called
+                "whole": whole_judged_by(measured, unit),
                 # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out:
                 # they are no JSON, and nobody can guess within them.
                 "bounds": [bound for bound in bounds(measured, unit) if math.isfinite(bound[0])],

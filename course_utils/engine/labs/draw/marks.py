@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
-from course_utils.core.say.closeness import SPOT_ON, whole_of
+from course_utils.core.say.closeness import SPOT_ON, whole_judged_by, whole_of
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
@@ -128,7 +128,7 @@ def _how_far_off(guess: Guess) -> str:
     """
     if guess.word == SPOT_ON:
         return translated(guess.word)
-    whole = whole_of(guess.unit)
+    whole = whole_judged_by(guess.measured, guess.unit)
     if whole in SHARES:
         points = 100 / whole * (guess.said - guess.measured)
         sign = "+" if points > 0 else "−"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from course_utils.core.say.closeness import WORDS, bounds, whole_of
+from course_utils.core.say.closeness import WORDS, bounds, whole_judged_by
 from course_utils.stage.notebook.code import asks_ahead
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import Part, outline
@@ -127,7 +127,7 @@ def _draw(asked: Asked) -> Json:
         "derivation": asked.derivation,
         "tolerance": asked.tolerance,
         "isExact": asked.is_exact,
-        "whole": whole_of(asked.unit),
+        "whole": whole_judged_by(asked.answer, asked.unit),
         **_judged_by(asked),
         "mistakes": mistakes,
     }
