@@ -80,11 +80,13 @@ def _ratio_text(ratio: Number) -> str:
 
 
 def factor_text(factor: Number) -> str:
-    """Return a factor as a person would say it, with three digits.
+    """Return a factor as a person would say it: with three digits, or a small whole one in full.
 
-    >>> factor_text(12.79), factor_text(13_400.2), factor_text(2_762_430_939), factor_text(3e20)
-    ('12.8', '13,400', '2.76 billion', '3 × 10^20')
+    >>> factor_text(12.79), factor_text(2048), factor_text(2_762_430_939), factor_text(3e20)
+    ('12.8', '2,048', '2.76 billion', '3 × 10^20')
     """
+    if factor < 10_000 and factor == int(factor):
+        return _for_people(factor)
     rounded = float(f"{factor:.3g}")  # first, so that 999,900 is 1 million
     for size, name in _LARGE.items():
         if size <= rounded < 1000 * size:
