@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from course_utils.core.say import Choice, Comparison, OpenGuess, reveal
+from course_utils.core.say.answer_units import HOW
+from course_utils.core.say.typed import read
 
 TYPED = {
     ("2.4", "GB"): "2.4 GB",
@@ -26,6 +28,15 @@ TYPED = {
     ("12", "percent"): "12 %",
     ("250", "percent"): "250 %",
     ("12 %", "share"): "0.12",
+    ("12 pct", "share"): "0.12",
+    ("12 Percent", "share"): "0.12",
+    ("98 percent", "% of AdamW's"): "98 % of AdamW's",
+    ("98 pct", "percent"): "98 %",
+    ("½", "times"): "0.5 times",
+    ("２", "times"): "2 times",
+    ("~5", "times"): "5 times",
+    ("512 MiB", "GiB"): "0.5 GiB",
+    ("2 kJ", "joules"): "2,000 joules",
     ("0.12", "share"): "0.12",
     ("57 %", "share"): "0.57",
     ("100 %", "share"): "1",
@@ -38,31 +49,46 @@ TYPED = {
     ("-1.5", ""): "-1.5",
     ("9" * 60, ""): "1e+60",
 }
-NOT_A_NUMBER = "is not a number here. Write it as 1500,"
+NOT_A_NUMBER = "is not a number here. Write "
 NOT_A_SHARE = "A share is between 0 and 1"
+TOO_LARGE = "is too large. Write it as 1500,"
+TIMES = "because the answer is in times. Write it as 3, 1.5, 3x or 1/3."
+ALONE = "and type the number alone. Write it as 3,"
 REFUSED = {
     ("", "GB"): "Type a number.",
     ("   ", "GB"): "Type a number.",
-    ("two", "GB"): f"'two' {NOT_A_NUMBER}",
+    ("two", "GB"): f"'two' {NOT_A_NUMBER}it as 24, 2.4, 2,400 MB or 3 GiB.",
     ("...", "GB"): NOT_A_NUMBER,
     ('"2.4"', "GB"): NOT_A_NUMBER,
     ("'2.4'", "GB"): NOT_A_NUMBER,
     ("inf", "GB"): NOT_A_NUMBER,
     ("nan", ""): NOT_A_NUMBER,
-    ("1e400", ""): NOT_A_NUMBER,
-    ("10^999", ""): NOT_A_NUMBER,
-    ("1/0", ""): NOT_A_NUMBER,
-    ("9" * 61, ""): NOT_A_NUMBER,
+    ("1e400", ""): TOO_LARGE,
+    ("10^999", ""): TOO_LARGE,
+    ("1/0", ""): TOO_LARGE,
+    ("9" * 61, ""): "'99999999999999999999…' is too long: only 60 characters are read.",
     ("__import__('os')", ""): NOT_A_NUMBER,
-    ("2.4 days", "GB"): NOT_A_NUMBER,
-    ("12 %", "of 200"): NOT_A_NUMBER,
-    ("-1", "GB"): "It cannot be below 0: -1 GB.",
-    ("-3 %", "percent"): "It cannot be below 0: -3 %.",
+    ("2.4 days", "GB"): "'days' does not fit here, because the answer is in GB. Write it as 24,",
+    ("16 GB", "times"): f"'GB' does not fit here, {TIMES}",
+    ("16SH", "times"): f"'SH' does not fit here, {TIMES}",
+    ("98 %", "times"): f"'%' does not fit here, {TIMES}",
+    ("16 GB", ""): "because the answer is a number without a unit. Write it as 1500,",
+    ("16 GB", "share"): "because the answer is a share. Write it as 0.3, 30 % or 1/3.",
+    ("16 GB", "% of AdamW's"): "because the answer is in % of AdamW's. Write it as 30,",
+    ("about 5", "times"): f"Leave out 'about', {ALONE}",
+    ("$5", "times"): f"Leave out '$', {ALONE}",
+    ("5-6", "times"): "'5-6' is two numbers, and the answer is one. Write it as 3,",
+    ("5 to 6 weeks", "days"): "'5 to 6 weeks' is two numbers, and the answer is one.",
+    ("1½", "times"): f"'1½' {NOT_A_NUMBER}",
+    ("Something between 2 and 3", "GB"): "'Something between 2…' is not a number here.",
+    ("12 %", "of 200"): "the answer is a count. Write a whole number from 0 to 200.",
+    ("-1", "GB"): "It cannot be below 0: -1 GB. Write it as 24,",
+    ("-3 %", "percent"): "It cannot be below 0: -3 %. Write it as 30, 12.5 or 30 %.",
     ("1.2", "share"): NOT_A_SHARE,
     ("120 %", "share"): NOT_A_SHARE,
-    ("250", "of 200"): "It is a whole number from 0 to 200.",
-    ("1.5", "of 200"): "It is a whole number from 0 to 200.",
-    ("4097", "of 4,096"): "It is a whole number from 0 to 4,096.",
+    ("250", "of 200"): "250 is more than there are. Write a whole number from 0 to 200.",
+    ("1.5", "of 200"): "1.5 is not a whole number. Write a whole number from 0 to 200.",
+    ("4097", "of 4,096"): "4,097 is more than there are. Write a whole number from 0 to 4,096.",
 }
 
 
@@ -93,6 +119,14 @@ def test_nonsense_gets_a_sentence_and_the_former_guess_is_kept(typed, unit):
     with pytest.raises(ValueError, match=words):
         guess.say("6 × 7", typed)
     assert guess.said == {"6 × 7": 1}
+
+
+def test_each_way_in_which_a_unit_says_that_it_can_be_written_can_be_typed():
+    for unit, sentence in HOW.items():
+        examples = re.split(", | or ", sentence.removeprefix("Write it as ").removesuffix("."))
+        assert 3 <= len(examples) <= 5, sentence
+        for example in examples:
+            assert read(example, unit) > 0, example
 
 
 @pytest.mark.parametrize("typed", ["bf16", "BF16", " bf16 ", '"bf16"', "'Bf16'"])

@@ -286,7 +286,7 @@ def test_axe_finds_no_fault_in_a_field_or_a_reveal_and_nothing_is_cut_on_a_phone
     type_into(fields[0], 0, "12 %")
     type_into(fields[1], 0, "250")
     expect(fields[1].get_by_role("status").first).to_have_text(
-        "It is a whole number from 0 to 200."
+        "250 is more than there are. Write a whole number from 0 to 200."
     )
     fields[2].get_by_role("radio").first.check()
     for field in fields:

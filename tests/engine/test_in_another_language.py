@@ -13,7 +13,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from course_utils.core import keeping, record
-from course_utils.core.say import Choice, Comparison, Guess, OpenGuess, table, typed
+from course_utils.core.say import Choice, Comparison, Guess, OpenGuess, answer_units, table, typed
 from course_utils.core.say.language import speak
 from course_utils.engine import guessing
 from course_utils.engine.guessing.field import Field
@@ -157,11 +157,40 @@ def test_yes_and_no_in_a_table():
 @pytest.mark.parametrize(
     ("guess", "typed", "words"),
     [
-        (OpenGuess(("a",), "GB"), "lots", "'lots' IS NOT A NUMBER HERE. WRITE IT AS 1500,"),
-        (OpenGuess(("a",), "GB"), "", "TYPE A NUMBER. WRITE IT AS 1500,"),
+        (OpenGuess(("a",), "GB"), "lots", "'lots' IS NOT A NUMBER HERE. WRITE IT AS 24,"),
+        (OpenGuess(("a",), "GB"), "", "TYPE A NUMBER. WRITE IT AS 24,"),
         (OpenGuess(("a",), "GB"), "-1", "IT CANNOT BE BELOW 0: -1 GB."),
+        (
+            OpenGuess(("a",), "GB"),
+            "9" * 61,
+            "'99999999999999999999…' IS TOO LONG: ONLY 60 CHARACTERS",
+        ),
+        (OpenGuess(("a",), "GB"), "1/0", "'1/0' IS TOO LARGE."),
+        (OpenGuess(("a",), "GB"), "1-2", "'1-2' IS TWO NUMBERS, AND THE ANSWER IS ONE."),
+        (OpenGuess(("a",), "GB"), "ca. 2", "LEAVE OUT 'ca.', AND TYPE THE NUMBER ALONE."),
+        (OpenGuess(("a",), "GB"), "2 d", "'d' DOES NOT FIT HERE, BECAUSE THE ANSWER IS IN GB."),
+        (
+            OpenGuess(("a",)),
+            "2 d",
+            "'d' DOES NOT FIT HERE, BECAUSE THE ANSWER IS A NUMBER WITHOUT A UNIT.",
+        ),
+        (OpenGuess(("a",), "of 9"), "2 d", "'d' DOES NOT FIT HERE, BECAUSE THE ANSWER IS A COUNT."),
+        (
+            OpenGuess(("a",), "share"),
+            "2 d",
+            "'d' DOES NOT FIT HERE, BECAUSE THE ANSWER IS A SHARE.",
+        ),
+        (
+            OpenGuess(("a",), "of 9"),
+            "0.5",
+            "0.5 IS NOT A WHOLE NUMBER. WRITE A WHOLE NUMBER FROM 0 TO 9.",
+        ),
         (OpenGuess(("a",), "share"), "2", "A SHARE IS BETWEEN 0 AND 1;"),
-        (OpenGuess(("a",), "of 200"), "201", "IT IS A WHOLE NUMBER FROM 0 TO 200."),
+        (
+            OpenGuess(("a",), "of 200"),
+            "201",
+            "201 IS MORE THAN THERE ARE. WRITE A WHOLE NUMBER FROM 0 TO 200.",
+        ),
         (OpenGuess(("a",), among=("x", "y")), "z", "CHOOSE ONE OF THESE: x, y."),
         (OpenGuess(("a",), is_closed=True), "3", "THE ANSWER HAS BEEN SHOWN,"),
     ],
@@ -305,7 +334,7 @@ def test_in_chinese_no_space_follows_a_sentence(capsys):
             "{typed} is not a number here.": "{typed}在这里不是数。",
             "'{typed}'": "“{typed}”",
             '"{typed}"': "“{typed}”",
-            typed.HOW: "写成 1500。",
+            answer_units.HOW[""]: "写成 1500。",
         }
     )
     wrong = Verdict("not yet", "面积不对。", ours=lambda: 9, exercise="area")

@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
@@ -292,6 +294,8 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
         ).groups()
         asked.append((text, unit))
     asked += [(text, "days") for text in TYPED["no numbers"]]
+    for unit in units_of_all_guesses():
+        asked += [(text, unit) for text in TYPED["tried in each unit"]]
     asked += [(text, "share") for text in ("12 %", "1/3", "120 %", "-0.1", "0.5")]
     asked += [(text, "of 200") for text in ("200", "201", "1.5", "-1", "of 200", "3 of 200")]
     asked += [(text, "GB") for text in ("2.4", "2.4 GB", "2,400 MB", "3 million", "-2", "2 GiB")]
@@ -317,6 +321,17 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     for (n, unit), found in zip(asked, guessing.evaluate(WRITTEN, asked), strict=True):
         guess = OpenGuess(("a",), unit, said={"a": n})
         assert found == [in_words(n, unit), guess.in_words("a")], (n, unit)
+
+
+def units_of_all_guesses() -> list[str]:
+    """The units in which the eight notebooks ask for numbers."""
+    units = set()
+    for path in NOTEBOOKS:
+        for guess in outline(read(path)).guesses:
+            for asked in guess.asked:
+                units |= {question.unit for question in asked.questions if not question.choices}
+    assert len(units) >= 18
+    return sorted(units)
 
 
 def said_in_python(text: str, unit: str) -> object:

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,10 +15,19 @@ from tornado.httpclient import AsyncHTTPClient
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
-from course_utils.core.say import typed
+from course_utils.core.say import OpenGuess, typed
+from course_utils.core.say.answer_units import HOW
 from course_utils.stage.poll import __main__ as process
 from course_utils.stage.poll import apps, gate
-from course_utils.stage.poll.rounds import ANSWER, CROWD, HERE_S, MANY_ADDRESSES, MOST_PHONES, Room
+from course_utils.stage.poll.rounds import (
+    ANSWER,
+    CROWD,
+    HERE_S,
+    MANY_ADDRESSES,
+    MOST_PHONES,
+    Question,
+    Room,
+)
 from course_utils.stage.present.bands import bands
 from tests import ROOT
 from tests.helpers.phones import (
@@ -74,9 +83,30 @@ def test_a_number_is_read_as_people_type_it_on_phones_and_what_is_none_gets_a_se
         said, unit = with_unit.fullmatch(text).groups()
         assert typed.read(said, unit) == pytest.approx(number), text
     for text in TYPED["no numbers"]:
-        with pytest.raises(ValueError, match=re.escape(typed.HOW)) as told:
+        with pytest.raises(ValueError, match=re.escape(HOW["days"])) as told:
             typed.read(text, "days")
         assert len(str(told.value)) < 140
+
+
+@pytest.mark.parametrize("unit", ["times", "share", "of 64", "GB", ""])
+def test_a_phone_is_told_what_a_field_in_the_notebook_says(unit):
+    phone = Question({"unit": unit, "choices": []})
+
+    def in_a_field(text: str) -> object:
+        guess = OpenGuess(("a",), unit)
+        guess.say("a", text)
+        return guess.said["a"]
+
+    for text in TYPED["tried in each unit"]:
+        assert said_by(phone.read, text) == said_by(in_a_field, text)
+
+
+def said_by(read: Callable[[str], object], text: str) -> object:
+    """The number that is read there, or the sentences on what is wrong."""
+    try:
+        return read(text)
+    except ValueError as error:
+        return str(error)
 
 
 # What a class does.

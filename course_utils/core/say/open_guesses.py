@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, listed, number_text
 
-SHARES = ("share", "percent")
-OF_HOW_MANY = "of "  # how the unit of a count out of several begins, such as "of 200"
-
 
 @dataclass(eq=False)  # two guesses are never the same one
 class OpenGuess:
@@ -120,7 +117,7 @@ class OpenGuess:
         said = self.said[name]
         if isinstance(said, str):
             return said
-        return self._with_unit(said)
+        return with_unit(said, self.unit)
 
     def typed(self, name: str) -> str:
         """Return the guess as the reader could type it; empty if there is none.
@@ -130,38 +127,14 @@ class OpenGuess:
         said = self.said.get(name, "")
         return said if isinstance(said, str) else number_text(said)
 
-    def _with_unit(self, number: Number) -> str:
-        """Return the number with its unit; a share has none, and "percent" is written as %."""
-        unit = {"share": "", "percent": "%"}.get(self.unit, self.unit)
-        return f"{number_text(number)} {unit}".strip()
-
     def _read(self, typed: str) -> Number | str:
         """Return the option or the number that was typed; ValueError if it is no legal answer."""
         if self.among:
             return self._option(typed)
-        number = _number_in(typed, self.unit)
-        # Without a unit, the number may be an exponent, for example, and those can be below 0.
-        if self.unit and number < 0:
-            shown = self._with_unit(number)
-            raise ValueError(translated("It cannot be below 0: {number}.", number=shown))
-        if self.unit == "share" and number > 1:
-            raise ValueError(
-                translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
-            )
-        if self.unit.startswith(OF_HOW_MANY):
-            self._check_count(number)
-        return number
+        # Only a notebook in which somebody types a guess has to load `typed`.
+        from course_utils.core.say.typed import read
 
-    def _check_count(self, number: Number) -> None:
-        """Raise a ValueError unless the number is whole, and at most 200 for the unit "of 200".
-
-        Numbers below 0 have been refused before.
-        """
-        most = _number_in(self.unit.removeprefix(OF_HOW_MANY))
-        if number != int(number) or number > most:
-            raise ValueError(
-                translated("It is a whole number from 0 to {most}.", most=number_text(most))
-            )
+        return read(typed, self.unit)
 
     def _option(self, typed: str) -> str:
         """Return the option that was typed, in capitals or not, with quotes around it or not."""
@@ -183,12 +156,7 @@ class OpenGuess:
         return "; ".join(guesses)
 
 
-def _number_in(text: str, unit: str = "") -> Number:
-    """Return the number that the text means; ValueError, with a sentence, if it means none.
-
-    The unit that was asked for may follow the number.
-    """
-    # Only a notebook in which somebody types a guess has to load `typed`.
-    from course_utils.core.say.typed import read
-
-    return read(text, unit)
+def with_unit(number: Number, unit: str) -> str:
+    """Return the number with its unit; a share has none, and "percent" is written as %."""
+    behind = {"share": "", "percent": "%"}.get(unit, unit)
+    return f"{number_text(number)} {behind}".strip()

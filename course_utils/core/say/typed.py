@@ -5,11 +5,11 @@ The pages without a kernel read it in JavaScript, with the tables of this module
 
 import re
 
-from course_utils.core.say.language import in_a_row, template, translated
+from course_utils.core.say import refusals
+from course_utils.core.say.answer_units import ENDINGS, OTHER_UNITS, PERCENT, first_word
+from course_utils.core.say.refusals import LONGEST
 
-LONGEST = 60  # characters
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
-HOW = template("Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million.")
 # What may be typed, and the operation that it stands for. A space ends each factor, so that 6万5 is
 # refused: its factor would be 1e45.
 OPERATIONS = {
@@ -40,65 +40,9 @@ FORMS = (
     # without thousands: 1500, 1.5 and ,5
     (r"\d+[.,]?\d*|[.,]\d+", _NOTHING),
 )
-# For each unit that is asked for, the units that people type in its place, with their sizes: a year
-# is 365.25 of the days that were asked for.
-_SIZES = {
-    "kb": 1e3,
-    "mb": 1e6,
-    "gb": 1e9,
-    "tb": 1e12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
-}
-_FLOPS = {"flop": 1, "kflop": 1e3, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12, "pflop": 1e15}
-OTHER_UNITS = {
-    "days": {
-        "d": 1,
-        "h": 1 / 24,
-        "hour": 1 / 24,
-        "小时": 1 / 24,
-        "week": 7,
-        "周": 7,
-        "month": 365.25 / 12,
-        "月": 365.25 / 12,
-        "year": 365.25,
-        "年": 365.25,
-    },
-    "minutes": {"min": 1, "second": 1 / 60, "秒": 1 / 60, "h": 60, "hour": 60, "小时": 60},
-    "bytes": {"b": 1, **_SIZES},
-    "gb": {"byte": 1e-9, "字节": 1e-9, **{name: size / 1e9 for name, size in _SIZES.items()}},
-    "billions": {
-        "b": 1,
-        "million": 1e-3,
-        "trillion": 1e3,
-        "万": 1e-5,
-        "百万": 1e-3,
-        "千万": 1e-2,
-        "亿": 0.1,
-        "十亿": 1,
-        "百亿": 10,
-        "千亿": 100,
-        "万亿": 1e3,
-    },
-    "flops": _FLOPS,
-}
-# What may be typed behind a number in place of the unit that is asked for, which may be none.
-ENDINGS = {
-    "": ("倍",),
-    "percent": ("%",),
-    "times": ("x", "×", "倍"),
-    "days": ("天",),
-    "hours": ("小时",),
-    "minutes": ("分钟",),
-    "seconds": ("秒",),
-    "s": ("秒",),
-    "ms": ("毫秒",),
-    "bytes": ("字节",),
-    "tokens": ("词元",),
-    "steps": ("步",),
-}
+# Each begins with a space, so that 1½ is refused, and is not 11/2.
+FRACTIONS = {"½": " 1/2", "⅓": " 1/3", "⅔": " 2/3", "¼": " 1/4", "¾": " 3/4"}
+ABOUT = " ~≈"  # what may stand before a number
 # Matches 0x1F and 0b101, whose bases are 16 and 2.
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 # Matches the beginning of -0x1 and 0x1.5, which are refused: the x would be read as "times", but
@@ -113,46 +57,66 @@ TERM = re.compile(
 def read(text: str, unit: str = "") -> int | float:
     """Return the number that the text means; the unit that was asked for may follow it.
 
-    ValueError, with a sentence for the reader, if the text means no number.
+    ValueError, with sentences for the reader, if the text means no number, or one that no answer
+    in that unit can be, such as a share of 1.2.
 
-    >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("1/4")
-    (1.5, 12000, 2400000000, 0.001, 0.25)
+    >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("1/4"), read("½")
+    (1.5, 12000, 2400000000, 0.001, 0.25, 0.5)
     >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
     (12, 365.25, 16, 3)
     >>> read("700 亿"), read("15 万亿"), read("400亿", "billions"), read("3 个月", "days")
     (70000000000, 15000000000000, 40, 91.3125)
-    >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 %", "share")
-    (2.4, 2147483648, 0.12)
+    >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 pct", "share"), read("~5")
+    (2.4, 2147483648, 0.12, 5)
+    """
+    typed = text.strip()
+    try:
+        number = _number(typed, unit)
+    except (ValueError, ArithmeticError) as error:
+        fault = refusals.no_number(
+            typed,
+            unit,
+            is_number=lambda part: _is_number(part, unit),
+            is_too_large=isinstance(error, ArithmeticError),
+        )
+        raise ValueError(fault) from None
+    fault = refusals.out_of_bounds(number, unit)
+    if fault:
+        raise ValueError(fault)
+    return number
+
+
+def _is_number(text: str, unit: str) -> bool:
+    """Whether the text is a number, also if no answer in that unit can be such a number."""
+    try:
+        _number(text, unit)
+    except (ValueError, ArithmeticError):
+        return False
+    return True
+
+
+def _number(text: str, unit: str) -> int | float:
+    """Return the number in the text, in that unit.
+
+    ValueError if the text is no number; an ArithmeticError if it is too large, or has a 0 below a
+    fraction. Here and below, an error has no words, because `read` replaces it.
     """
     # Cut, because `_in_ascii` refuses a text longer than LONGEST only below. So a number in another
     # base that is even longer is read as its first LONGEST characters.
     in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
     if in_other_base:
         return int(in_other_base[1], base=0)  # base 0: by the prefix, 0x or 0b
-    text, size = _in_its_unit(text.replace(MEASURE_WORD, " "), unit)
-    try:
-        value = _product(_in_ascii(text, unit))
-        if size != 1:
-            # With 15 digits, 57 % is 0.57; 57 * 0.01 alone is a little more.
-            value = float(f"{value * size:.15g}")
-        whole = int(value)  # raises an error for infinity and NaN
-    except (ValueError, ArithmeticError):
-        raise ValueError(in_a_row(_not_a_number(text.strip()), translated(HOW))) from None
+    text = text.replace(MEASURE_WORD, " ").lstrip(ABOUT)
+    for fraction, words in FRACTIONS.items():
+        text = text.replace(fraction, words)
+    text, size = _in_its_unit(text, unit)
+    value = _product(_in_ascii(text, unit))
+    if size != 1:
+        # With 15 digits, 57 % is 0.57; 57 * 0.01 alone is a little more.
+        value = float(f"{value * size:.15g}")
+    whole = int(value)  # raises an error for infinity and NaN
     is_whole = whole == value and abs(value) < LARGEST_WHOLE
     return whole if is_whole else value
-
-
-def _not_a_number(typed: str) -> str:
-    """Return the sentence on a text that is no number, which may be empty."""
-    if not typed:
-        return translated("Type a number.")
-    quoted = repr(typed[:20])  # with double quotes if a quote is in the text
-    inside = quoted[1:-1]
-    if quoted.startswith("'"):
-        quoted = translated("'{typed}'", typed=inside)
-    else:
-        quoted = translated('"{typed}"', typed=inside)
-    return translated("{typed} is not a number here.", typed=quoted)
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
@@ -161,9 +125,11 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     Asked for days, somebody types 10 years: the result is "10" and 365.25. If no unit of
     OTHER_UNITS was typed, the result is the whole text and 1.
     """
-    asked, _, _ = unit.lower().partition(" ")  # "days" of "days of one GPU"
-    if asked == "share" and text.strip().endswith("%"):
-        return text.strip().removesuffix("%"), 1 / 100
+    asked = first_word(unit)  # "days" of "days of one GPU"
+    lower = text.lower().strip()
+    for percent in PERCENT:
+        if asked == "share" and lower.endswith(percent):
+            return lower.removesuffix(percent), 1 / 100
     # As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z\u4e00-\u9fff]+?)s?\s*", text.lower()[:LONGEST])
     if match:
@@ -177,15 +143,14 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
 def _in_ascii(text: str, unit: str) -> str:
     """Return the text in lower case, without its unit, in ASCII, with one sign for each operation.
 
-    ValueError if the text is too long, or begins like a number in another base. Here and below the
-    error has no words, because `read` replaces it by one with a sentence.
+    ValueError if the text is too long, or begins like a number in another base.
     """
     if len(text) > LONGEST or _IN_NO_BASE.match(text):
         raise ValueError
     # A raised number is a power, so a ^ is put before its first sign: 10⁻³ becomes 10^⁻³.
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
     # Whoever is asked for "days of one GPU" may type all of that behind the number, days, or day.
-    first, _, _ = unit.lower().partition(" ")
+    first = first_word(unit)
     endings = [unit.lower(), first, first.removesuffix("s")]
     endings.extend(ENDINGS.get(first, ()))  # such as % for "percent"
     for ending in endings:

@@ -13,7 +13,15 @@ from dataclasses import asdict
 from html import escape, unescape
 from typing import NamedTuple
 
-from course_utils.core.say import Guess, in_words, listed, picture, typed
+from course_utils.core.say import (
+    Guess,
+    answer_units,
+    in_words,
+    listed,
+    picture,
+    refusals,
+    typed,
+)
 from course_utils.core.say.closeness import bounds, whole_judged_by
 from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import labels
@@ -177,15 +185,21 @@ def tables() -> str:
     With these tables, the pages read what is typed as Python does in a notebook.
     """
     of_python = {
-        "longest": typed.LONGEST,
+        "longest": refusals.LONGEST,
+        "shown": refusals.SHOWN,
         "largestWhole": typed.LARGEST_WHOLE,
-        "how": typed.HOW,
+        "how": answer_units.HOW,
+        "howMany": answer_units.HOW_MANY,
+        "range": refusals.RANGE.pattern,
         "operations": typed.OPERATIONS,
         # SIGNS has the numbers of characters, as str.translate wants them.
         "signs": {chr(sign): chr(ascii_sign) for sign, ascii_sign in typed.SIGNS.items()},
         "forms": typed.FORMS,
-        "otherUnits": typed.OTHER_UNITS,
-        "endings": typed.ENDINGS,
+        "otherUnits": answer_units.OTHER_UNITS,
+        "endings": answer_units.ENDINGS,
+        "percent": answer_units.PERCENT,
+        "fractions": typed.FRACTIONS,
+        "about": typed.ABOUT,
         "measureWord": typed.MEASURE_WORD,
         # In JavaScript, ^ and $ are the beginning and the end of the text.
         "term": typed.TERM.pattern.replace(r"\A", "^").replace(r"\Z", "$"),

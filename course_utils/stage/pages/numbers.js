@@ -1,5 +1,5 @@
 // Reads a number that somebody types, and writes numbers, as the course does in Python: see
-// core/say/typed.py, whose tables these are, core/say/open_guesses.py and core/say/wording.py.
+// core/say/typed.py, answer_units.py and refusals.py, whose tables these are, and wording.py.
 import tables from "./tables.js";
 import { template, translated } from "./words.js";
 
@@ -7,6 +7,9 @@ const TERM = new RegExp(tables.term);
 const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
 const IN_NO_BASE = /^\s*[-+−]?0[xb]/i; // -0x1 is not 0 times 1
 const OF_HOW_MANY = /^of ([\d,]+)$/;
+const RANGE = new RegExp(`^${tables.range}$`, "s");
+const NUMBER_THEN_WORDS = /^(.*\p{Nd}[.,]?)\s*(\P{Nd}+)$/su;
+const WORDS_THEN_NUMBER = /^(\P{Nd}+)(\p{Nd}.*)$/su;
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
 // What one of a unit is in the unit that has prefixes.
 const SCALED = {
@@ -22,52 +25,118 @@ const LARGE = [
   [1e12, template("{number} trillion")],
 ];
 
-// The number that the text means as an answer in that unit. If it means none, an Error has a
-// sentence for the reader.
+// The number that the text means as an answer in that unit. If it means none, an Error has sentences
+// for the reader.
 export function read(text, unit) {
   const number = numberIn(text, unit);
-  if (unit && number < 0) throw new Error(translated("It cannot be below 0: {number}.", { number: withUnit(number, unit) }));
-  if (unit === "share" && number > 1) {
-    throw new Error(translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %."));
-  }
-  const several = OF_HOW_MANY.exec(unit);
-  if (several) {
-    const whole = Number(several[1].replaceAll(",", ""));
-    if (!Number.isInteger(number) || number > whole) {
-      throw new Error(translated("It is a whole number from 0 to {most}.", { most: numberText(whole) }));
-    }
-  }
+  const fault = Number.isFinite(number)
+    ? outOfBounds(number, unit)
+    : noNumber(text.trim(), unit, Math.abs(number) === Infinity);
+  if (fault) throw new Error(inARow(fault, how(unit)));
   return number;
 }
 
-// The number in the text, before it is known to fit the unit; an Error if there is none.
+const isNumber = (text, unit) => Number.isFinite(numberIn(text, unit));
+const inARow = (text, sentence) => translated("{text} {sentence}", { text, sentence });
+
+// The number in the text, before it is known to fit the unit; NaN if there is none.
 function numberIn(text, unit) {
   const inOtherBase = IN_OTHER_BASE.exec(text.slice(0, tables.longest));
   if (inOtherBase) return Number(inOtherBase[1].toLowerCase());
-  const [inUnit, size] = inItsUnit(text.replaceAll(tables.measureWord, " "), unit);
+  let plain = text.replaceAll(tables.measureWord, " ");
+  while (plain && tables.about.includes(plain[0])) plain = plain.slice(1);
+  for (const [fraction, words] of Object.entries(tables.fractions)) {
+    plain = plain.replaceAll(fraction, words);
+  }
+  const [inUnit, size] = inItsUnit(plain, unit);
   const value = product(inAscii(inUnit, unit));
   // With 15 digits, 3 亿 is 0.3 billion; 3 * 0.1 alone is a little more.
-  const sized = size === 1 ? value : Number((value * size).toPrecision(15));
-  if (Number.isFinite(sized)) return sized;
-  const begin = inUnit.trim().slice(0, 20);
-  // In English, quotes as Python's repr has them.
-  const isInDouble = begin.includes("'") && !begin.includes('"');
-  const typed = isInDouble
-    ? translated('"{typed}"', { typed: begin })
-    : translated("'{typed}'", { typed: begin });
-  const wrong = begin
-    ? translated("{typed} is not a number here.", { typed })
-    : translated("Type a number.");
-  throw new Error(
-    translated("{text} {sentence}", { text: wrong, sentence: translated(tables.how) }),
-  );
+  return size === 1 ? value : Number((value * size).toPrecision(15));
+}
+
+// How many there are in all, such as 200 for "of 200"; 0 for a unit of another kind.
+function wholeIn(unit) {
+  const several = OF_HOW_MANY.exec(unit);
+  return several ? Number(several[1].replaceAll(",", "")) : 0;
+}
+
+// How an answer in that unit can be written.
+function how(unit) {
+  const most = wholeIn(unit);
+  if (most) return translated(tables.howMany, { most: numberText(most) });
+  return translated(tables.how[firstWord(unit)] ?? tables.how[""]);
+}
+
+// What is wrong with a number that this unit cannot have; empty if it can have it.
+function outOfBounds(n, unit) {
+  if (unit && n < 0) return translated("It cannot be below 0: {number}.", { number: withUnit(n, unit) });
+  if (unit === "share" && n > 1) {
+    return translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.");
+  }
+  const most = wholeIn(unit);
+  const number = numberText(n);
+  if (most && !Number.isInteger(n)) return translated("{number} is not a whole number.", { number });
+  if (most && n > most) return translated("{number} is more than there are.", { number });
+  return "";
+}
+
+// What is wrong with a text that is no number.
+function noNumber(text, unit, isTooLarge) {
+  if (!text) return translated("Type a number.");
+  const typed = quoted(text);
+  if (text.length > tables.longest) {
+    const gaps = { typed, most: tables.longest };
+    return translated("{typed} is too long: only {most} characters are read.", gaps);
+  }
+  if (isTooLarge) return translated("{typed} is too large.", { typed });
+  const ends = RANGE.exec(text);
+  if (ends && isNumber(ends[1], unit) && isNumber(ends[2], unit)) {
+    return translated("{typed} is two numbers, and the answer is one.", { typed });
+  }
+  const after = NUMBER_THEN_WORDS.exec(text);
+  if (after && /[%\p{L}]/u.test(after[2]) && isNumber(after[1], unit)) {
+    return wrongUnit(quoted(after[2].trim()), unit);
+  }
+  const before = WORDS_THEN_NUMBER.exec(text);
+  if (before && isNumber(before[2], unit)) {
+    const words = quoted(before[1].trim());
+    return translated("Leave out {words}, and type the number alone.", { words });
+  }
+  return translated("{typed} is not a number here.", { typed });
+}
+
+// What is said of a unit that was typed, and that does not lead to the one asked for.
+function wrongUnit(words, unit) {
+  if (!unit) {
+    return translated("{words} does not fit here, because the answer is a number without a unit.", {
+      words,
+    });
+  }
+  if (unit === "share") {
+    return translated("{words} does not fit here, because the answer is a share.", { words });
+  }
+  if (wholeIn(unit)) {
+    return translated("{words} does not fit here, because the answer is a count.", { words });
+  }
+  return translated("{words} does not fit here, because the answer is in {unit}.", { words, unit });
+}
+
+// The text, or its beginning, in quotes; in English, as Python's repr has them.
+function quoted(text) {
+  const isLong = text.length > tables.shown;
+  const typed = isLong ? `${text.slice(0, tables.shown).trimEnd()}…` : text;
+  return typed.includes("'") && !typed.includes('"')
+    ? translated('"{typed}"', { typed })
+    : translated("'{typed}'", { typed });
 }
 
 // The number without a unit other than the one asked for, and the factor between the two.
 function inItsUnit(text, unit) {
   const asked = firstWord(unit);
   const trimmed = text.trim();
-  if (asked === "share" && trimmed.endsWith("%")) return [trimmed.slice(0, -1), 1 / 100];
+  for (const percent of asked === "share" ? tables.percent : []) {
+    if (trimmed.toLowerCase().endsWith(percent)) return [trimmed.slice(0, -percent.length), 1 / 100];
+  }
   // As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
   const short = text.toLowerCase().slice(0, tables.longest);
   const found = /^\s*(.*\p{Nd})\s*([a-z\u4e00-\u9fff]+?)s?\s*$/u.exec(short);
@@ -146,8 +215,9 @@ export function threeDigits(n) {
   return isLarge ? Math.round(n).toLocaleString("en") : rounded(n, 3);
 }
 
-// A factor as a person would say it: 2.76 billion.
+// A factor as a person would say it: 2.76 billion, and a small whole one in full.
 export function factorText(factor) {
+  if (factor < 10000 && Number.isInteger(factor)) return forPeople(factor);
   const short = Number(factor.toPrecision(3));
   const large = LARGE.find(([size]) => short >= size && short < 1000 * size);
   if (!large) return forPeople(short);
