@@ -78,7 +78,10 @@ def test_a_term_that_the_reader_has_written_is_theirs_and_counts(tmp_path, monke
     table = accountant.so_far(notebook=2)
     assert said(table)["tensor_bytes"] == ("1.05 GB", "yours")
     assert said(table)["storage_bytes"] == ("1.05 GB", "the course's")
-    assert repr(table).endswith("2 of 13 lines have a number; the terms of 1 are yours.")
+    assert repr(table).endswith(
+        "2 of 13 lines have a number. "
+        "1 of them is counted by a term that you wrote, and 1 by the course's."
+    )
 
 
 def test_a_wrong_term_does_not_count(tmp_path, monkeypatch, capsys):
@@ -126,5 +129,12 @@ def test_one_line_and_terms_of_the_reader_have_sentences_of_their_own():
         return repr(SoFar([head, *lines])).splitlines()[-1]
 
     assert below(ours) == f"1 of {len(LINES)} lines has a number."
-    assert below(own) == f"1 of {len(LINES)} lines has a number; the terms of 1 are yours."
-    assert below(ours, own) == f"2 of {len(LINES)} lines have a number; the terms of 1 are yours."
+    one = f"1 of {len(LINES)} lines has a number."
+    two = f"2 of {len(LINES)} lines have a number."
+    three = f"3 of {len(LINES)} lines have a number."
+    yours = "counted by a term that you wrote"
+    assert below(own) == f"{one} It is {yours}."
+    assert below(own, own) == f"{two} All of them are counted by terms that you wrote."
+    assert below(ours, own) == f"{two} 1 of them is {yours}, and 1 by the course's."
+    two_of_them = "2 of them are counted by terms that you wrote"
+    assert below(own, ours, own) == f"{three} {two_of_them}, and 1 by the course's."

@@ -13,7 +13,7 @@ import torch
 import course_utils.core.accountant as course
 import course_utils.core.accountant_file as files
 from course_utils.chapters.accountant import CHAPTER_OF, offered
-from course_utils.core.say.language import template, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.core.say.tables import Table
 from course_utils.core.say.wording import in_words
 
@@ -33,15 +33,18 @@ NOTEBOOKS = list(dict.fromkeys(CHAPTER_OF.values()))
 NOTEBOOK = "notebook "  # before the number of the one in which the term comes
 YOURS = template("yours")
 OURS = template("the course's")
-# By whether one line has a number, and whether some of the terms are the reader's.
-HOW_FAR = {
-    (True, False): template("{counted} of {lines} lines has a number."),
-    (False, False): template("{counted} of {lines} lines have a number."),
+ONE_LINE = template("{counted} of {lines} lines has a number.")
+LINES_SO_FAR = template("{counted} of {lines} lines have a number.")
+# Whose terms count them: by whether one line is counted by a term of the reader's, and whether some
+# are counted by the course's.
+WHOSE = {
+    (True, False): template("It is counted by a term that you wrote."),
+    (False, False): template("All of them are counted by terms that you wrote."),
     (True, True): template(
-        "{counted} of {lines} lines has a number; the terms of {yours} are yours."
+        "{yours} of them is counted by a term that you wrote, and {ours} by the course's."
     ),
     (False, True): template(
-        "{counted} of {lines} lines have a number; the terms of {yours} are yours."
+        "{yours} of them are counted by terms that you wrote, and {ours} by the course's."
     ),
 }
 
@@ -185,9 +188,14 @@ class SoFar(Table):
         """Return the line below the table."""
         whose = [row[-1] for row in self.rows[1:]]  # the last column, below its head
         yours = whose.count(YOURS)
-        counted = yours + whose.count(OURS)  # other lines have "notebook 4" there
-        sentence = HOW_FAR[counted == 1, yours > 0]
-        return translated(sentence, counted=f"{counted}", lines=f"{len(LINES)}", yours=f"{yours}")
+        ours = whose.count(OURS)
+        counted = yours + ours  # other lines have "notebook 4" there
+        how_far = ONE_LINE if counted == 1 else LINES_SO_FAR
+        below = translated(how_far, counted=f"{counted}", lines=f"{len(LINES)}")
+        if not yours:
+            return below
+        sentence = WHOSE[yours == 1, ours > 0]
+        return in_a_row(below, translated(sentence, yours=f"{yours}", ours=f"{ours}"))
 
 
 def _whose_in_language(whose: str) -> str:
