@@ -17,6 +17,7 @@ from course_utils.stage.present import asking
 from course_utils.stage.present import server as present
 from course_utils.stage.recall import in_class
 from course_utils.stage.recall.bank import QUESTIONS
+from course_utils.stage.recall.items import ITEMS
 from course_utils.stage.recall.napkin import number_of
 from tests import NOTEBOOKS, ROOT
 
@@ -86,6 +87,18 @@ def run(cells):
     return shell, result.result
 
 
+def test_the_call_of_ask_says_what_is_asked_in_words_that_no_other_question_has():
+    assert list(ITEMS) == list(QUESTIONS)
+    assert len(set(ITEMS.values())) == len(ITEMS)
+    for number in range(2, 9):
+        questions = in_class.chosen(number, DAY, COURSE)
+        cells = {cell["id"]: cell["source"] for cell in in_class.cells(number, DAY, COURSE)}
+        for place, question in enumerate(questions):
+            call = cells[f"recall-{place}-ask"]
+            assert call.startswith(f'my_recall_{place + 1} = ask("{ITEMS[question.name]}"')
+            assert len(call) <= 100
+
+
 def test_a_cell_with_an_answer_names_only_the_guess_and_shows_the_answer_it_was_asked_for(
     monkeypatch,
 ):
@@ -113,9 +126,9 @@ def test_a_guess_stands_beside_the_answer_as_in_a_reveal_with_the_advice_on_a_mi
     name = next(n for n in QUESTIONS if not QUESTIONS[n].draw(DAY.toordinal()).asked.is_exact)
     asked = QUESTIONS[name].draw(DAY.toordinal()).asked
     mistake = asked.mistakes[0]
-    recalled = in_class.answers_of(str(DAY), name, name, name)
-    guess = OpenGuess(("the second",), asked.unit)
-    guess.say("the second", str(mistake.said))
+    recalled = in_class.answers_of(str(DAY), name)
+    guess = OpenGuess((ITEMS[name],), asked.unit)
+    guess.say(ITEMS[name], str(mistake.said))
     html = recalled(guess)._repr_html_()
     assert html.startswith("<div")
     assert "<svg" in html

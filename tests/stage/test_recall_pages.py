@@ -91,6 +91,8 @@ def test_without_a_record_the_page_says_what_will_come_back(reader):
 
 
 def test_the_contents_page_leads_there_in_one_line(reader):
+    assert "Three to recall" not in reader.ask("/contents"), "on day one, nothing has been met"
+    reader.write("{ago} tensors.steps_that_fit right")
     assert reader.ask("/contents").count("Three to recall, two minutes") == 1
 
 

@@ -17,13 +17,12 @@ from course_utils.core.say.language import template, translated
 from course_utils.stage.notebook.files import Cell, read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.recall.bank import MODULES, QUESTIONS
+from course_utils.stage.recall.items import ITEMS
 from course_utils.stage.recall.question import Drawn, Question
 from course_utils.stage.recall.reply import NO_ANSWER, reply
 
 COUNT = 3
 LARGE = "font-size:30px;font-weight:bold;line-height:1.3"  # as a reveal's number
-# In place of a name, so that the field and the phones show which of the three it is.
-ITEMS = ("the first", "the second", "the third")
 HEADING = template("From earlier notebooks")
 HEAD = template(
     "Three questions come back, with new sizes. "
@@ -83,7 +82,7 @@ def answers_of(day: str, *names: str) -> Callable[..., Recalled]:
     The function takes what `ask` has returned, and finds by its name which question it was.
     """
     seed = date.fromisoformat(day).toordinal()
-    drawn = {item: QUESTIONS[name].draw(seed) for item, name in zip(ITEMS, names, strict=True)}
+    drawn = {ITEMS[name]: QUESTIONS[name].draw(seed) for name in names}
 
     def recalled(guess: OpenGuess) -> Recalled:
         """Return the answer to what was asked, and take no other guess once it has been seen."""
@@ -129,7 +128,8 @@ def cells(number: int, day: date, course: Path) -> list[Cell]:
     imports = IMPORTS.format(day=day, names=names)
     made = [_cell("recall-head", head), _folded(_cell("recall-imports", imports, is_code=True))]
     for place, question in enumerate(questions):
-        made.extend(_cells_of(question.draw(day.toordinal()), place))
+        item = ITEMS[question.name]
+        made.extend(_cells_of(question.draw(day.toordinal()), item, place))
     return made
 
 
@@ -138,12 +138,15 @@ def _folded(cell: Cell) -> Cell:
     return {**cell, "metadata": {"jupyter": {"source_hidden": True}}}
 
 
-def _cells_of(drawn: Drawn, place: int) -> Iterator[Cell]:
-    """Yield the cells of a question: its words, the guess, and the answer."""
+def _cells_of(drawn: Drawn, item: str, place: int) -> Iterator[Cell]:
+    """Yield the cells of a question: its words, the guess, and the answer.
+
+    `item` says what is guessed, in the few words that stand in the call of `ask`.
+    """
     guess = f"my_recall_{place + 1}"
     unit = f', "{drawn.asked.unit}"' if drawn.asked.unit else ""
     yield _cell(f"recall-{place}-words", _as_markdown(drawn.asked.text))
-    yield _cell(f"recall-{place}-ask", f'{guess} = ask("{ITEMS[place]}"{unit})', is_code=True)
+    yield _cell(f"recall-{place}-ask", f'{guess} = ask("{item}"{unit})', is_code=True)
     yield _cell(f"recall-{place}-answer", f"recalled(guess={guess})", is_code=True)
 
 

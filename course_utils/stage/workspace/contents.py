@@ -113,6 +113,7 @@ class Contents(JupyterHandler):
             go_on=go_on(self.mine, course, self._link, self._page_at(NAPKIN), self.language),
             recall=self._page_at(RECALL),
             due=len(due.three(self.mine, copies.COURSE, date.today())),
+            has_met=bool(due.standings(self.mine, copies.COURSE)),
             notebooks=[
                 self._notebook(known, done, by_notebook[number])
                 for number, known in enumerate(course, 1)
