@@ -951,7 +951,7 @@ def page_of(guesses: dict[int, list[Guess]]) -> str:
 
 
 def test_the_page_says_whether_guesses_get_better():
-    near = Guess("a", 2, 1)
+    near = Guess("a", 20, 10)
     far = Guess("<b>", 1, 50)
     wrong = Guess("c", "x", "y")
     assert "<svg" not in page_of({1: [], 2: []})
@@ -980,12 +980,15 @@ def test_a_share_is_drawn_by_its_points_and_a_size_by_its_factor():
     share = partial(Guess, "share of the peak", measured=2, unit="percent")
     size = partial(Guess, "days", measured=2.2, unit="days")
     spot_on, close, far, too = heights_of(
-        share(said=3), share(said=11), share(said=40), share(said=90)
+        share(said=2.4), share(said=11), share(said=40), share(said=90)
     )
     assert spot_on == 0 < close < far == too
     close_size, other_size = heights_of(size(said=3.3), size(said=11))
     assert close == pytest.approx(close_size)
     assert close < other_size < far
+    (small_share,) = heights_of(Guess("share of the peak", 0.6, 0.2, unit="percent"))
+    (three_times,) = heights_of(size(said=6.6))
+    assert small_share == pytest.approx(three_times), "a share below 2 % is a size"
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"

@@ -7,23 +7,17 @@ import re
 from collections.abc import Callable
 
 from course_utils.core.say.answer_units import HOW, HOW_MANY, first_word
+from course_utils.core.say.closeness import OF_HOW_MANY
 from course_utils.core.say.language import in_a_row, translated
 from course_utils.core.say.open_guesses import with_unit
 from course_utils.core.say.wording import Number, number_text
 
 LONGEST = 60  # characters of an answer
 SHOWN = 20  # characters of it that a sentence repeats
-OF_HOW_MANY = re.compile(r"of ([\d,]+)")  # the unit of a count out of several
 # Two numbers, with what people write between the two ends of a range.
 RANGE = re.compile(r"(.+?)\s*(?:[-–—~]|\.\.+|\s(?:to|or)\s)\s*(.+)", re.DOTALL)
 NUMBER_THEN_WORDS = re.compile(r"(.*\d[.,]?)\s*(\D+)", re.DOTALL)
 WORDS_THEN_NUMBER = re.compile(r"(\D+)(\d.*)", re.DOTALL)
-
-
-def whole_in(unit: str) -> int:
-    """Return how many there are in all, such as 200 for "of 200"; 0 for a unit of another kind."""
-    match = OF_HOW_MANY.fullmatch(unit)
-    return int(match[1].replace(",", "")) if match else 0
 
 
 def no_number(
@@ -33,21 +27,13 @@ def no_number(
 
     `is_number` says whether a part of the text would be an answer by itself.
     """
-    return in_a_row(_fault(typed, unit, is_number, is_too_large=is_too_large), how(unit))
+    return in_a_row(_fault(typed, unit, is_number, is_too_large=is_too_large), _how(unit))
 
 
 def out_of_bounds(number: Number, unit: str) -> str:
     """Return the sentences on a number that this unit cannot have; empty if it can have it."""
     fault = _out_of_bounds(number, unit)
-    return in_a_row(fault, how(unit)) if fault else ""
-
-
-def how(unit: str) -> str:
-    """Return how an answer in that unit can be written."""
-    most = whole_in(unit)
-    if most:
-        return translated(HOW_MANY, most=number_text(most))
-    return translated(HOW.get(first_word(unit), HOW[""]))
+    return in_a_row(fault, _how(unit)) if fault else ""
 
 
 def _out_of_bounds(number: Number, unit: str) -> str:
@@ -56,7 +42,7 @@ def _out_of_bounds(number: Number, unit: str) -> str:
         return translated("It cannot be below 0: {number}.", number=with_unit(number, unit))
     if unit == "share" and number > 1:
         return translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
-    most = whole_in(unit)
+    most = _whole_in(unit)
     if most and number != int(number):
         return translated("{number} is not a whole number.", number=number_text(number))
     if most and number > most:
@@ -104,7 +90,7 @@ def _wrong_unit(words: str, unit: str) -> str:
         )
     if unit == "share":
         return translated("{words} does not fit here, because the answer is a share.", words=words)
-    if whole_in(unit):
+    if _whole_in(unit):
         return translated("{words} does not fit here, because the answer is a count.", words=words)
     return translated(
         "{words} does not fit here, because the answer is in {unit}.", words=words, unit=unit
@@ -119,3 +105,17 @@ def _quoted(typed: str) -> str:
     if quoted.startswith("'"):
         return translated("'{typed}'", typed=inside)
     return translated('"{typed}"', typed=inside)
+
+
+def _how(unit: str) -> str:
+    """Return how an answer in that unit can be written."""
+    most = _whole_in(unit)
+    if most:
+        return translated(HOW_MANY, most=number_text(most))
+    return translated(HOW.get(first_word(unit), HOW[""]))
+
+
+def _whole_in(unit: str) -> int:
+    """Return how many there are in all, such as 200 for "of 200"; 0 for a unit of another kind."""
+    match = OF_HOW_MANY.match(unit)
+    return int(match[1].replace(",", "")) if match else 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median_low
 
 from course_utils.core.say import Guess
-from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_of
+from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, WORDS, whole_judged_by
 from course_utils.core.say.language import template, translated
 from course_utils.core.say.wording import letters_wide
 
@@ -31,8 +31,10 @@ TIMES_OFF = {SPOT_ON: 1.0, CLOSE: 1.5, FAR: 10.0}
 def summary(guesses: Sequence[Guess]) -> str:
     """Return how many guesses there are, and how many of them each word is for.
 
-    >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
-    ('3 guesses: 1 spot on, 1 right power of ten, 1 far', '1 guess: right power of ten')
+    >>> summary([Guess("a", 30, 10), Guess("b", 5, 5), Guess("c", 1, 8)])
+    '3 guesses: 1 spot on, 1 right power of ten, 1 far'
+    >>> summary([Guess("a", 30, 10)])
+    '1 guess: right power of ten'
     """
     if not guesses:
         return ""
@@ -120,10 +122,10 @@ def _times_off(guess: Guess) -> float:
     A guess at a share is drawn by the word for it: see TIMES_OFF.
     """
     is_choice = isinstance(guess.measured, str)  # among options in words
-    is_share = whole_of(guess.unit) > 0  # such as a guess in percent
-    if is_share and not is_choice and guess.word in TIMES_OFF:
-        return TIMES_OFF[guess.word]
-    return guess.off
+    if is_choice or guess.word not in TIMES_OFF:
+        return guess.off
+    is_by_points = whole_judged_by(guess.measured, guess.unit) > 0  # such as a guess in percent
+    return TIMES_OFF[guess.word] if is_by_points else guess.off
 
 
 def _height(off: float) -> float:
