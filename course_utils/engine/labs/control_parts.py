@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from course_utils.core.say import Number
+from course_utils.core.say.guesses import short
 from course_utils.core.say.language import translated
 
 LARGEST = 2**20  # the largest size
@@ -67,7 +68,7 @@ def size_of(name: str, typed: object) -> int:
             "{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. "
             "“{typed}” is none.",
             name=name,
-            typed=str(typed)[:40],
+            typed=short(str(typed)),
         )
         raise ValueError(refusal)
     return number

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_utils.core.say import Number, typed
+from course_utils.core.say.guesses import short
 from course_utils.core.say.language import template, translated
 from course_utils.core.say.wording import factor_text
 from course_utils.engine.labs.control_parts import ControlPart
@@ -49,7 +50,7 @@ def _exponent_of(text: str, most: int) -> int:
             translated(
                 "“{typed}” is no power of two from 1 to 2^{most}. Type its exponent, like 10, or "
                 "the number itself, like 1024 or 2^10.",
-                typed=text.strip()[:40],
+                typed=short(text.strip()),
                 most=most,
             )
         )
