@@ -7,7 +7,7 @@ that a notebook calls with the reader's answer.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
@@ -24,6 +24,7 @@ from course_utils.core import einsums
 from course_utils.core.accountant import Model
 from course_utils.core.einsums import Einsum
 from course_utils.core.say import listed
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging import Answers, NotYetError, function, outcome, value
 from course_utils.engine.judging.exercises import NotAttemptedError
 from course_utils.engine.judging.sentences import shown
@@ -98,6 +99,26 @@ SIX_PATTERNS = {
 }
 
 
+NO_DICT = template("A dict of patterns is wanted, with the names {names}; {answer} is none.")
+OTHER_NAMES = template("A dict of patterns is wanted, with the names {names}, and no others.")
+# How a reader's pattern differs from ours.
+ONE_NAME_FOR_TWO = template(
+    "{pattern} is another product. {one} and {other} are two dimensions, and you call both {name}: "
+    "give them two names."
+)
+TWO_NAMES_FOR_ONE = template(
+    "{pattern} is another product. The {dimension} is the same dimension on both sides of the "
+    "comma: give it one name."
+)
+NOT_KEPT = template(
+    "{pattern} is another product. A dimension that the result lacks is summed: keep {name}."
+)
+NOT_SUMMED = template(
+    "{pattern} is another product. A name that is kept is not summed: leave {name} out of the "
+    "result."
+)
+OTHER_ORDER = template("{pattern} is that product in another order. The result's order is {names}.")
+
 PATTERN_HINTS = (
     "A name that the result lacks is summed. Left of the arrow, a comma parts two tensors.",
     "Give one name to dimensions that are multiplied number by number, and two to all others.",
@@ -107,25 +128,39 @@ PATTERN_HINTS = (
 def _read_patterns(answer: object) -> object:
     """Return our six patterns if the reader's are right, whatever their dimensions are called.
 
-    If all six are still `...`, raise a NotAttemptedError. If one is wrong, raise a NotYetError that
-    says why; if the others are still `...`, a NotYetError that names them.
+    If all six are still `...`, raise a NotAttemptedError. If some are `...` or wrong, raise a
+    NotYetError that goes through all six.
     """
-    wanted = f"A dict of patterns is wanted, with the names {listed(list(SIX_PATTERNS))}"
+    names = listed(list(SIX_PATTERNS))
     if not isinstance(answer, dict):
-        raise NotYetError(f"{wanted}; {shown(answer)} is none.")
+        raise NotYetError(translated(NO_DICT, names=names, answer=shown(answer)))
     if set(answer) != set(SIX_PATTERNS):
-        raise NotYetError(f"{wanted}, and no others.")
+        raise NotYetError(translated(OTHER_NAMES, names=names))
     still_open = [name for name in SIX_PATTERNS if answer[name] is ...]
     if len(still_open) == len(SIX_PATTERNS):
         raise NotAttemptedError
-    for name, ours in SIX_PATTERNS.items():
-        if name not in still_open:
-            objection = _objection_to(answer[name], einsums.parsed(ours))
-            if objection:
-                raise NotYetError(f"{name}: {objection}")
+    written = {name: answer[name] for name in SIX_PATTERNS if name not in still_open}
+    right, wrong = _right_and_wrong(written)
+    if not (wrong or still_open):
+        return SIX_PATTERNS
+    lines = [f"{', '.join(right)}."] if right else []
+    lines += wrong
     if still_open:
-        raise NotYetError(f"What you wrote is right. Still open: {listed(still_open)}.")
-    return SIX_PATTERNS
+        lines.append(translated("Still open: {names}.", names=listed(still_open)))
+    raise NotYetError("\n".join(lines))
+
+
+def _right_and_wrong(written: Mapping[str, object]) -> tuple[list[str], list[str]]:
+    """Return the names of the right patterns, each with a ✓, and a line on each wrong one."""
+    right = []
+    wrong = []
+    for name, pattern in written.items():
+        objection = _objection_to(pattern, einsums.parsed(SIX_PATTERNS[name]))
+        if objection:
+            wrong.append(translated("{name}: {objection}", name=name, objection=objection))
+        else:
+            right.append(f"{name} ✓")
+    return right, wrong
 
 
 @value(
@@ -144,68 +179,69 @@ def patterns() -> Answers:
 def _objection_to(pattern: object, expected: Einsum) -> str:
     """Return what is wrong with the pattern, or "" if only its names differ from `expected`."""
     if not isinstance(pattern, str):
-        return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
+        return translated(
+            "a pattern is a string, like 'b d, d k -> b k'; {answer} is none.",
+            answer=shown(pattern),
+        )
     if "→" in pattern:
-        return "an arrow is written ->."
+        return translated("an arrow is written ->.")
     try:
         readers = einsums.parsed(pattern)
     except ValueError as error:
-        # The error of a name that occurs twice in one operand has the word "twice".
-        advice = " Two dimensions need two names." if "twice" in str(error) else ""
-        return f"{error}{advice}"
+        return str(error)
     ranks = [len(names) for names in expected.operands]
     if [len(names) for names in readers.operands] != ranks:
-        wanted = ", then ".join(str(rank) for rank in ranks)
-        return f"left of the arrow, {shown(pattern)} should name this many dimensions: {wanted}."
-    difference = next(_differences(readers, expected), "")  # the first one, or "" if there is none
-    if not difference:
-        return ""
-    return f"{shown(pattern)} is {difference}"
+        wanted = str(ranks[0])
+        for rank in ranks[1:]:
+            wanted = translated("{number}, then {next}", number=wanted, next=rank)
+        return translated(
+            "left of the arrow, {pattern} should name this many dimensions: {wanted}.",
+            pattern=shown(pattern),
+            wanted=wanted,
+        )
+    return next(_differences(shown(pattern), readers, expected), "")  # the first one, if there is
 
 
-def _differences(readers: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield, for each difference, the end of a sentence that begins "The reader's pattern is".
+def _differences(pattern: str, readers: Einsum, expected: Einsum) -> Iterator[str]:
+    """Yield a sentence or two for each difference.
 
-    `readers` is the reader's pattern, and `expected` ours. Their operands have the same ranks.
-    Only the first difference is used. Those in the operands come first, because a later sentence
-    may be wrong if there is a difference before it.
+    `pattern` is the reader's, as it is quoted, `readers` the same taken apart, and `expected` ours.
+    The operands of both have the same ranks. Only the first difference is used. Those in the
+    operands come first, because a later sentence may be wrong if there is a difference before it.
     """
     dimensions = itertools.chain(*expected.operands)
     names = itertools.chain(*readers.operands)
     pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
-    yield from _misnamed(pairs)
+    yield from _misnamed(pattern, pairs)
 
     name_of = dict(pairs)
     for dimension, name in name_of.items():
         if dimension in expected.output and name not in readers.output:
-            yield f"another product. A dimension that the result lacks is summed: keep {name}."
+            yield translated(NOT_KEPT, pattern=pattern, name=name)
         if dimension not in expected.output and name in readers.output:
-            yield (
-                f"another product. A name that is kept is not summed: leave {name} out of the "
-                "result."
-            )
+            yield translated(NOT_SUMMED, pattern=pattern, name=name)
     order = [name_of[dimension] for dimension in expected.output]
     if list(readers.output) != order:
-        yield f"that product in another order. The result's order is {' '.join(order)}."
+        yield translated(OTHER_ORDER, pattern=pattern, names=" ".join(order))
 
 
-def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield ends of sentences, as `_differences` does, on names in the reader's operands.
+def _misnamed(pattern: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield sentences, as `_differences` does, on names in the reader's operands.
 
     Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
     pattern calls it, and the reader's name in the same place, such as ("token", "t").
     """
     for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
         if dimension != other and name == its_name:
-            yield (
-                f"another product. {dimension.capitalize()} and {other} are two dimensions, "
-                f"and you call both {name}: give them two names."
+            yield translated(
+                ONE_NAME_FOR_TWO,
+                pattern=pattern,
+                one=dimension.capitalize(),
+                other=other,
+                name=name,
             )
         if dimension == other and name != its_name:
-            yield (
-                f"another product. The {dimension} is the same dimension on both sides of the "
-                "comma: give it one name."
-            )
+            yield translated(TWO_NAMES_FOR_ONE, pattern=pattern, dimension=dimension)
 
 
 # The accountant's term.

@@ -52,11 +52,12 @@ def _nothing() -> object:
 class Verdict:
     """The result of a check.
 
-    `words` are the sentences that the reader sees. For a wrong answer, `looks_like` is the advice
-    if the exercise lists the mistake, and `words` otherwise; `without_case` takes the place of
-    `words` where the cases are kept secret. `ours` returns a right answer. `hints` are all hints of
-    the exercise. `hint` is a heading and the hint shown below the verdict; both may be empty.
-    `earlier_hints` are those before it, which stay folded above it.
+    `words` are the sentences that the reader sees, in one line or several. For a wrong answer,
+    `looks_like` is the advice if the exercise lists the mistake, and `words` otherwise;
+    `without_case` takes the place of `words` where the cases are kept secret. `ours` returns a
+    right answer. `hints` are all hints of the exercise. `hint` is a heading and the hint shown
+    below the verdict; both may be empty. `earlier_hints` are those before it, which stay folded
+    above it.
     """
 
     status: str  # one of those in COLOUR
@@ -148,7 +149,8 @@ class Verdict:
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{escape(translated(AS_SHOWN[self.status]))}</b>"
         # Not `in_a_row`: where no words follow, the space stays in English.
-        words = translated("{text} {sentence}", text=status, sentence=escape(self.words))
+        lines = "<br>".join(escape(self.words).splitlines())
+        words = translated("{text} {sentence}", text=status, sentence=lines)
         return f'<div style="{style}">{words}{self._hint_html()}</div>'
 
     def _hint_html(self) -> str:
