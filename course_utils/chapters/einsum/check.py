@@ -5,9 +5,8 @@ Each has a sentence: why it is right, or the advice on the mistake. The decorato
 that a notebook calls with the reader's answer.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import torch
 
@@ -19,10 +18,9 @@ from course_utils.chapters.einsum.beyond_check import (  # noqa: F401  exercises
     pattern_flops,
     sizes_of,
 )
+from course_utils.chapters.einsum.pattern_words import objection_to
 from course_utils.chapters.small_models import EACH, case_in_words
-from course_utils.core import einsums
 from course_utils.core.accountant import Model
-from course_utils.core.einsums import Einsum
 from course_utils.core.say import listed
 from course_utils.core.say.language import template, translated
 from course_utils.engine.judging import Answers, NotYetError, function, outcome, value
@@ -101,23 +99,6 @@ SIX_PATTERNS = {
 
 NO_DICT = template("A dict of patterns is wanted, with the names {names}; {answer} is none.")
 OTHER_NAMES = template("A dict of patterns is wanted, with the names {names}, and no others.")
-# How a reader's pattern differs from ours.
-ONE_NAME_FOR_TWO = template(
-    "{pattern} is another product. {one} and {other} are two dimensions, and you call both {name}: "
-    "give them two names."
-)
-TWO_NAMES_FOR_ONE = template(
-    "{pattern} is another product. The {dimension} is the same dimension on both sides of the "
-    "comma: give it one name."
-)
-NOT_KEPT = template(
-    "{pattern} is another product. A dimension that the result lacks is summed: keep {name}."
-)
-NOT_SUMMED = template(
-    "{pattern} is another product. A name that is kept is not summed: leave {name} out of the "
-    "result."
-)
-OTHER_ORDER = template("{pattern} is that product in another order. The result's order is {names}.")
 
 PATTERN_HINTS = (
     "A name that the result lacks is summed. Left of the arrow, a comma parts two tensors.",
@@ -155,7 +136,7 @@ def _right_and_wrong(written: Mapping[str, object]) -> tuple[list[str], list[str
     right = []
     wrong = []
     for name, pattern in written.items():
-        objection = _objection_to(pattern, einsums.parsed(SIX_PATTERNS[name]))
+        objection = objection_to(pattern, SIX_PATTERNS[name])
         if objection:
             wrong.append(translated("{name}: {objection}", name=name, objection=objection))
         else:
@@ -174,74 +155,6 @@ def patterns() -> Answers:
         dict(SIX_PATTERNS),  # a copy, because a reader who gets our answer may change it
         "All six say what is meant, whatever the dimensions are called.",
     )
-
-
-def _objection_to(pattern: object, expected: Einsum) -> str:
-    """Return what is wrong with the pattern, or "" if only its names differ from `expected`."""
-    if not isinstance(pattern, str):
-        return translated(
-            "a pattern is a string, like 'b d, d k -> b k'; {answer} is none.",
-            answer=shown(pattern),
-        )
-    if "→" in pattern:
-        return translated("an arrow is written ->.")
-    try:
-        readers = einsums.parsed(pattern)
-    except ValueError as error:
-        return str(error)
-    ranks = [len(names) for names in expected.operands]
-    if [len(names) for names in readers.operands] != ranks:
-        wanted = str(ranks[0])
-        for rank in ranks[1:]:
-            wanted = translated("{number}, then {next}", number=wanted, next=rank)
-        return translated(
-            "left of the arrow, {pattern} should name this many dimensions: {wanted}.",
-            pattern=shown(pattern),
-            wanted=wanted,
-        )
-    return next(_differences(shown(pattern), readers, expected), "")  # the first one, if there is
-
-
-def _differences(pattern: str, readers: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield a sentence or two for each difference.
-
-    `pattern` is the reader's, as it is quoted, `readers` the same taken apart, and `expected` ours.
-    The operands of both have the same ranks. Only the first difference is used. Those in the
-    operands come first, because a later sentence may be wrong if there is a difference before it.
-    """
-    dimensions = itertools.chain(*expected.operands)
-    names = itertools.chain(*readers.operands)
-    pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
-    yield from _misnamed(pattern, pairs)
-
-    name_of = dict(pairs)
-    for dimension, name in name_of.items():
-        if dimension in expected.output and name not in readers.output:
-            yield translated(NOT_KEPT, pattern=pattern, name=name)
-        if dimension not in expected.output and name in readers.output:
-            yield translated(NOT_SUMMED, pattern=pattern, name=name)
-    order = [name_of[dimension] for dimension in expected.output]
-    if list(readers.output) != order:
-        yield translated(OTHER_ORDER, pattern=pattern, names=" ".join(order))
-
-
-def _misnamed(pattern: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield sentences, as `_differences` does, on names in the reader's operands.
-
-    Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
-    pattern calls it, and the reader's name in the same place, such as ("token", "t").
-    """
-    for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
-        if dimension != other and name == its_name:
-            yield translated(
-                ONE_NAME_FOR_TWO,
-                pattern=pattern,
-                one=dimension.capitalize(),
-                other=other,
-                name=name,
-            )
-        if dimension == other and name != its_name:
-            yield translated(TWO_NAMES_FOR_ONE, pattern=pattern, dimension=dimension)
 
 
 # The accountant's term.

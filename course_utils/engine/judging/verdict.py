@@ -98,8 +98,7 @@ class Verdict:
         if not self.right:
             term = getattr(course, self.exercise)  # such as the function tensor_bytes
             return replace(self, ours=lambda: term).or_ours
-        about_keeping = keeping.keep(self.exercise, self.answer, self.check)
-        words = in_a_row(self.words, about_keeping)
+        words = in_a_row(self.words, keeping.keep(self.exercise, self.answer, self.check))
         return replace(self, words=words).or_ours
 
     @property
@@ -109,10 +108,9 @@ class Verdict:
     def _ipython_display_(self) -> None:
         """Show the verdict with a hint, in a way that lets `take_back` replace it later."""
         SHOWN.append(self)  # for `after_cell`, which reads the list once the cell has run
-        with_hint = self._with_hint()
         # IPython gives a handle to what is shown with a display_id.
-        handle = display(with_hint._bundle(), raw=True, display_id=True)
-        if handle is not None:  # in a notebook
+        handle = display(self._with_hint()._bundle(), raw=True, display_id=True)
+        if handle:  # in a notebook
             HANDLES[self.exercise] = handle
 
     def _with_hint(self) -> "Verdict":
@@ -149,7 +147,7 @@ class Verdict:
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{escape(translated(AS_SHOWN[self.status]))}</b>"
         # Not `in_a_row`: where no words follow, the space stays in English.
-        lines = "<br>".join(escape(self.words).splitlines())
+        lines = escape(self.words).replace("\n", "<br>")
         words = translated("{text} {sentence}", text=status, sentence=lines)
         return f'<div style="{style}">{words}{self._hint_html()}</div>'
 
