@@ -11,6 +11,7 @@ _CHAPTER_OF = {
     "range_and_gap": "floats",
     "losses_by_mix": "floats",
     "shapes_to_scale": "einsum",
+    "layer_matrices": "einsum",
     "product_boxes": "flops",
     "waterfall": "flops",
     "layer_boxes": "flops",

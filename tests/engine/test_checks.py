@@ -40,7 +40,7 @@ for path in sorted((ROOT / "tests" / "chapters").glob("*/tried.py")):
 LISTING = [e for e in EXERCISES if inspect.isgeneratorfunction(inspect.unwrap(e.judge))]
 CHECKS = {exercise.judge.__name__: exercise.judge for exercise in EXERCISES}
 # What may stand in a verdict: plain sentences on one line, without what only Python has a use for.
-SENTENCES = re.compile(r"[^\n]{10,330}[.?]")
+SENTENCES = re.compile(r"[^\n]{5,330}[.?]")
 PYTHON = re.compile(
     r" at 0x|<class|<function|<lambda> gave|Traceback|Ellipsis|NoneType|numel|\btorch\._C"
 )
@@ -146,9 +146,11 @@ def answer(check, number):
 
 
 def assert_it_is_told(verdict):
-    """Not yet, in a sentence or two that a student can read."""
+    """Not yet, in a sentence or two that a student can read; or in a line for each part."""
     assert verdict.status == "not yet", verdict
-    assert SENTENCES.fullmatch(verdict.words), verdict
+    assert len(verdict.words) > 10, verdict
+    lines = verdict.words.split("\n")
+    assert all(SENTENCES.fullmatch(line) for line in lines), verdict
     assert not PYTHON.search(verdict.words), verdict
 
 
@@ -478,6 +480,13 @@ def test_two_tensors_of_bools_are_told_apart_by_a_number_and_others_by_their_dty
     assert gave(result.bool(), torch.ones(2).bool(), 0) == f"{wanted} 0, and should be 1."
     assert gave(result.bool(), result, 0).endswith("torch.bool; expected torch.float32.")
     assert gave(result * 1j, result, 0).endswith("torch.complex64; expected torch.float32.")
+
+
+def test_a_verdict_in_parts_has_a_line_for_each_part_that_is_wrong():
+    ours = CHECKS["patterns"]({}).or_ours
+    shown = CHECKS["patterns"](ours | {"dot": "i, j ->", "outer": "i, j ->"})._repr_html_()
+    assert "</b> sum ✓, transpose ✓, scores ✓, mix ✓.<br>dot: &#x27;i, j" in shown
+    assert "give it one name.<br>outer: &#x27;i, j" in shown
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():

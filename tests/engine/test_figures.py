@@ -42,6 +42,12 @@ BOXES = figures.product_boxes(
 )
 LAYER = figures.layer_boxes(query=802_816, last_norm=896)
 LAYER_AT_FIRST = figures.layer_boxes()
+MATRICES = figures.layer_matrices(query=("m.width", "m.heads * m.head_width"))
+MATRICES_FILLED = figures.layer_matrices(
+    key=("m.width", "m.kv_heads * m.head_width"),
+    out=("m.heads * m.head_width", "m.width"),
+    gate=("m.width", "m.inner"),
+)
 WATERFALL = figures.waterfall(
     {"at the peak": 10, "sending": 0, "the rest": 45},
     {"at the peak": 10, "sending": 30, "the rest": 15},
@@ -181,6 +187,23 @@ def test_a_layers_boxes_are_filled_where_a_count_is_given_and_another_name_is_re
     assert {"query: 802,816", "last norm: 896", "key"} <= set(written(LAYER))
     with pytest.raises(ValueError, match=r"There is no box 'bias'\. There are: norm, query,"):
         figures.layer_boxes(bias=1)
+
+
+def test_of_a_layers_matrices_one_is_filled_in_and_the_others_are_left_to_the_reader():
+    blue = to_rgba(COLOURS["parameters"])
+    colours = [patch.get_facecolor() for patch in MATRICES.axes[0].patches]
+    assert colours.count(blue) == 1
+    words = written(MATRICES)
+    assert "m.width × m.heads * m.head_width" in words
+    assert [size for size in words if "?" in size] == [
+        *["? × ?"] * 2,  # of key and value
+        *["?\n× ?"] * 2,  # of out and up
+        "?\n× ?\nif m.gated",
+        "?\n× ?",
+    ]
+    assert "m.heads * m.head_width\n× m.width" in written(MATRICES_FILLED)
+    with pytest.raises(ValueError, match=r"There is no box 'norm'\. There are: query, key, value,"):
+        figures.layer_matrices(norm=("m.width", "m.width"))
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():

@@ -8,11 +8,16 @@ from PIL import Image
 
 from course_utils.engine.labs.draw import still
 from course_utils.stage.front.cards import FOLDER
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.tools import light_pictures, pictures
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OTHER_ANSWERS = {"timeline": {"moment": 90}, "float": {"number": "0.5"}}
+
+# Of labs that ask for a guess about one thing at a time, the field that says about which.
+TOLD_APART_BY = {"walk": "shape"}
 
 every_picture = pytest.mark.parametrize("name", pictures.PICTURES)
 
@@ -68,6 +73,18 @@ def test_each_notebook_has_a_card_with_what_one_of_its_labs_shows_now():
         assert stored == text, f"{name}: make pictures draws it anew"
     chapters = {path.stem[3:] for path in NOTEBOOKS}
     assert light_pictures.CARDS.keys() == chapters
+
+
+def test_no_card_gives_away_what_its_notebook_asks_to_guess():
+    for path in NOTEBOOKS:
+        card = light_pictures.CARDS[path.stem[3:]]
+        values = card.session().values
+        for part in outline(read(path)).parts:
+            figure = part.figure
+            if figure and figure.asks and figure.lab == card.lab:
+                by = TOLD_APART_BY.get(figure.lab)
+                is_another_question = by is not None and values[by] != figure.answers[by]
+                assert is_another_question or not values["shown"], f"{path.stem}: {part.text}"
 
 
 def test_a_card_has_no_words_and_nothing_that_could_be_moved(tmp_path):

@@ -154,6 +154,19 @@ def test_of_a_slider_a_screen_reader_says_what_stands_beside_it(page, name):
         assert all(said == shown for said, shown in said_and_shown), said_and_shown
 
 
+def test_of_a_size_a_screen_reader_says_the_whole_number(page):
+    lab = browser.lab_of(page, "einsum")
+    browser.press(lab, "when is attention linear?")
+    handle = lab.get_by_role("slider", name="j", exact=True)
+    expect(handle).to_have_attribute("aria-valuetext", "1,024")
+    handle.press("ArrowRight")
+    expect(handle).to_have_attribute("aria-valuetext", "1,218")
+    expect(lab.get_by_role("textbox", name="j, typed", exact=True)).to_have_value("1218")
+    for name in ("matmul", "timeline", "account"):
+        for said in browser.lab_of(page, name).locator(".noUi-handle").all():
+            expect(said).not_to_have_attribute("aria-valuetext", re.compile(r"\de\+"))
+
+
 def test_a_slider_of_powers_plays_to_its_end_says_each_number_and_keeps_its_length(page):
     lab = browser.lab_of(page, "sum")
     browser.press(lab, "can bf16 count to 4,096?")

@@ -1,12 +1,13 @@
 """Draws the cards' pictures of the contents page and of the site's front page: `make pictures`.
 
-Each is a part of a lab's drawing without its words, which nobody could read at a card's size. The
-pages put them into their HTML, so that they follow a dark theme. They are stored, because a page
-that had to draw eight labs first would be late.
+Each is a part of a lab's drawing without its words, which nobody could read at a card's size. It
+shows nothing that its notebook asks the reader to guess. The pages put the pictures into their
+HTML, so that they follow a dark theme. They are stored, because a page that had to draw eight labs
+first would be late.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.chapters import labs
@@ -23,22 +24,24 @@ SHADE = re.compile(r"^\.course-picture \.(shade-\d+) .*\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Card:
-    """The part of a lab's drawing that a card shows, after a preset and these answers."""
+    """The part of a lab's drawing that a card shows, after a preset."""
 
     lab: str
     part: str  # x, y, width and height, in the drawing's units
     preset: str = ""
-    answers: dict[str, object] = field(default_factory=dict)
-    digits: int = 1  # behind the point of each coordinate
 
-    def svg(self) -> str:
-        """Return the part of the drawing, without words."""
+    def session(self) -> Session:
+        """Return the lab in that state."""
         session = Session(labs.lab_named(self.lab))
         if self.preset:
             session.preset(self.preset)
-        session.set(self.answers)
-        light = ALIVE_ONLY.sub("", WORDS.sub("", session.shown["svg"]))
-        light = NUMBER.sub(lambda number: f"{round(float(number[0]), self.digits):g}", light)
+        session.set({})  # draws it where no preset does
+        return session
+
+    def svg(self) -> str:
+        """Return the part of the drawing, without words."""
+        light = ALIVE_ONLY.sub("", WORDS.sub("", self.session().shown["svg"]))
+        light = NUMBER.sub(lambda number: f"{round(float(number[0]), 1):g}", light)
         x, y, width, height = self.part.split()
         # A drawing inside a drawing is cut at its edges, whatever the shape of the card.
         place = f'x="{x}" y="{y}" width="{width}" height="{height}" viewBox="{self.part}"'
@@ -48,15 +51,13 @@ class Card:
 
 CARDS = {  # by the chapter's name
     "floats": Card("float", "40 22 660 376", preset="0.1 exact?"),
-    "tensors": Card("walk", "96 22 420 168", preset="is a transpose even?"),
-    "einsum": Card("heads", "66 24 924 262", answers={"shown": True}),
+    "tensors": Card("walk", "104 26 560 150", preset="is every second column even?"),
+    "einsum": Card("heads", "66 24 476 190"),
     "flops": Card("box", "44 4 372 262", preset="and eight of them?"),
     "gradients": Card("chain", "34 16 960 300"),
-    "optimizers": Card("optimizer", "4 22 716 320", answers={"shown": True}),
-    "mixed_precision": Card("precision", "170 12 510 150", "does 2^10 help?", {"shown": True}),
-    "checkpointing": Card(
-        "timeline", "50 40 690 274", preset="what is left to recompute?", digits=0
-    ),
+    "optimizers": Card("optimizer", "4 40 312 220"),
+    "mixed_precision": Card("precision", "62 12 510 150"),
+    "checkpointing": Card("plan", "140 40 520 260", preset="a node has it all?"),
 }
 
 

@@ -5,9 +5,8 @@ Each has a sentence: why it is right, or the advice on the mistake. The decorato
 that a notebook calls with the reader's answer.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import torch
 
@@ -19,11 +18,11 @@ from course_utils.chapters.einsum.beyond_check import (  # noqa: F401  exercises
     pattern_flops,
     sizes_of,
 )
+from course_utils.chapters.einsum.pattern_words import objection_to
 from course_utils.chapters.small_models import EACH, case_in_words
-from course_utils.core import einsums
 from course_utils.core.accountant import Model
-from course_utils.core.einsums import Einsum
 from course_utils.core.say import listed
+from course_utils.core.say.language import template, translated
 from course_utils.engine.judging import Answers, NotYetError, function, outcome, value
 from course_utils.engine.judging.exercises import NotAttemptedError
 from course_utils.engine.judging.sentences import shown
@@ -98,6 +97,9 @@ SIX_PATTERNS = {
 }
 
 
+NO_DICT = template("A dict of patterns is wanted, with the names {names}; {answer} is none.")
+OTHER_NAMES = template("A dict of patterns is wanted, with the names {names}, and no others.")
+
 PATTERN_HINTS = (
     "A name that the result lacks is summed. Left of the arrow, a comma parts two tensors.",
     "Give one name to dimensions that are multiplied number by number, and two to all others.",
@@ -107,25 +109,39 @@ PATTERN_HINTS = (
 def _read_patterns(answer: object) -> object:
     """Return our six patterns if the reader's are right, whatever their dimensions are called.
 
-    If all six are still `...`, raise a NotAttemptedError. If one is wrong, raise a NotYetError that
-    says why; if the others are still `...`, a NotYetError that names them.
+    If all six are still `...`, raise a NotAttemptedError. If some are `...` or wrong, raise a
+    NotYetError that goes through all six.
     """
-    wanted = f"A dict of patterns is wanted, with the names {listed(list(SIX_PATTERNS))}"
+    names = listed(list(SIX_PATTERNS))
     if not isinstance(answer, dict):
-        raise NotYetError(f"{wanted}; {shown(answer)} is none.")
+        raise NotYetError(translated(NO_DICT, names=names, answer=shown(answer)))
     if set(answer) != set(SIX_PATTERNS):
-        raise NotYetError(f"{wanted}, and no others.")
+        raise NotYetError(translated(OTHER_NAMES, names=names))
     still_open = [name for name in SIX_PATTERNS if answer[name] is ...]
     if len(still_open) == len(SIX_PATTERNS):
         raise NotAttemptedError
-    for name, ours in SIX_PATTERNS.items():
-        if name not in still_open:
-            objection = _objection_to(answer[name], einsums.parsed(ours))
-            if objection:
-                raise NotYetError(f"{name}: {objection}")
+    written = {name: answer[name] for name in SIX_PATTERNS if name not in still_open}
+    right, wrong = _right_and_wrong(written)
+    if not (wrong or still_open):
+        return SIX_PATTERNS
+    lines = [f"{', '.join(right)}."] if right else []
+    lines += wrong
     if still_open:
-        raise NotYetError(f"What you wrote is right. Still open: {listed(still_open)}.")
-    return SIX_PATTERNS
+        lines.append(translated("Still open: {names}.", names=listed(still_open)))
+    raise NotYetError("\n".join(lines))
+
+
+def _right_and_wrong(written: Mapping[str, object]) -> tuple[list[str], list[str]]:
+    """Return the names of the right patterns, each with a ✓, and a line on each wrong one."""
+    right = []
+    wrong = []
+    for name, pattern in written.items():
+        objection = objection_to(pattern, SIX_PATTERNS[name])
+        if objection:
+            wrong.append(translated("{name}: {objection}", name=name, objection=objection))
+        else:
+            right.append(f"{name} ✓")
+    return right, wrong
 
 
 @value(
@@ -139,73 +155,6 @@ def patterns() -> Answers:
         dict(SIX_PATTERNS),  # a copy, because a reader who gets our answer may change it
         "All six say what is meant, whatever the dimensions are called.",
     )
-
-
-def _objection_to(pattern: object, expected: Einsum) -> str:
-    """Return what is wrong with the pattern, or "" if only its names differ from `expected`."""
-    if not isinstance(pattern, str):
-        return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
-    if "→" in pattern:
-        return "an arrow is written ->."
-    try:
-        readers = einsums.parsed(pattern)
-    except ValueError as error:
-        # The error of a name that occurs twice in one operand has the word "twice".
-        advice = " Two dimensions need two names." if "twice" in str(error) else ""
-        return f"{error}{advice}"
-    ranks = [len(names) for names in expected.operands]
-    if [len(names) for names in readers.operands] != ranks:
-        wanted = ", then ".join(str(rank) for rank in ranks)
-        return f"left of the arrow, {shown(pattern)} should name this many dimensions: {wanted}."
-    difference = next(_differences(readers, expected), "")  # the first one, or "" if there is none
-    if not difference:
-        return ""
-    return f"{shown(pattern)} is {difference}"
-
-
-def _differences(readers: Einsum, expected: Einsum) -> Iterator[str]:
-    """Yield, for each difference, the end of a sentence that begins "The reader's pattern is".
-
-    `readers` is the reader's pattern, and `expected` ours. Their operands have the same ranks.
-    Only the first difference is used. Those in the operands come first, because a later sentence
-    may be wrong if there is a difference before it.
-    """
-    dimensions = itertools.chain(*expected.operands)
-    names = itertools.chain(*readers.operands)
-    pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
-    yield from _misnamed(pairs)
-
-    name_of = dict(pairs)
-    for dimension, name in name_of.items():
-        if dimension in expected.output and name not in readers.output:
-            yield f"another product. A dimension that the result lacks is summed: keep {name}."
-        if dimension not in expected.output and name in readers.output:
-            yield (
-                f"another product. A name that is kept is not summed: leave {name} out of the "
-                "result."
-            )
-    order = [name_of[dimension] for dimension in expected.output]
-    if list(readers.output) != order:
-        yield f"that product in another order. The result's order is {' '.join(order)}."
-
-
-def _misnamed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield ends of sentences, as `_differences` does, on names in the reader's operands.
-
-    Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
-    pattern calls it, and the reader's name in the same place, such as ("token", "t").
-    """
-    for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
-        if dimension != other and name == its_name:
-            yield (
-                f"another product. {dimension.capitalize()} and {other} are two dimensions, "
-                f"and you call both {name}: give them two names."
-            )
-        if dimension == other and name != its_name:
-            yield (
-                f"another product. The {dimension} is the same dimension on both sides of the "
-                "comma: give it one name."
-            )
 
 
 # The accountant's term.

@@ -1,13 +1,15 @@
-"""The figure of notebook 3."""
+"""The figures of notebook 3."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.engine.figures.style import COLOURS, HEIGHT, axes_with
+from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales
+from course_utils.engine.figures.style import COLOURS, HEIGHT, SMALL, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
 # Matches a matrix, such as "x[B D]": its name is x, its rows are B, and its columns D. Otherwise it
@@ -68,3 +70,45 @@ def _draw_matrix(axes: Axes, box: Rectangle, part: re.Match[str]) -> None:
     axes.text(x, y, part["name"], weight="bold", **centred)
     axes.text(x, top + 0.7, part["columns"], style="italic", **centred)
     axes.text(left - 0.5, y, part["rows"], style="italic", **centred)
+
+
+# The matrices of a layer in the order in which a token passes them. A narrow box has the outputs on
+# a line of their own. The numbers are the left edge, the middle of the height, and the width.
+_ON_ONE_LINE = "? × ?"
+_ON_TWO_LINES = "?\n× ?"
+_MATRICES = (
+    Box("query", _ON_ONE_LINE, 10, 32, 33),
+    Box("key", _ON_ONE_LINE, 10, 20, 33),
+    Box("value", _ON_ONE_LINE, 10, 8, 33),
+    Box("out", _ON_TWO_LINES, 61, 20, 24),
+    Box("up", _ON_TWO_LINES, 89, 30.5, 14),
+    Box("gate", _ON_TWO_LINES, 89, 10.5, 14, "if m.gated"),
+    Box("down", _ON_TWO_LINES, 107, 20, 14),
+)
+# Where each arrow between them begins and ends, from left to right.
+_ARROWS = ((7, 10), (43, 46), (58, 61), (85, 89), (103, 107))
+
+
+def layer_matrices(**sizes: tuple[str, str]) -> Figure:
+    """Draw the matrices of a layer as boxes, in the order in which a token passes them.
+
+    A matrix in `sizes`, such as `up=("m.width", "m.inner")`, has its inputs and outputs in its box,
+    which is filled. ValueError for a name without a box.
+    """
+    names = [box.name for box in _MATRICES]
+    unknown = [name for name in sizes if name not in names]
+    if unknown:
+        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(names)}.")
+    title = "A token passes these matrices of a layer: inputs × outputs"
+    with axes_with(title, "as a token passes", "side by side", height=270) as axes:
+        axes.text(3, 20, "token", ha="center", va="center", fontsize=SMALL)
+        axes.text(52, 20, "attention,\nmerge", ha="center", va="center", fontsize=SMALL)
+        for begin, end in _ARROWS:
+            draw_arrow(axes, begin, end, 20)
+        for box in _MATRICES:
+            size = box.size
+            for gap in sizes.get(box.name, ()):
+                size = size.replace("?", gap, 1)
+            draw_box(axes, replace(box, size=size), is_filled=box.name in sizes)
+        hide_scales(axes, 122, 40)
+    return axes.figure

@@ -52,11 +52,12 @@ def _nothing() -> object:
 class Verdict:
     """The result of a check.
 
-    `words` are the sentences that the reader sees. For a wrong answer, `looks_like` is the advice
-    if the exercise lists the mistake, and `words` otherwise; `without_case` takes the place of
-    `words` where the cases are kept secret. `ours` returns a right answer. `hints` are all hints of
-    the exercise. `hint` is a heading and the hint shown below the verdict; both may be empty.
-    `earlier_hints` are those before it, which stay folded above it.
+    `words` are the sentences that the reader sees, in one line or several. For a wrong answer,
+    `looks_like` is the advice if the exercise lists the mistake, and `words` otherwise;
+    `without_case` takes the place of `words` where the cases are kept secret. `ours` returns a
+    right answer. `hints` are all hints of the exercise. `hint` is a heading and the hint shown
+    below the verdict; both may be empty. `earlier_hints` are those before it, which stay folded
+    above it.
     """
 
     status: str  # one of those in COLOUR
@@ -97,8 +98,7 @@ class Verdict:
         if not self.right:
             term = getattr(course, self.exercise)  # such as the function tensor_bytes
             return replace(self, ours=lambda: term).or_ours
-        about_keeping = keeping.keep(self.exercise, self.answer, self.check)
-        words = in_a_row(self.words, about_keeping)
+        words = in_a_row(self.words, keeping.keep(self.exercise, self.answer, self.check))
         return replace(self, words=words).or_ours
 
     @property
@@ -108,10 +108,9 @@ class Verdict:
     def _ipython_display_(self) -> None:
         """Show the verdict with a hint, in a way that lets `take_back` replace it later."""
         SHOWN.append(self)  # for `after_cell`, which reads the list once the cell has run
-        with_hint = self._with_hint()
         # IPython gives a handle to what is shown with a display_id.
-        handle = display(with_hint._bundle(), raw=True, display_id=True)
-        if handle is not None:  # in a notebook
+        handle = display(self._with_hint()._bundle(), raw=True, display_id=True)
+        if handle:  # in a notebook
             HANDLES[self.exercise] = handle
 
     def _with_hint(self) -> "Verdict":
@@ -148,7 +147,8 @@ class Verdict:
         style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
         status = f"<b>{escape(translated(AS_SHOWN[self.status]))}</b>"
         # Not `in_a_row`: where no words follow, the space stays in English.
-        words = translated("{text} {sentence}", text=status, sentence=escape(self.words))
+        lines = escape(self.words).replace("\n", "<br>")
+        words = translated("{text} {sentence}", text=status, sentence=lines)
         return f'<div style="{style}">{words}{self._hint_html()}</div>'
 
     def _hint_html(self) -> str:

@@ -38,7 +38,10 @@ def _width(width_px: int) -> widgets.Layout:
 
 
 def _powers(part: ControlPart) -> widgets.Widget:
-    """Return a slider in powers of two, without a readout, since a text field stands beside it."""
+    """Return a slider in powers of two, without a readout, since a text field stands beside it.
+
+    Its format is for a screen reader, to which screen.js gives the words of the hidden readout.
+    """
     return widgets.FloatLogSlider(
         2.0**part.value,
         base=2,
@@ -46,6 +49,7 @@ def _powers(part: ControlPart) -> widgets.Widget:
         max=part.most,
         step=part.step,
         readout=False,
+        readout_format=",.0f",
         **_look(part),
     )
 

@@ -106,6 +106,7 @@ function buildScreen(el, say) {
   // These two are below the picture, so that it stays where it is when a job begins to report.
   const progress = el.appendChild(document.createElement("progress"));
   progress.setAttribute("aria-label", say("Progress"));
+  progress.hidden = true;
   const report = add(el, "report", "status");
   const fold = el.appendChild(document.createElement("details"));
   fold.className = "course-numbers";
@@ -141,9 +142,19 @@ function wordsShower(model, el, { mistake, meaning, picture, progress, report })
     mistake.textContent = model.get("mistake");
     report.textContent = model.get("report");
     report.classList.toggle("failed", model.get("failed"));
+    const wasHidden = progress.hidden;
     progress.hidden = model.get("progress") < 0;
     progress.value = Math.max(0, model.get("progress"));
     picture.classList.toggle("stale", model.get("mistake") !== "");
+    if (progress.hidden !== wasHidden) bringUp(); // a job has begun or ended
+  }
+
+  // A job reports below the picture, and there the window may end. Whoever looks at the picture sees
+  // the report, too. Whoever has scrolled on is left where they are.
+  function bringUp() {
+    const { bottom } = picture.getBoundingClientRect();
+    const isInWindow = bottom > 0 && bottom <= window.innerHeight;
+    if (isInWindow && report.textContent) report.scrollIntoView({ block: "nearest" });
   }
 
   function isTyping() {

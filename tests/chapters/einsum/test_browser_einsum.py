@@ -66,6 +66,17 @@ def test_a_size_can_be_moved_by_the_keyboard_and_typed(labs_page, einsum):
     expect(einsum.locator(".course-picture")).to_contain_text("2 × 1024 × 8 × 8 = 131,072 FLOPs")
 
 
+def test_what_a_job_reports_comes_into_the_window_below_the_picture(einsum):
+    picture = einsum.locator(".course-picture")
+    picture.evaluate("(picture) => picture.scrollIntoView({ block: 'end' })")
+    report = einsum.locator(".course-report")
+    expect(report).not_to_be_in_viewport()
+    einsum.get_by_role("button", name="Time it", exact=True).evaluate("(button) => button.click()")
+    expect(report).to_contain_text("Measured: (A B)")
+    expect(report).to_be_in_viewport(ratio=1)
+    expect(picture).to_be_in_viewport(ratio=1)
+
+
 def test_new_names_rename_the_sliders_for_screen_readers_too(einsum):
     assert sliders(einsum) == ["b", "d", "k"]
     field(einsum, "einsum").fill("batch query d, batch key d -> batch query key")

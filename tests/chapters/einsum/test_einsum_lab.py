@@ -84,6 +84,14 @@ SHOWN = [
         "8 FLOPs in every order.",
     ),
     (
+        sized("i d, j d, j v -> i v", i=32, j=32, d=32, v=32),
+        "131,072 FLOPs in the orders ((A B) C) and (A (B C)); ((A C) B) takes 24 times as many.",
+    ),
+    (
+        sized("a b, b c, c d, d e -> a e", a=4, b=4, c=4, d=4, e=4),
+        "384 FLOPs in the orders (((A B) C) D), ((A (B C)) D) and 3 others; ",
+    ),
+    (
         sized(CHAIN, a=64, b=4, c=64, d=4),
         "cheapest ((A B) C)  65,536 FLOPs · 16 times ((A C) B)  196,608 FLOPs · 48 times",
     ),
@@ -258,6 +266,21 @@ def test_timing_measures_the_cheapest_and_the_dearest_order_and_remembers_both(e
         assert "measured" not in words(einsum)
     einsum.set(**asked)
     assert words(einsum).count("· measured ") == 2
+
+
+def test_of_the_cheapest_orders_two_are_timed_beside_the_dearest(einsum, monkeypatch):
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
+    einsum.set(**sized("i d, j d, j v -> i v", i=8, j=8, d=8, v=8))
+    report = run(einsum, "Time it")
+    assert re.findall(r"(\(\S+ .*?\)) [\d.]+ [mµ]?s", report) == [
+        "((A B) C)",
+        "(A (B C))",
+        "((A C) B)",
+    ]
+    assert "by FLOPs it would be 6 times." in report
+    einsum.set(**sized("a, a, a -> a", a=8))
+    times = re.findall(r"\) [\d.]+ [mµ]?s", run(einsum, "Time it"))
+    assert len(times) == 2  # all three orders take the same FLOPs
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ TRIED: dict[Check, Tried] = {
                 "sum: 'b i d -> b i' is another product. A name that is kept",
             ),
             (PATTERNS | {"sum": "b i d ->"}, "A dimension that the result lacks is summed: keep b"),
-            (PATTERNS | {"sum": "b i i -> b"}, "Two dimensions need two names"),
+            (PATTERNS | {"sum": "b i i -> b"}, "give each dimension a name of its own"),
             (PATTERNS | {"sum": "b i -> b"}, "'b i -> b' should name this many dimensions: 3."),
             (PATTERNS | {"transpose": "b i d -> b i d"}, "The result's order is b d i"),
             (PATTERNS | {"transpose": "b i d -> d i b"}, "The result's order is b d i"),
@@ -387,10 +387,30 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"mix": "b h i j, b h j d -> b h d i"}, "The result's order is b h i d"),
             (PATTERNS | {"mix": "b h i j, b h i d -> b h j d"}, "Query and key are two dimensions"),
             (PATTERNS | {"mix": 3}, "mix: a pattern is a string"),
-            (PATTERNS | {"mix": ...}, "What you wrote is right. Still open: mix."),
+            (
+                PATTERNS | {"mix": ...},
+                "sum ✓, transpose ✓, dot ✓, outer ✓, scores ✓.\nStill open: mix.",
+            ),
             (
                 dict.fromkeys(PATTERNS, ...) | {"dot": "i, i ->"},
-                "Still open: sum, transpose, outer, scores and mix.",
+                "dot ✓.\nStill open: sum, transpose, outer, scores and mix.",
+            ),
+            (
+                PATTERNS | {"dot": "i, j ->", "outer": "i, j -> j i", "mix": ...},
+                "sum ✓, transpose ✓, scores ✓.\n"
+                "dot: 'i, j ->' is another product. The place is the same dimension on both sides "
+                "of the comma: give it one name.\n"
+                "outer: 'i, j -> j i' is that product in another order. The result's order is "
+                "i j.\n"
+                "Still open: mix.",
+            ),
+            (
+                PATTERNS | {"sum": "b i d -> b i", "scores": "b h q d, b h k d -> b h q"},
+                "transpose ✓, dot ✓, outer ✓, mix ✓.\nsum: 'b i d -> b i' is another product.",
+            ),
+            (
+                PATTERNS | {"sum": "b i d -> b i", "scores": "b h q d, b h k d -> b h q"},
+                "scores: 'b h q d, b h k d -> b h q' is another product.",
             ),
             (dict.fromkeys(PATTERNS, ...) | {"mix": "i, i ->"}, "mix: left of the arrow"),
             ({"sum": "b i d -> b"}, "with the names sum, transpose, dot"),

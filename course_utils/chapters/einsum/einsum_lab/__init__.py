@@ -22,7 +22,7 @@ class EinsumLab(Lab):
     view = staticmethod(view)
 
     def time_it(self, asked: Asked, found: Found) -> Iterator[Progress]:
-        """Time the cheapest order and, if another is dearer, the dearest that can still run."""
+        """Time the cheapest order, another that is as cheap, and the dearest that can still run."""
         from course_utils.chapters.einsum.einsum_lab import jobs
 
         return jobs.time_it(asked)

@@ -103,6 +103,11 @@ class Asked:
         """The FLOPs of the cheapest order."""
         return self.orders[0].flops
 
+    @property
+    def cheapest(self) -> list[Order]:
+        """The orders that take the fewest FLOPs; often there is only one."""
+        return [order for order in self.orders if order.flops == self.flops]
+
     def key(self, order: Order) -> tuple:
         """Return the key under which `Found` has the seconds of this order.
 

@@ -21,11 +21,12 @@ MOST_FLOPS_OF_A_GPU = 2**43  # the same, if the product runs on a GPU
 QUICK_FLOPS = 2**24
 QUICK_NUMBERS = 2**18
 LONGEST_S = 30.0  # the longest that timing an order may take, with the start of its process
+MOST_AS_CHEAP = 2  # orders that are timed of those that are the cheapest
 AT_MOST_S = 1.0  # the longest that an order is sampled
 
 
 def time_it(asked: Asked) -> Iterator[Progress]:
-    """Time the cheapest order and, if another is dearer, the dearest that can still run."""
+    """Time the cheapest order, another that is as cheap, and the dearest that can still run."""
     orders = _orders_to_time(asked)
     seconds = {}
     results = []
@@ -46,8 +47,9 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         # The picture shows this order's time at once. A progress of 1 would mean the job's end,
         # which comes below; between two orders the bar is nearly full for a moment.
         yield Progress(0.99, translated("{product} is done.", product=order.text), change)
-    if len(orders) > 1:
-        cheapest, dearest = orders
+    cheapest = orders[0]
+    dearest = orders[-1]
+    if dearest.flops > cheapest.flops:
         by_time = times_text(seconds[asked.key(dearest)] / seconds[asked.key(cheapest)])
         by_flops = times_text(dearest.flops / cheapest.flops)
         compared = translated(
@@ -63,7 +65,8 @@ def time_it(asked: Asked) -> Iterator[Progress]:
 def _orders_to_time(asked: Asked) -> list[Order]:
     """Return the cheapest order that can run, and the dearest one if it takes more FLOPs.
 
-    If no order can run, raise a ValueError with the reason.
+    Between them comes a second order if it is as cheap as the first, so that the two can be
+    compared. If no order can run, raise a ValueError with the reason.
     """
     # As in `asked.orders`, the cheapest is the first.
     possible = [order for order in asked.orders if not _reason_against(asked, order)]
@@ -71,11 +74,9 @@ def _orders_to_time(asked: Asked) -> list[Order]:
         reason = _reason_against(asked, asked.orders[0])
         refused = translated("This is not timed: {reason}. Take smaller sizes.", reason=reason)
         raise ValueError(refused)
-    cheapest = possible[0]
-    dearest = possible[-1]
-    if dearest.flops > cheapest.flops:
-        return [cheapest, dearest]
-    return [cheapest]
+    cheapest = [order for order in possible if order.flops == possible[0].flops]
+    dearest = [order for order in possible[-1:] if order not in cheapest]
+    return [*cheapest[:MOST_AS_CHEAP], *dearest]
 
 
 def _count_of_numbers(asked: Asked, order: Order) -> int:

@@ -31,6 +31,7 @@ LOOPS_HEIGHT = 144
 BARS = 160  # where the bars of the orders begin
 LONGEST = 300  # the length of the dearest order's bar
 MOST_BARS = 5
+MOST_NAMED = 3  # of the cheapest orders, in the sentence on them
 ROLES = ("batch", "kept", "summed")
 ROLES_X = 806  # where the chips that explain the roles' colours begin
 NAMES_OF = {
@@ -52,6 +53,9 @@ SEVERAL_SUMMED_FIRST = template(
     "{flops}, {each} for each combination of the other names: "
     "{names} are each in one operand alone and summed first, which counts 0."
 )
+# On what the cheapest order takes, or on the cheapest ones if several take the same.
+IN_ONE_ORDER = template("{flops} in the order {cheapest}; {dearest} takes {times} as many.")
+IN_SEVERAL_ORDERS = template("{flops} in the orders {cheapest}; {dearest} takes {times} as many.")
 
 
 def view(asked: Asked, found: Found) -> View:
@@ -247,16 +251,21 @@ def _on_flops(asked: Asked) -> str:
 
 def _compared(asked: Asked, flops: str) -> str:
     """Return a sentence on how many times as many FLOPs the dearest order takes as the cheapest."""
-    cheapest = asked.orders[0]
+    cheapest = [order.text for order in asked.cheapest]
     dearest = asked.orders[-1]
-    if dearest.flops == cheapest.flops:
+    if len(cheapest) == len(asked.orders):
         return translated("{flops} in every order.", flops=flops)
+    sentence = IN_ONE_ORDER if len(cheapest) == 1 else IN_SEVERAL_ORDERS
+    if len(cheapest) > MOST_NAMED:
+        cheapest[MOST_NAMED - 1 :] = [
+            translated("{count} others", count=len(cheapest) - MOST_NAMED + 1)
+        ]
     return translated(
-        "{flops} in the order {cheapest}; {dearest} takes {times} as many.",
+        sentence,
         flops=flops,
-        cheapest=cheapest.text,
+        cheapest=listed(cheapest),
         dearest=dearest.text,
-        times=times_text(dearest.flops / cheapest.flops),
+        times=times_text(dearest.flops / asked.flops),
     )
 
 

@@ -1,0 +1,95 @@
+"""How a reader's pattern differs from ours, in words."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from course_utils.core import einsums
+from course_utils.core.einsums import Einsum
+from course_utils.core.say.language import template, translated
+from course_utils.engine.judging.sentences import shown
+
+ONE_NAME_FOR_TWO = template(
+    "{pattern} is another product. {one} and {other} are two dimensions, and you call both {name}: "
+    "give them two names."
+)
+TWO_NAMES_FOR_ONE = template(
+    "{pattern} is another product. The {dimension} is the same dimension on both sides of the "
+    "comma: give it one name."
+)
+NOT_KEPT = template(
+    "{pattern} is another product. A dimension that the result lacks is summed: keep {name}."
+)
+NOT_SUMMED = template(
+    "{pattern} is another product. A name that is kept is not summed: leave {name} out of the "
+    "result."
+)
+OTHER_ORDER = template("{pattern} is that product in another order. The result's order is {names}.")
+
+
+def objection_to(pattern: object, ours: str) -> str:
+    """Return what is wrong with a reader's pattern, or "" if only its names differ from `ours`."""
+    if not isinstance(pattern, str):
+        return translated(
+            "a pattern is a string, like 'b d, d k -> b k'; {answer} is none.",
+            answer=shown(pattern),
+        )
+    if "→" in pattern:
+        return translated("an arrow is written ->.")
+    try:
+        readers = einsums.parsed(pattern)
+    except ValueError as error:
+        return str(error)
+    expected = einsums.parsed(ours)
+    ranks = [len(names) for names in expected.operands]
+    if [len(names) for names in readers.operands] != ranks:
+        wanted = str(ranks[0])
+        for rank in ranks[1:]:
+            wanted = translated("{number}, then {next}", number=wanted, next=rank)
+        return translated(
+            "left of the arrow, {pattern} should name this many dimensions: {wanted}.",
+            pattern=shown(pattern),
+            wanted=wanted,
+        )
+    return next(_differences(shown(pattern), readers, expected), "")  # the first one, if there is
+
+
+def _differences(pattern: str, readers: Einsum, expected: Einsum) -> Iterator[str]:
+    """Yield a sentence or two for each difference.
+
+    `pattern` is the reader's, as it is quoted, `readers` the same taken apart, and `expected` ours.
+    The operands of both have the same ranks. Only the first difference is used. Those in the
+    operands come first, because a later sentence may be wrong if there is a difference before it.
+    """
+    dimensions = itertools.chain(*expected.operands)
+    names = itertools.chain(*readers.operands)
+    pairs = list(zip(dimensions, names, strict=True))  # what is meant, and the reader's name for it
+    yield from _misnamed(pattern, pairs)
+
+    name_of = dict(pairs)
+    for dimension, name in name_of.items():
+        if dimension in expected.output and name not in readers.output:
+            yield translated(NOT_KEPT, pattern=pattern, name=name)
+        if dimension not in expected.output and name in readers.output:
+            yield translated(NOT_SUMMED, pattern=pattern, name=name)
+    order = [name_of[dimension] for dimension in expected.output]
+    if list(readers.output) != order:
+        yield translated(OTHER_ORDER, pattern=pattern, names=" ".join(order))
+
+
+def _misnamed(pattern: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield sentences, as `_differences` does, on names in the reader's operands.
+
+    Two dimensions may have one name, or one dimension two names. A pair is a dimension, as our
+    pattern calls it, and the reader's name in the same place, such as ("token", "t").
+    """
+    for (dimension, name), (other, its_name) in itertools.combinations(pairs, 2):
+        if dimension != other and name == its_name:
+            yield translated(
+                ONE_NAME_FOR_TWO,
+                pattern=pattern,
+                one=dimension.capitalize(),
+                other=other,
+                name=name,
+            )
+        if dimension == other and name != its_name:
+            yield translated(TWO_NAMES_FOR_ONE, pattern=pattern, dimension=dimension)
