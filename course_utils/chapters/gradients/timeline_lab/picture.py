@@ -39,10 +39,12 @@ RIGHT = 716
 TOP = 50
 SCALE_RIGHT = 132  # the words on the scale stand above the axis, up to here
 BOTTOM = 306
+MOMENT_Y = BOTTOM - 30  # where the mark of the fullest moment moves
 # Beside the plot, the list of the parts that are held at the chosen moment.
 SIDE = 742
 ROW = 20  # from a line of the list to the next
 LETTER_HEIGHT = 13  # of a number on the axis, with some space
+PERCENTS = (25, 50, 75, 100)  # on the axis while the bytes are to be guessed
 ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # the upper edge is one of these times a power of ten
 HEADROOM = 1.02  # times what is drawn highest: the upper edge leaves space for a ring there
 MOST_MEMORY = 1.5  # if the memory ends above this many times the fullest moment, it is not drawn
@@ -64,8 +66,10 @@ def view(asked: Asked, found: Found) -> View:
         held = step.at(asked.moment / MOMENTS).held
         drawn += _revealed(asked, step, scale, measured)
         table = words.table(asked, step, measured)
+    else:
+        drawn += _percents(asked, scale)
     drawn += _phases(step)
-    drawn += _listed(held, memory)
+    drawn += _listed(asked, held, memory)
     drawn += _marks(asked, scale)
     meaning = words.meaning(asked, step, guessed(asked))
     return View(picture(WIDTH, HEIGHT, *drawn), meaning, table)
@@ -211,6 +215,23 @@ def _numbers(scale: Scale) -> Iterator[str]:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
+def _percents(asked: Asked, scale: Scale) -> Iterator[str]:
+    """Draw what the marks are set against, which gives no bytes away.
+
+    What is held is a percentage of the most, upwards; the fullest moment one of the step.
+    """
+    for percent in PERCENTS:
+        number = f"{percent} %"
+        if asked.ask == HELD:
+            y = scale.y(scale.most * percent / 100)
+            yield _horizontal(LEFT - 4, RIGHT, y, "grid")
+            yield text(LEFT - 6, y + 4, number, class_="end small faint")
+        else:
+            x = _x(percent / 100)
+            yield _vertical(x, MOMENT_Y - 4, MOMENT_Y + 4, "axis")
+            yield text(x, MOMENT_Y + 20, number, class_="middle small faint")
+
+
 def _words_on_scale(scale: Scale) -> str:
     """Write how many bytes the plot's height is, such as "scale: 0 to 100 GB".
 
@@ -282,20 +303,23 @@ def _chosen(asked: Asked) -> str:
     return translated("at {percent} % of the step", percent=f"{asked.moment}")
 
 
-def _listed(held: Held | None, memory: int) -> Iterator[str]:
-    """List the parts of the memory with their colours and bytes.
+def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
+    """List the parts of the memory with their colours and bytes, as far as the step has them.
 
     While the bytes are still to be guessed, `held` is None, and they are left out.
     """
+    operations = asked.timeline.operations
     x = SIDE + 22
     y = TOP + 45
-    for row, part in enumerate(Held._fields):
-        is_empty = held is not None and held[row] == 0
+    for place, part in enumerate(Held._fields):
+        if not any(operation.during[place] for operation in operations):
+            continue
+        is_empty = held is not None and held[place] == 0
         class_ = "faint" if is_empty else ""
         yield rect(SIDE, y - 12, 14, 14, class_=f"part {part}")
         yield text(x, y, translated(words.PARTS.get(part, part)), class_=class_)
         if held is not None:
-            yield text(WIDTH, y, short(held[row]), class_="end")
+            yield text(WIDTH, y, short(held[place]), class_="end")
         y += ROW
 
     last_row = y - ROW
@@ -318,8 +342,7 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
         places = [_x(n / 8) for n in range(len(EIGHTHS))]
         tracks = [Track((x, BOTTOM), (x, top)) for x in places]
     else:
-        y = BOTTOM - 30
-        tracks = [Track((LEFT, y), (RIGHT, y))]
+        tracks = [Track((LEFT, MOMENT_Y), (RIGHT, MOMENT_Y))]
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
-from course_utils.core.say.closeness import SPOT_ON, whole_of
+from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, WORDS, whole_of
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
@@ -23,6 +23,16 @@ FARTHEST = {
     (True, False): template("The farthest of your guesses, {asked}, is {word}: {how_far}."),
     (True, True): template("The farthest of your guesses, {asked}, is in the {word}: {how_far}."),
 }
+# How many of several guesses have a word.
+WITH_WORD = {
+    SPOT_ON: template("{count} spot on"),
+    CLOSE: template("{count} close"),
+    POWER: template("{count} in the right power of ten"),
+    FAR: template("{count} far"),
+    MISSED: template("{count} missed"),
+}
+ALL_SPOT_ON = template("All {count} of your guesses are spot on.")
+SUMMED_UP = template("Your {count} guesses: {words}; the farthest ({asked}): {how_far}.")
 
 
 class Track(NamedTuple):
@@ -101,11 +111,35 @@ def words_beside(
         yield text(x + RADIUS + 4, y + 4, _how_far_off(guess), class_="small strong halo")
 
 
-def farthest(guesses: Sequence[Guess]) -> str:
-    """Return one sentence on the guess that was farthest off; empty if there are no guesses."""
+def summed_up(guesses: Sequence[Guess]) -> str:
+    """Return one sentence on the guesses; empty if there are none.
+
+    Of three or more it says how many have which word, as in "Your 9 guesses: 7 close, 2 far". It
+    names the one that was farthest off.
+    """
     if not guesses:
         return ""
     guess = max(guesses, key=_how_far)
+    if len(guesses) < 3:
+        return _on_farthest(guess, guesses)
+    words = [one.word for one in guesses]
+    if words.count(SPOT_ON) == len(words):
+        return translated(ALL_SPOT_ON, count=f"{len(words)}")
+    with_word = []
+    for word in WORDS:  # from the best to the worst
+        if word in words:
+            with_word.append(translated(WITH_WORD[word], count=f"{words.count(word)}"))
+    return translated(
+        SUMMED_UP,
+        count=f"{len(words)}",
+        words=", ".join(with_word),
+        asked=translated(guess.asked),
+        how_far=guess.how_far,
+    )
+
+
+def _on_farthest(guess: Guess, guesses: Sequence[Guess]) -> str:
+    """Return the sentence on the farthest of one or two guesses."""
     return translated(
         FARTHEST[len(guesses) > 1, guess.word.startswith("right")],
         asked=translated(guess.asked),
