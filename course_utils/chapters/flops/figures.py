@@ -1,14 +1,14 @@
 """The figures of notebook 4."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from course_utils.core.say import Guess, Number
+from course_utils.engine.figures.boxes import Box, draw_arrow, draw_boxes, refuse_unknown
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
@@ -223,43 +223,23 @@ def _face(axes: Axes, squares: Sequence[Square], letter: str, colour: str) -> No
     )
 
 
-@dataclass(frozen=True)
-class _Box:
-    """What a box stands for, its size in words, and its place in the drawing."""
-
-    name: str
-    size: str
-    left: Number
-    middle: Number  # of its height
-    width: Number
-    condition: str = ""  # when the model has it; empty if every model does
-
-    @property
-    def height(self) -> Number:
-        """The height of the box in units of the drawing, of which a line of words takes 4.2."""
-        lines = 2 + self.size.count("\n")  # the name's, and the size's: one more than breaks
-        if self.condition:
-            lines += 1
-        return 1.5 + 4.2 * lines  # with 1.5 of space
-
-
 # Above, a layer in the order in which a token passes it; below, what comes once. The numbers are
 # the left edge, the middle of the height, and the width.
 _BOXES = (
-    _Box("norm", "m.norm_vectors\n× m.width", 1, 47, 16),
-    _Box("query", "m.width × m.heads · m.head_width", 21, 62.5, 32),
-    _Box("key", "m.width × m.kv_heads · m.head_width", 21, 52, 32),
-    _Box("value", "m.width × m.kv_heads · m.head_width", 21, 41.5, 32),
-    _Box("head norms", "2 × m.head_width", 21, 28.5, 32, "if m.head_norms"),
-    _Box("out", "m.heads ·\nm.head_width\n× m.width", 56, 47, 14),
-    _Box("second norm", "m.norm_vectors\n× m.width", 73, 47, 16),
-    _Box("gate", "m.width\n× m.inner", 92, 57, 12, "if m.gated"),
-    _Box("up", "m.width\n× m.inner", 92, 36, 12),
-    _Box("down", "m.inner\n× m.width", 107, 47, 12),
-    _Box("embedding", "m.vocabulary × m.width", 1, 9, 25),
-    _Box("positions", "m.context × m.width", 32, 9, 25, "if m.learned_positions"),
-    _Box("last norm", "m.norm_vectors × m.width", 63, 9, 25),
-    _Box("output", "m.vocabulary × m.width", 94, 9, 25, "unless m.tied"),
+    Box("norm", "m.norm_vectors\n× m.width", 1, 47, 16),
+    Box("query", "m.width × m.heads · m.head_width", 21, 62.5, 32),
+    Box("key", "m.width × m.kv_heads · m.head_width", 21, 52, 32),
+    Box("value", "m.width × m.kv_heads · m.head_width", 21, 41.5, 32),
+    Box("head norms", "2 × m.head_width", 21, 28.5, 32, "if m.head_norms"),
+    Box("out", "m.heads ·\nm.head_width\n× m.width", 56, 47, 14),
+    Box("second norm", "m.norm_vectors\n× m.width", 73, 47, 16),
+    Box("gate", "m.width\n× m.inner", 92, 57, 12, "if m.gated"),
+    Box("up", "m.width\n× m.inner", 92, 36, 12),
+    Box("down", "m.inner\n× m.width", 107, 47, 12),
+    Box("embedding", "m.vocabulary × m.width", 1, 9, 25),
+    Box("positions", "m.context × m.width", 32, 9, 25, "if m.learned_positions"),
+    Box("last norm", "m.norm_vectors × m.width", 63, 9, 25),
+    Box("output", "m.vocabulary × m.width", 94, 9, 25, "unless m.tied"),
 )
 # Between the boxes of a layer: where each arrow begins and ends, from left to right.
 _ARROWS = ((17, 21), (53, 56), (70, 73), (89, 92), (104, 107))
@@ -272,18 +252,11 @@ def layer_boxes(**counts: int) -> Figure:
     `last_norm=896`, is filled, and says that it has so many parameters. ValueError for a name
     without a box.
     """
-    keywords = [box.name.replace(" ", "_") for box in _BOXES]
-    unknown = [name for name in counts if name not in keywords]
-    if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(keywords)}.")
+    refuse_unknown(_BOXES, counts)
     title = "The boxes of a layer come m.layers times, the others once"
     with axes_with(title, "as a token passes", "once, and in each layer", height=430) as axes:
         _frame(axes)
-        for keyword, box in zip(keywords, _BOXES, strict=True):
-            _draw(axes, box, counts.get(keyword))
-        axes.set(xlim=(0, 121), ylim=(0, 76), xticks=[], yticks=[])
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
+        draw_boxes(axes, _BOXES, counts, COLOURS["parameters"])
     return axes.figure
 
 
@@ -296,27 +269,4 @@ def _frame(axes: Axes) -> None:
     biases = "A matrix that m.biases names has a bias, too: one number for each output."
     axes.text(21, 71, biases, va="center", fontsize=SMALL)
     for begin, end in _ARROWS:
-        arrow = FancyArrowPatch((begin, 47), (end, 47), arrowstyle="->", mutation_scale=9)
-        axes.add_patch(arrow)
-
-
-def _draw(axes: Axes, box: _Box, count: int | None) -> None:
-    """Draw a box. It is filled if it has a count, and dashed if only some models have the part."""
-    bottom = box.middle - box.height / 2
-    is_filled = count is not None
-    rectangle = Rectangle(
-        (box.left, bottom),
-        box.width,
-        box.height,
-        facecolor=COLOURS["parameters"] if is_filled else "white",
-        edgecolor=INK,
-        linestyle="--" if box.condition else "-",
-        lw=1.2,
-    )
-    axes.add_patch(rectangle)
-    name = f"{box.name}: {count:,}" if is_filled else box.name
-    size = f"{box.size}\n{box.condition}" if box.condition else box.size
-    centre = box.left + box.width / 2
-    top = bottom + box.height
-    axes.text(centre, top - 0.8, name, ha="center", va="top", weight="bold", fontsize=points(13))
-    axes.text(centre, bottom + 0.8, size, ha="center", va="bottom", fontsize=SMALL)
+        draw_arrow(axes, (begin, 47), (end, 47))
