@@ -77,6 +77,19 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     )
     of_w_transposed = einsum(g, x, "i k, i j -> k j")
     yield (of_w_transposed, of_x), "w.grad has the shape of w: transpose it."
+    yield from _of_one_product(x, w, g)
+    yield (None, None), "Nothing has gone backward here. Compute both gradients from x, w and g."
+    yield of_w, "Two gradients are wanted: of w and of x."
+    yield (
+        (of_w.T, of_x.T),
+        "Both are transposed: a gradient has the same shape as its matrix.",
+    )
+
+
+def _of_one_product(x: Tensor, w: Tensor, g: Tensor) -> Answers:
+    """Yield pairs of gradients of which one is a product of the wrong matrices, or no product."""
+    of_w = x.T @ g
+    of_x = g @ w.T
     sums_in_w_grad = "Check which index is summed: in w.grad it is i, so x has to be transposed."
     for wrong in (outcome(lambda: x @ g), outcome(lambda: x @ g.T), outcome(lambda: g @ x.T)):
         yield (wrong, of_x), sums_in_w_grad
@@ -88,12 +101,6 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     yield (
         outcome(lambda: (x * g, w * g)),
         "With * matrices are multiplied element by element. A matrix product is written with @.",
-    )
-    yield (None, None), "Nothing has gone backward here. Compute both gradients from x, w and g."
-    yield of_w, "Two gradients are wanted: of w and of x."
-    yield (
-        (of_w.T, of_x.T),
-        "Both are transposed: a gradient has the same shape as its matrix.",
     )
 
 
@@ -118,6 +125,26 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     )
     yield right - forward, "That is the backward pass; the forward pass belongs to a step, too."
     yield forward, "That is the forward pass alone."
+    yield from _of_first_layer(batch, widths, right)
+    yield 3 * forward - layers[-1], "It is the first layer that skips a product, not the last."
+    yield (
+        3 * sum(layers[1:]),
+        "The first layer still runs forward, and its weights want their gradient.",
+    )
+    yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
+    yield right // batch, "That is for one row; there are `batch` of them."
+    any_number = "There may be any number of layers: go through all pairs of neighbours in widths."
+    yield right - 3 * sum(layers[2:]), any_number  # two layers
+    yield 2 * layers[0], any_number  # one
+    of_neighbours = "A layer has D · K weights: multiply each width by the next, and add these up."
+    yield 6 * batch * sum(widths), of_neighbours
+    yield 6 * batch * math.prod(widths), of_neighbours
+
+
+def _of_first_layer(batch: int, widths: Sequence[int], right: int) -> Answers:
+    """Yield wrong counts of a step's FLOPs, by mistakes with the product that is skipped."""
+    layers = [2 * batch * d * k for d, k in pairwise(widths)]
+    forward = sum(layers)
     yield (
         right - layers[0],
         "Of the first layer only the gradient of its input is left out, not that of its weights.",
@@ -138,19 +165,6 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
         3 * forward * (1 - 1 / (3 * len(layers))),
         "That is right only if all layers have the same size. It is the first that skips one.",
     )
-    yield 3 * forward - layers[-1], "It is the first layer that skips a product, not the last."
-    yield (
-        3 * sum(layers[1:]),
-        "The first layer still runs forward, and its weights want their gradient.",
-    )
-    yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
-    yield right // batch, "That is for one row; there are `batch` of them."
-    any_number = "There may be any number of layers: go through all pairs of neighbours in widths."
-    yield right - 3 * sum(layers[2:]), any_number  # two layers
-    yield 2 * layers[0], any_number  # one
-    of_neighbours = "A layer has D · K weights: multiply each width by the next, and add these up."
-    yield 6 * batch * sum(widths), of_neighbours
-    yield 6 * batch * math.prod(widths), of_neighbours
 
 
 # A batch in parts. The reader's function is judged by the gradients that it leaves, and by the

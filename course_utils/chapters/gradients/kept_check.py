@@ -1,11 +1,10 @@
 """The exercise of notebook 5 that is a term of the accountant: the bytes that a layer keeps."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
 from course_utils.chapters.gradients.kept_tensors import what_is_counted
-from course_utils.chapters.gradients.parts import of_layer_bytes
+from course_utils.chapters.gradients.parts import as_in_gpt2, of_layer_bytes
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core.accountant import BYTES, Model
 from course_utils.engine.judging import Answers, function
@@ -77,18 +76,12 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         right - gate,
         "A gated feed-forward keeps four tensors of its inner width, the other one two.",
     )
-    yield right // bytes_each, NUMBERS
-    yield without_row_sums // bytes_each + row_sums, NUMBERS
-    yield without_row_sums // bytes_each + row_sums * BYTES["fp32"], NUMBERS
-    yield right // batch, "That is for one sequence; there are `batch` of them."
-    yield right * m.layers, "That is for all layers. What one layer keeps is wanted."
     scores = row_sums * sequence * bytes_each
     yield (
         without_row_sums + scores,
         "Fused attention does not keep the scores, but only one number for each row of them.",
     )
-    for wrong in _as_in_gpt2(m, batch, sequence, bytes_each):
-        yield wrong, OF_GPT2
+    yield from _of_units(m, batch, sequence, dtype)
 
 
 def _of_queries_and_keys(m: Model, right: int, of_a_number: int) -> Answers:
@@ -116,13 +109,19 @@ def _of_queries_and_keys(m: Model, right: int, of_a_number: int) -> Answers:
     )
 
 
-def _as_in_gpt2(m: Model, batch: int, sequence: int, bytes_each: int) -> Iterator[int]:
-    """Yield wrong counts that take the notebook's 16 · S · H for a rule about every layer.
+def _of_units(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
+    """Yield wrong counts of a layer's bytes in numbers, of one sequence or of all layers.
 
-    They are in numbers or in bytes, of one sequence or of all, without the row sums or with them.
+    Those after them take the notebook's 16 · S · H for a rule about every layer.
     """
-    for tokens in (batch * sequence, sequence):
-        row_sums = tokens * m.heads * BYTES["fp32"]
-        for unit in (bytes_each, 1):
-            yield 16 * tokens * m.width * unit
-            yield 16 * tokens * m.width * unit + row_sums
+    right = by_torch.layer_bytes(m, batch, sequence, dtype)
+    bytes_each = BYTES[dtype]
+    row_sums = batch * sequence * m.heads
+    without_row_sums = right - row_sums * BYTES["fp32"]
+    yield right // bytes_each, NUMBERS
+    yield without_row_sums // bytes_each + row_sums, NUMBERS
+    yield without_row_sums // bytes_each + row_sums * BYTES["fp32"], NUMBERS
+    yield right // batch, "That is for one sequence; there are `batch` of them."
+    yield right * m.layers, "That is for all layers. What one layer keeps is wanted."
+    for wrong in as_in_gpt2(m, batch, sequence, dtype):
+        yield wrong, OF_GPT2

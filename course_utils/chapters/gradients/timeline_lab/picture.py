@@ -39,12 +39,10 @@ RIGHT = 716
 TOP = 50
 SCALE_RIGHT = 132  # the words on the scale stand above the axis, up to here
 BOTTOM = 306
-MOMENT_Y = BOTTOM - 30  # where the mark of the fullest moment moves
 # Beside the plot, the list of the parts that are held at the chosen moment.
 SIDE = 742
 ROW = 20  # from a line of the list to the next
 LETTER_HEIGHT = 13  # of a number on the axis, with some space
-PERCENTS = (25, 50, 75, 100)  # on the axis while the bytes are to be guessed
 ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # the upper edge is one of these times a power of ten
 HEADROOM = 1.02  # times what is drawn highest: the upper edge leaves space for a ring there
 MOST_MEMORY = 1.5  # if the memory ends above this many times the fullest moment, it is not drawn
@@ -66,8 +64,6 @@ def view(asked: Asked, found: Found) -> View:
         held = step.at(asked.moment / MOMENTS).held
         drawn += _revealed(asked, step, scale, measured)
         table = words.table(asked, step, measured)
-    else:
-        drawn += _percents(asked, scale)
     drawn += _phases(step)
     drawn += _listed(asked, held, memory)
     drawn += _marks(asked, scale)
@@ -215,23 +211,6 @@ def _numbers(scale: Scale) -> Iterator[str]:
             yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
-def _percents(asked: Asked, scale: Scale) -> Iterator[str]:
-    """Draw what the marks are set against, which gives no bytes away.
-
-    What is held is a percentage of the most, upwards; the fullest moment one of the step.
-    """
-    for percent in PERCENTS:
-        number = f"{percent} %"
-        if asked.ask == HELD:
-            y = scale.y(scale.most * percent / 100)
-            yield _horizontal(LEFT - 4, RIGHT, y, "grid")
-            yield text(LEFT - 6, y + 4, number, class_="end small faint")
-        else:
-            x = _x(percent / 100)
-            yield _vertical(x, MOMENT_Y - 4, MOMENT_Y + 4, "axis")
-            yield text(x, MOMENT_Y + 20, number, class_="middle small faint")
-
-
 def _words_on_scale(scale: Scale) -> str:
     """Write how many bytes the plot's height is, such as "scale: 0 to 100 GB".
 
@@ -308,11 +287,10 @@ def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
 
     While the bytes are still to be guessed, `held` is None, and they are left out.
     """
-    operations = asked.timeline.operations
     x = SIDE + 22
     y = TOP + 45
     for place, part in enumerate(Held._fields):
-        if not any(operation.during[place] for operation in operations):
+        if not any(each.during[place] for each in asked.timeline.operations):
             continue
         is_empty = held is not None and held[place] == 0
         class_ = "faint" if is_empty else ""
@@ -342,7 +320,10 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
         places = [_x(n / 8) for n in range(len(EIGHTHS))]
         tracks = [Track((x, BOTTOM), (x, top)) for x in places]
     else:
-        tracks = [Track((LEFT, MOMENT_Y), (RIGHT, MOMENT_Y))]
+        y = BOTTOM - 30
+        tracks = [Track((LEFT, y), (RIGHT, y))]
+    if asked.hides:
+        yield from marks.percents(tracks[0])
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)

@@ -15,6 +15,7 @@ from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+PERCENTS = (25, 50, 75, 100)
 SHARES = (1, 100)  # the whole of a share, and of a percentage
 # By whether there are several guesses, and whether the word is "right power of ten".
 FARTHEST = {
@@ -65,6 +66,23 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
             marks.append(_mark(name, asked, number, track))
     line = polyline(set_places, class_="guess-line", data_through=name) if through else ""
     return line + "".join(marks)
+
+
+def percents(track: Track) -> Iterator[str]:
+    """Draw a scale in percent along a track, for marks that are set while the picture is hidden.
+
+    Its numbers are below a track that goes across, and at the left of one that goes upwards.
+    """
+    (start_x, _), (end_x, _) = track
+    for percent in PERCENTS:
+        x, y = track.at(percent / 100)
+        number = f"{percent} %"
+        if start_x == end_x:
+            yield polyline([(x - 4, y), (x + 4, y)], class_="axis")
+            yield text(x - 6, y + 4, number, class_="end small faint")
+        else:
+            yield polyline([(x, y - 4), (x, y + 4)], class_="axis")
+            yield text(x, y + 20, number, class_="middle small faint")
 
 
 def _mark(name: str, asked: object, number: int, track: Track) -> str:
