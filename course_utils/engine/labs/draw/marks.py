@@ -79,7 +79,7 @@ def percents(track: Track) -> Iterator[str]:
         number = f"{percent} %"
         if start_x == end_x:
             yield polyline([(x - 4, y), (x + 4, y)], class_="axis")
-            yield text(x - 6, y + 4, number, class_="end small faint")
+            yield text(x - RADIUS - 4, y + 4, number, class_="end small faint")
         else:
             yield polyline([(x, y - 4), (x, y + 4)], class_="axis")
             yield text(x, y + 20, number, class_="middle small faint")
