@@ -322,8 +322,6 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
     else:
         y = BOTTOM - 30
         tracks = [Track((LEFT, y), (RIGHT, y))]
-    if asked.hides:
-        yield from marks.percents(tracks[0])
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
-    yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)
+    yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD, in_percent=True)

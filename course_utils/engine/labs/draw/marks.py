@@ -49,9 +49,17 @@ class Track(NamedTuple):
         return x + share * (to_x - x), y + share * (to_y - y)
 
 
-def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = False) -> str:
+def drawn(
+    name: str,
+    asked: object,
+    tracks: Sequence[Track],
+    *,
+    through: bool = False,
+    in_percent: bool = False,
+) -> str:
     """Return the marks of the field `name`, on their tracks. `asked` has the answers to all fields.
 
+    With `in_percent`, a scale stands along the first track until the answer is shown.
     With `through`, a line goes through the marks that are set. Once `asked.shown` is True, the
     measurement is in the picture: marks can no longer be moved, and those not set are left out.
     """
@@ -65,10 +73,11 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
         if level is not None or not asked.shown:
             marks.append(_mark(name, asked, number, track))
     line = polyline(set_places, class_="guess-line", data_through=name) if through else ""
-    return line + "".join(marks)
+    scale = "".join(_percents(tracks[0])) if in_percent and not asked.shown else ""
+    return scale + line + "".join(marks)
 
 
-def percents(track: Track) -> Iterator[str]:
+def _percents(track: Track) -> Iterator[str]:
     """Draw a scale in percent along a track, for marks that are set while the picture is hidden.
 
     Its numbers are below a track that goes across, and at the left of one that goes upwards.
