@@ -15,6 +15,7 @@ _CHAPTER_OF = {
     "product_boxes": "flops",
     "waterfall": "flops",
     "layer_boxes": "flops",
+    "tensor_boxes": "gradients",
     "scales_by_step": "mixed_precision",
     "singular_values": "optimizers",
     "weights_by_step": "mixed_precision",

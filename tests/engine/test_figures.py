@@ -13,10 +13,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
+from matplotlib.patches import Rectangle
 from PIL import Image
 
-from course_utils.chapters import figures
+from course_utils.chapters import by_torch, figures
+from course_utils.chapters.gradients.figures import _BOXES
+from course_utils.chapters.small_models import GPT, LLAMA, QWEN
 from course_utils.core import floats
+from course_utils.core.accountant import BYTES
 from course_utils.core.colours import COLOURS
 from course_utils.engine.figures import chinese, letters
 from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX, axes_with, label
@@ -41,6 +45,7 @@ BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )
 LAYER = figures.layer_boxes(query=802_816, last_norm=896)
+TENSORS = figures.tensor_boxes(input=768)
 LAYER_AT_FIRST = figures.layer_boxes()
 MATRICES = figures.layer_matrices(query=("m.width", "m.heads * m.head_width"))
 MATRICES_FILLED = figures.layer_matrices(
@@ -204,6 +209,55 @@ def test_of_a_layers_matrices_one_is_filled_in_and_the_others_are_left_to_the_re
     assert "m.heads * m.head_width\n× m.width" in written(MATRICES_FILLED)
     with pytest.raises(ValueError, match=r"There is no box 'norm'\. There are: query, key, value,"):
         figures.layer_matrices(norm=("m.width", "m.width"))
+
+
+@pytest.mark.parametrize("m", [GPT, LLAMA, QWEN])
+def test_the_boxes_of_a_layers_tensors_are_those_that_autograd_keeps_and_two_more(m):
+    boxes = [box for box in _BOXES if eval_of(box.condition.removeprefix("if "), m)]
+    not_kept = [box for box in boxes if box.name in ("out", "down")]
+    assert [eval_of(box.size, m) for box in not_kept] == [m.width, m.width]
+    nbytes = 0
+    for box in boxes:
+        size, _, in_fp32 = box.size.partition(", in ")
+        bytes_each = BYTES[in_fp32 or "bf16"]
+        nbytes += 2 * 64 * bytes_each * eval_of(size, m) * (box not in not_kept)
+    # Without LayerNorm's statistics, which the term leaves out.
+    assert nbytes == pytest.approx(by_torch.layer_bytes(m, 2, 64, "bf16"), rel=0.001)
+
+
+def eval_of(words, m):
+    """The value of an expression with fields of m, as a box has it; of no words, True."""
+    return eval(words.replace("·", "*") or "True", {"m": m})
+
+
+def test_a_tensors_box_is_filled_where_it_has_a_number():
+    (filled,) = [
+        patch
+        for patch in TENSORS.axes[0].patches
+        if patch.get_facecolor() == to_rgba(COLOURS["activations"])
+    ]
+    assert (filled.get_x(), filled.get_width()) == (1, 11)
+    assert {"input: 768", "m.width", "row sums", "m.heads, in fp32"} <= set(written(TENSORS))
+    with pytest.raises(ValueError, match=r"There is no box 'scores'\. There are: input,"):
+        figures.tensor_boxes(scores=1)
+
+
+@pytest.mark.parametrize("figure", [LAYER, TENSORS])
+def test_no_words_run_beyond_their_box(figure):
+    """Every text whose middle is in a box lies in it as a whole."""
+    axes = figure.axes[0]
+    figure.canvas.draw()
+    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    boxes = [patch.get_window_extent() for patch in frames if patch.get_width() < 60]
+    inside = 0
+    for text in axes.texts:
+        words = text.get_window_extent()
+        middle = ((words.x0 + words.x1) / 2, (words.y0 + words.y1) / 2)
+        for box in boxes:
+            if box.contains(*middle):
+                inside += 1
+                assert box.x0 <= words.x0 <= words.x1 <= box.x1
+    assert inside == 2 * len(boxes)
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():

@@ -77,9 +77,14 @@ def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
     """10 % for 2 % is five times too high, but 60 % for 87 % is farther off."""
     near = Guess("step 25", 10, 2, unit="percent")
     far = Guess("step 200", 60, 86.7, unit="percent")
-    assert marks.farthest([near, far]) == (
+    assert marks.summed_up([near, far]) == (
         "The farthest of your guesses, step 200, is far: 26.7 points too low."
     )
+    assert marks.summed_up([near, far, far, near, near]) == (
+        "Your 5 guesses: 3 close, 2 far; the farthest (step 200): 26.7 points too low."
+    )
+    right = Guess("step 25", 2, 2, unit="percent")
+    assert marks.summed_up([right] * 3) == "All 3 of your guesses are spot on."
     assert marks._how_far_off(far) == "−26.7"
 
 

@@ -93,5 +93,5 @@ class DrawingLab(Lab):
             squares = [track.at(square / 20) for track, square in zip(TRACKS, SQUARES, strict=True)]
             parts.append(svg.polyline(squares, class_="line measured"))
             parts.extend(marks.words_beside(guesses, asked, "guess", TRACKS))
-            meaning = marks.farthest(guesses)
+            meaning = marks.summed_up(guesses)
         return View(svg.picture(400, 220, *parts), meaning or f"n is {asked.n}.")

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales
+from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales, refuse_unknown
 from course_utils.engine.figures.style import COLOURS, HEIGHT, SMALL, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
@@ -95,20 +95,18 @@ def layer_matrices(**sizes: tuple[str, str]) -> Figure:
     A matrix in `sizes`, such as `up=("m.width", "m.inner")`, has its inputs and outputs in its box,
     which is filled. ValueError for a name without a box.
     """
-    names = [box.name for box in _MATRICES]
-    unknown = [name for name in sizes if name not in names]
-    if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(names)}.")
+    refuse_unknown(_MATRICES, sizes)
     title = "A token passes these matrices of a layer: inputs × outputs"
     with axes_with(title, "as a token passes", "side by side", height=270) as axes:
         axes.text(3, 20, "token", ha="center", va="center", fontsize=SMALL)
         axes.text(52, 20, "attention,\nmerge", ha="center", va="center", fontsize=SMALL)
         for begin, end in _ARROWS:
-            draw_arrow(axes, begin, end, 20)
+            draw_arrow(axes, (begin, 20), (end, 20))
         for box in _MATRICES:
             size = box.size
             for gap in sizes.get(box.name, ()):
                 size = size.replace("?", gap, 1)
-            draw_box(axes, replace(box, size=size), is_filled=box.name in sizes)
+            colour = COLOURS["parameters"] if box.name in sizes else "white"
+            draw_box(axes, replace(box, size=size), colour)
         hide_scales(axes, 122, 40)
     return axes.figure

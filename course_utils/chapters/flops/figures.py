@@ -1,7 +1,6 @@
 """The figures of notebook 4."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,7 +8,13 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from course_utils.core.say import Guess, Number
-from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales
+from course_utils.engine.figures.boxes import (
+    Box,
+    draw_arrow,
+    draw_boxes,
+    hide_scales,
+    refuse_unknown,
+)
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
@@ -253,17 +258,11 @@ def layer_boxes(**counts: int) -> Figure:
     `last_norm=896`, is filled, and says that it has so many parameters. ValueError for a name
     without a box.
     """
-    keywords = [box.name.replace(" ", "_") for box in _BOXES]
-    unknown = [name for name in counts if name not in keywords]
-    if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(keywords)}.")
+    refuse_unknown(_BOXES, counts)
     title = "The boxes of a layer come m.layers times, the others once"
     with axes_with(title, "as a token passes", "once, and in each layer", height=430) as axes:
         _frame(axes)
-        for keyword, box in zip(keywords, _BOXES, strict=True):
-            is_filled = keyword in counts
-            named = replace(box, name=f"{box.name}: {counts[keyword]:,}") if is_filled else box
-            draw_box(axes, named, is_filled=is_filled)
+        draw_boxes(axes, _BOXES, counts, COLOURS["parameters"])
         hide_scales(axes, 121, 76)
     return axes.figure
 
@@ -277,4 +276,4 @@ def _frame(axes: Axes) -> None:
     biases = "A matrix that m.biases names has a bias, too: one number for each output."
     axes.text(21, 71, biases, va="center", fontsize=SMALL)
     for begin, end in _ARROWS:
-        draw_arrow(axes, begin, end, 47)
+        draw_arrow(axes, (begin, 47), (end, 47))

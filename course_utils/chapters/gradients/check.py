@@ -4,15 +4,15 @@ For one case, an exercise yields the right answer first, and then what tempting 
 Each has a sentence: why it is right, or the advice on the mistake.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
 from einops import einsum
 from torch import Tensor, nn
 
-from course_utils.chapters import by_torch
 from course_utils.chapters.gradients.attention_check import (  # noqa: F401  exercises, too
     latent_cache_bytes,
     window_pairs,
@@ -29,11 +29,10 @@ from course_utils.chapters.gradients.frozen_check import (  # noqa: F401  exerci
     frozen_flops,
     largest_rank,
 )
-from course_utils.chapters.gradients.parts import of_layer_bytes, of_step_flops
-from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
+from course_utils.chapters.gradients.kept_check import layer_bytes  # noqa: F401  an exercise, too
+from course_utils.chapters.gradients.parts import of_step_flops
 from course_utils.core import measure, predict
-from course_utils.core.accountant import BYTES, Model
-from course_utils.core.say import Number, count_text
+from course_utils.core.say import Number, count_text, number_text
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection, outcome
 from course_utils.engine.judging.agreement import agree
 from course_utils.engine.judging.errors import stopped
@@ -78,6 +77,8 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     )
     of_w_transposed = einsum(g, x, "i k, i j -> k j")
     yield (of_w_transposed, of_x), "w.grad has the shape of w: transpose it."
+    yield from _of_one_product(x, w, g)
+    yield (None, None), "Nothing has gone backward here. Compute both gradients from x, w and g."
     yield of_w, "Two gradients are wanted: of w and of x."
     yield (
         (of_w.T, of_x.T),
@@ -85,9 +86,27 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     )
 
 
+def _of_one_product(x: Tensor, w: Tensor, g: Tensor) -> Answers:
+    """Yield pairs of gradients of which one is a product of the wrong matrices, or no product."""
+    of_w = x.T @ g
+    of_x = g @ w.T
+    sums_in_w_grad = "Check which index is summed: in w.grad it is i, so x has to be transposed."
+    for wrong in (outcome(lambda: x @ g), outcome(lambda: x @ g.T), outcome(lambda: g @ x.T)):
+        yield (wrong, of_x), sums_in_w_grad
+    order_in_x_grad = (
+        "Row i of x.grad is made of row i of g. So g comes first, and then w, transposed."
+    )
+    for wrong in (outcome(lambda: w @ g), outcome(lambda: w.T @ g), w @ g.T):
+        yield (of_w, wrong), order_in_x_grad
+    yield (
+        outcome(lambda: (x * g, w * g)),
+        "With * matrices are multiplied element by element. A matrix product is written with @.",
+    )
+
+
 # Rows of a batch, and the widths of the layers.
 STEPS = [
-    (16, [8, 5, 4, 2]),  # sizes with which no mistake looks like another one
+    (16, [9, 5, 4, 3]),  # sizes with which no mistake looks like another one
     (4, [3, 5]),
     (64, [512, 2048, 2048, 10]),
 ]
@@ -106,6 +125,7 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     )
     yield right - forward, "That is the backward pass; the forward pass belongs to a step, too."
     yield forward, "That is the forward pass alone."
+    yield from _of_first_layer(batch, widths, right)
     yield 3 * forward - layers[-1], "It is the first layer that skips a product, not the last."
     yield (
         3 * sum(layers[1:]),
@@ -113,6 +133,38 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     )
     yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
     yield right // batch, "That is for one row; there are `batch` of them."
+    any_number = "There may be any number of layers: go through all pairs of neighbours in widths."
+    yield right - 3 * sum(layers[2:]), any_number  # two layers
+    yield 2 * layers[0], any_number  # one
+    of_neighbours = "A layer has D · K weights: multiply each width by the next, and add these up."
+    yield 6 * batch * sum(widths), of_neighbours
+    yield 6 * batch * math.prod(widths), of_neighbours
+
+
+def _of_first_layer(batch: int, widths: Sequence[int], right: int) -> Answers:
+    """Yield wrong counts of a step's FLOPs, by mistakes with the product that is skipped."""
+    layers = [2 * batch * d * k for d, k in pairwise(widths)]
+    forward = sum(layers)
+    yield (
+        right - layers[0],
+        "Of the first layer only the gradient of its input is left out, not that of its weights.",
+    )
+    weights_of_first = widths[0] * widths[1]
+    for skipped in (
+        weights_of_first,
+        2 * weights_of_first,
+        batch * weights_of_first,
+        widths[0],
+        2 * batch * widths[0],
+    ):
+        yield (
+            3 * forward - skipped,
+            "The skipped product takes 2 · batch · D · K FLOPs, like any other.",
+        )
+    yield (
+        3 * forward * (1 - 1 / (3 * len(layers))),
+        "That is right only if all layers have the same size. It is the first that skips one.",
+    )
 
 
 # A batch in parts. The reader's function is judged by the gradients that it leaves, and by the
@@ -164,6 +216,7 @@ class Attempt:
     """What happened while a reader's function ran."""
 
     error: BaseException | None
+    rows: int  # how many went forward, in all passes together
     most_rows: int  # the most rows that had gone forward and not yet backward, at one time
     most_bytes: int  # the most bytes that autograd kept at one time
 
@@ -191,7 +244,7 @@ def _complaint(answer: Accumulate, parts: int) -> str:
             "and set nothing to zero after it."
         )
     if not agree(theirs, of_whole, TOLERANCE):
-        return _how_they_differ(theirs, of_whole, of_last, parts)
+        return _how_they_differ(theirs, of_whole, of_last, parts) or _in_rows(attempt.rows)
     return _kept_too_long(attempt, parts)
 
 
@@ -224,7 +277,8 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     # The running sum: how many rows, after each pass, have gone forward and not yet backward.
     rows_on_the_way = accumulate(passes)
     most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
-    return Attempt(error, most_rows, most_bytes=max(kept))
+    rows = sum(count for count in passes if count > 0)
+    return Attempt(error, rows, most_rows, most_bytes=max(kept))
 
 
 def _how_they_differ(
@@ -232,6 +286,7 @@ def _how_they_differ(
 ) -> str:
     """Return which mistake explains a reader's gradients that are not those of the whole batch.
 
+    The sentence is empty if none of them does.
     `theirs` are the reader's, `of_whole` the right ones of the whole batch, and `of_last` the right
     ones of its last part.
     """
@@ -247,6 +302,32 @@ def _how_they_differ(
     # The last part's loss may have been divided by the number of parts, as it should be.
     if theirs_are(1, of_last) or theirs_are(1 / parts, of_last):
         return ONLY_LAST
+    factor = _factor(theirs, of_whole)
+    if factor and theirs_are(factor, of_whole):
+        times = number_text(factor, 3)
+        return (
+            f"the gradients are {times} times those of the whole batch. "
+            "Divide each part's loss by the number of parts, and by nothing else."
+        )
+    return ""
+
+
+def _factor(theirs: list[Tensor], of_whole: list[Tensor]) -> float:
+    """Return the number by which `of_whole` comes closest to the reader's gradients."""
+    a = torch.cat([gradient.flatten() for gradient in theirs])
+    b = torch.cat([gradient.flatten() for gradient in of_whole])
+    if a.shape != b.shape:
+        return 0.0
+    return (a @ b / (b @ b)).item()
+
+
+def _in_rows(rows: int) -> str:
+    """Return what is wrong with gradients for which so many rows went forward."""
+    if rows != ROWS:
+        return (
+            f"{rows} rows went through the model, but the batch has {ROWS}. "
+            "Let each part of batch.chunk(parts) go through once."
+        )
     return "the gradients differ from those of the whole batch."
 
 
@@ -286,99 +367,3 @@ def _model_and_batch() -> tuple[nn.Module, Tensor]:
 def _loss(results: Tensor) -> Tensor:
     """Return a mean over the rows, as the exercise says of `loss_of`."""
     return results.pow(2).sum(-1).mean()
-
-
-# The accountant's term.
-
-
-# A model, the batch, the sequence and the dtype.
-LAYERS = [
-    # With QWEN's own width, 2 * m.width numbers too many would be as many as those of other slips.
-    (replace(QWEN, width=104), 3, 32, "bf16"),
-    (LLAMA, 1, 96, "bf16"),
-    (GPT, 2, 64, "fp32"),
-]
-
-
-# The tolerance is for the statistics of the two LayerNorms, which the term leaves out: two numbers
-# a token in each, together 0.098 % of a layer at a width of 256.
-@function(
-    LAYERS,
-    tolerance=0.001,
-    case_words=case_in_words,
-    parts=of_layer_bytes,
-    unit="bytes",
-    hints=(
-        "Go through the layer in the order in which it runs, and ask of each operation what its "
-        "gradient multiplies by: that is what is kept. Count numbers for one token first.",
-        "A normalisation keeps its input, and the next products keep its result. Attention "
-        "keeps queries, keys, values and its result; keys and values have m.kv_heads heads.",
-        "The feed-forward keeps 4 * m.inner numbers with a gate, and 2 * m.inner without. All these"
-        " take BYTES[dtype] each. The row sums, m.heads for each token, take 4 bytes each.",
-    ),
-)
-def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
-    """The check of a reader's layer_bytes(m, batch, sequence, dtype): bytes that autograd keeps."""
-    right = by_torch.layer_bytes(m, batch, sequence, dtype)
-    yield (
-        right,
-        "As many bytes as autograd keeps of three layers, without LayerNorm's statistics.",
-    )
-    bytes_each = BYTES[dtype]
-    of_a_number = batch * sequence * bytes_each  # the bytes of one number for each token
-    row_sums = batch * sequence * m.heads  # how many there are
-    without_row_sums = right - row_sums * BYTES["fp32"]
-    yield (
-        without_row_sums,
-        "Attention keeps one fp32 number for each row of scores: batch × heads × sequence.",
-    )
-    yield (
-        without_row_sums + row_sums * bytes_each,
-        "The row sums are in fp32 whatever the dtype: 4 bytes each.",
-    )
-    of_width = m.width * of_a_number  # the bytes of a tensor as wide as the model
-    yield (
-        right - 2 * of_width,
-        "A normalisation keeps its input, and the next product its result: 4 tensors of m.width.",
-    )
-    yield (
-        right - of_width,
-        "One tensor of the model's width is missing: of both normalisations, input and result.",
-    )
-    yield from _of_queries_and_keys(m, right, of_a_number)
-    gate = 2 * m.inner * of_a_number if m.gated else 0  # two tensors that only a gate adds
-    yield (
-        right - gate,
-        "A gated feed-forward keeps four tensors of its inner width, the other one two.",
-    )
-    yield right // bytes_each, "That is how many numbers are kept. Their bytes are wanted."
-    scores = row_sums * sequence * bytes_each
-    yield (
-        without_row_sums + scores,
-        "Fused attention does not keep the scores, but only one number for each row of them.",
-    )
-
-
-def _of_queries_and_keys(m: Model, right: int, of_a_number: int) -> Answers:
-    """Yield wrong counts of a layer's bytes, by mistakes with the tensors that attention keeps.
-
-    `right` is the right count. `of_a_number` has the bytes of one number for each token.
-    """
-    queries = m.heads * m.head_width * of_a_number
-    keys = m.kv_heads * m.head_width * of_a_number
-    yield right - queries, "Attention keeps queries, keys, values and its result."
-    norm_inputs = 0
-    tensors_like_keys = 2  # keys and values
-    if m.head_norms:
-        norm_inputs = queries + keys
-        tensors_like_keys = 3  # also the keys before they are normalised
-    # With as many heads as the queries have, each of these tensors would be as large as they are.
-    yield (
-        right + tensors_like_keys * (queries - keys),
-        "Keys and values have only kv_heads heads.",
-    )
-    yield right - norm_inputs, "If m.head_norms, their inputs are kept, too."
-    yield (
-        right - 2 * keys,
-        "Keys and values are kept, too: other gradients multiply by them.",
-    )

@@ -4,7 +4,7 @@ The exercises pass these functions to their decorator as `parts`. If a reader's 
 verdict can then name the parts that are missing or wrong.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from course_utils.core.accountant import BYTES, Model
@@ -60,3 +60,15 @@ def of_layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> dict[str,
         # Fused attention keeps a sum for each row of scores.
         "row sums": tokens * m.heads * BYTES["fp32"],
     }
+
+
+def as_in_gpt2(m: Model, batch: int, sequence: int, dtype: str) -> Iterator[int]:
+    """Yield wrong counts that take the notebook's 16 · S · H for a rule about every layer.
+
+    They are in numbers or in bytes, of one sequence or of all, without the row sums or with them.
+    """
+    for tokens in (batch * sequence, sequence):
+        row_sums = tokens * m.heads * BYTES["fp32"]
+        for unit in (BYTES[dtype], 1):
+            yield 16 * tokens * m.width * unit
+            yield 16 * tokens * m.width * unit + row_sums

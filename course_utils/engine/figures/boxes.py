@@ -1,12 +1,13 @@
-"""Boxes with a name and a size, of which some are filled in."""
+"""Boxes with a name and a size in words, which figures of a model's layer are made of."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import COLOURS, INK, SMALL, points
+from course_utils.engine.figures.style import INK, SMALL, points
 
 LINE = 4.2  # the height of a line of words, in units of the drawing
 SPACE = 1.5  # above and below the lines of a box, together
@@ -24,6 +25,11 @@ class Box:
     condition: str = ""  # when the model has it; empty if every model does
 
     @property
+    def keyword(self) -> str:
+        """The name as a keyword argument, such as "last_norm"."""
+        return self.name.replace(" ", "_")
+
+    @property
     def height(self) -> Number:
         """The height of the box in units of the drawing."""
         lines = 2 + self.size.count("\n")  # the name's, and the size's: one more than breaks
@@ -32,14 +38,32 @@ class Box:
         return SPACE + LINE * lines
 
 
-def draw_box(axes: Axes, box: Box, *, is_filled: bool) -> None:
+def refuse_unknown(boxes: Sequence[Box], named: Iterable[str]) -> None:
+    """Raise ValueError, with the names that there are, if one of `named` is none of the boxes."""
+    keywords = [box.keyword for box in boxes]
+    unknown = [name for name in named if name not in keywords]
+    if unknown:
+        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(keywords)}.")
+
+
+def draw_boxes(axes: Axes, boxes: Sequence[Box], counts: Mapping[str, int], colour: str) -> None:
+    """Draw the boxes; those in `counts`, by their keywords, in colour, and with their count."""
+    for box in boxes:
+        if box.keyword in counts:
+            counted = replace(box, name=f"{box.name}: {counts[box.keyword]:,}")
+            draw_box(axes, counted, colour)
+        else:
+            draw_box(axes, box)
+
+
+def draw_box(axes: Axes, box: Box, colour: str = "white") -> None:
     """Draw a box, dashed if only some models have what it stands for."""
     bottom = box.middle - box.height / 2
     rectangle = Rectangle(
         (box.left, bottom),
         box.width,
         box.height,
-        facecolor=COLOURS["parameters"] if is_filled else "white",
+        facecolor=colour,
         edgecolor=INK,
         linestyle="--" if box.condition else "-",
         lw=1.2,
@@ -53,9 +77,9 @@ def draw_box(axes: Axes, box: Box, *, is_filled: bool) -> None:
     axes.text(centre, bottom + 0.8, size, ha="center", va="bottom", fontsize=SMALL)
 
 
-def draw_arrow(axes: Axes, begin: Number, end: Number, height: Number) -> None:
-    """Draw an arrow from left to right at that height."""
-    arrow = FancyArrowPatch((begin, height), (end, height), arrowstyle="->", mutation_scale=9)
+def draw_arrow(axes: Axes, begin: tuple[Number, Number], end: tuple[Number, Number]) -> None:
+    """Draw an arrow between two boxes."""
+    arrow = FancyArrowPatch(begin, end, arrowstyle="->", mutation_scale=9)
     axes.add_patch(arrow)
 
 

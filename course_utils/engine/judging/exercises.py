@@ -213,15 +213,14 @@ def _try_cases(
                 fault = fault_of_error(answer, case, error)
             else:
                 fault = fault_of_result(
-                    outcomes, expected, tolerance, wording, is_advised=bool(advice)
+                    answer, outcomes, expected, tolerance, wording, is_advised=advice != ""
                 )
             beginning = sentences.called(answer, wording.case_words(*case))
             known_advice = advice or fault.advice  # on this mistake, or on any of its kind
             last_sentence = translated(known_advice) or fault.remark
             words = in_a_row(f"{beginning} {fault.sentence}", last_sentence)
-            # For students who are graded on cases kept from them: `brief` names no case.
-            without_case = known_advice or fault.brief
-            raise NotYetError(words, advice, without_case=without_case)
+            # `without_case` is for students who are graded on cases kept from them.
+            raise NotYetError(words, advice, without_case=known_advice or fault.brief)
     return why_right
 
 

@@ -6,7 +6,7 @@ from course_utils.core.say import Number
 from course_utils.core.say.language import translated
 from course_utils.engine.judging import errors, sentences
 from course_utils.engine.judging.exercises import Outcome, Wording
-from course_utils.engine.judging.parts import NO_PART, in_parts
+from course_utils.engine.judging.parts import NO_PART, Told, in_parts
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
 
 
 def fault_of_result(
+    answer: object,
     outcomes: list[Outcome],
     expected: object,
     tolerance: Number,
@@ -41,18 +42,20 @@ def fault_of_result(
 ) -> Fault:
     """Return the sentences on the last outcome, whose result is not the expected one.
 
-    In the outcomes before it, which are those of earlier cases, the result was right. `is_advised`
+    In the outcomes before it, which are those of earlier cases, the result of the reader's function
+    `answer` was right. `is_advised`
     says whether the exercise has advice on this mistake.
     """
-    _case, result, _error = outcomes[-1]
+    case, result, _error = outcomes[-1]
     advice = sentences.advice_on_kind(result, expected)
     brief = "In one of the cases, what came is not what was expected."
     if wording.parts:  # the right answer is a sum, whose parts have names
-        past = [(case, past_result) for case, past_result, _error in outcomes]
+        past = [(past_case, past_result) for past_case, past_result, _error in outcomes]
         sentence, is_explained = in_parts(past, wording.parts, wording.unit, is_advised=is_advised)
         if is_explained:
             # A sentence that names the wrong part needs no advice on the kind.
             return Fault(sentence, advice="", brief=brief)
         if sentence:
-            return Fault(sentence, advice, brief, remark=translated(NO_PART))
+            remark = wording.parts.told(answer, case) if isinstance(wording.parts, Told) else ""
+            return Fault(sentence, advice, brief, remark=remark or translated(NO_PART))
     return Fault(sentences.gave(result, expected, tolerance, wording.unit), advice, brief)

@@ -7,7 +7,7 @@ exactly what the answer gave, in this case and in the cases before it. (In those
 right, so there the slip must not change the sum.)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -36,6 +36,21 @@ LARGEST_RESULT = 1e30
 # alike, such as queries, keys and values.
 FRACTIONS = (2, 3, 4, 8)
 MOST_THAT_FIT = 3  # parts of one size that are named in one sentence
+
+
+@dataclass(frozen=True)
+class Told:
+    """The parts of a sum, as an exercise passes them, with a way to find out what an answer counts.
+
+    `told` takes the reader's function and a case on which no slip explains its result. It returns a
+    sentence, which is empty if it cannot say anything.
+    """
+
+    parts_of: PartsOf
+    told: Callable[[Callable[..., object], tuple], str]
+
+    def __call__(self, *case: object) -> Parts:
+        return self.parts_of(*case)
 
 
 @dataclass(frozen=True)

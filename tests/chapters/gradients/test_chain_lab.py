@@ -10,7 +10,7 @@ from course_utils.chapters.gradients.chain_lab.asked import (
     Chain,
     Product,
 )
-from course_utils.chapters.gradients.chain_lab.picture import view
+from course_utils.chapters.gradients.chain_lab.picture import BAR_LEFT, WIDTH, view
 from course_utils.core import measure
 from tests.helpers.labs import fresh, nodes
 
@@ -85,7 +85,13 @@ def test_what_is_done_has_its_full_colour_and_the_bar_is_as_long_as_the_flops(ch
         flops = [product.flops for product in chain.products]
         for length, of_product in zip(lengths, flops, strict=True):
             assert length / sum(lengths) == pytest.approx(of_product / sum(flops), rel=1e-3)
-        assert len(nodes(picture, "g", "matrix missing")) == (not chain.wanted)
+        # Without x.grad, its box and the rest of the bar are only outlines.
+        outlined = [node[0] for node in nodes(picture, "g", "matrix missing")]
+        assert len(outlined) == (0 if chain.wanted else 2)
+        for rest in outlined[1:]:
+            end_of_bar = BAR_LEFT + sum(lengths)
+            assert float(rest.get("x")) == pytest.approx(end_of_bar, abs=0.1 * len(lengths))
+            assert float(rest.get("x")) + float(rest.get("width")) == pytest.approx(WIDTH, abs=0.1)
 
 
 def widths_of_boxes(picture: str, *, later: bool) -> list[float]:

@@ -145,10 +145,40 @@ def test_numbers_on_the_axis_stand_at_the_height_of_their_bytes_and_the_upper_ed
             assert at_the_upper_edge >= asked.step.fullest.held.total
 
 
-def test_before_a_guess_is_revealed_the_axis_has_no_numbers(lab):
-    for ask in (HELD, FULLEST):
-        lab.set(**LARGE, ask=ask, shown=False)
-        assert nodes(lab.screen.svg, "text", "end small faint") == []
+def test_before_a_guess_is_revealed_its_axis_is_in_percent_and_no_bytes_are_on_it(lab):
+    percents = ["25 %", "50 %", "75 %", "100 %"]
+    lab.set(**LARGE, ask=HELD, shown=False)
+    labels = nodes(lab.screen.svg, "text", "end small faint")
+    assert [label.text for label in labels] == percents
+    # Each is level with a mark of as many percent.
+    for label, level in zip(labels, (25, 50, 75, 100), strict=True):
+        lab.set(held=(level,) * len(EIGHTHS))
+        mark = nodes(lab.screen.svg, "circle", "mark")[0]
+        assert float(label.get("y")) - 4 == pytest.approx(float(mark.get("cy")), abs=0.06)
+    lab.set(ask=FULLEST)
+    along = nodes(lab.screen.svg, "text", "middle small faint")
+    assert [label.text for label in along] == percents
+    for label, level in zip(along, (25, 50, 75, 100), strict=True):
+        lab.set(fullest=(level,))
+        (mark,) = nodes(lab.screen.svg, "circle", "mark")
+        assert float(label.get("x")) == pytest.approx(float(mark.get("cx")), abs=0.06)
+    assert nodes(lab.screen.svg, "text", "end small faint") == []
+    lab.set(shown=True)
+    assert "25 %" not in lab.screen.svg
+
+
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_beside_the_picture_stands_what_the_step_ever_holds_and_nothing_else(preset, shown):
+    asked = replace(asked_by(PRESETS[preset]), ask=HELD, shown=shown)
+    held = set()
+    for moment in asked.timeline.operations:
+        for part in Held._fields:
+            if getattr(moment.during, part):
+                held.add(part)
+    picture = LAB.view(asked, {}).picture
+    listed = {part for part in Held._fields if nodes(picture, "rect", f"part {part}")}
+    assert listed == held
 
 
 # A guess.
@@ -172,7 +202,13 @@ def test_a_drawn_line_is_compared_with_what_is_held_at_each_eighth_of_the_step(l
         held = step.columns[min(COLUMNS - 1, COLUMNS * n // 8)].held.total
         assert guess.measured == pytest.approx(100 * held / step.fullest.held.total)
     farthest = max(guesses, key=lambda guess: abs(guess.said - guess.measured))  # in points
-    assert f"{farthest.word}: {farthest.how_far}" in lab.screen.meaning
+    assert f"; the farthest ({farthest.asked}): {farthest.how_far}." in lab.screen.meaning
+    said = []
+    for word in ("spot on", "close", "far"):
+        count = sum(guess.word == word for guess in guesses)
+        if count:
+            said.append(f"{count} {word}")
+    assert f"Your {len(EIGHTHS)} guesses: {', '.join(said)}; the" in lab.screen.meaning
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

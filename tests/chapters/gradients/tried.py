@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -150,11 +151,27 @@ def set_to_zero_after(model, loss_of, batch, parts):
     model.zero_grad()
 
 
+def last_twice(model, loss_of, batch, parts):
+    """Wrong: as many rows as the batch has, but the last part in place of the first."""
+    _, *others = batch.chunk(parts)
+    for part in [*others, others[-1]] if others else [batch.flip(1)]:
+        (loss_of(model(part)) / parts).backward()
+
+
+def divided_by_rows(model, loss_of, batch, parts):
+    in_parts(model, loss_of, batch, parts, by=len(batch))
+
+
+def without_the_last(model, loss_of, batch, parts):
+    for part in batch.chunk(parts)[:-1]:
+        (loss_of(model(part)) / parts).backward()
+
+
 def divided_twice(model, loss_of, batch, parts):
     in_parts(model, loss_of, batch, parts, by=parts**2)
 
 
-def layer_with(queries_kept=2, feed_forward=1, widths=4):
+def layer_with(queries_kept=2, feed_forward=1, widths=4, head_norms=1, row_sum_bytes=4):
     """A layer's bytes, with so many tensors of each kind: `widths` are as wide as the model."""
 
     def layer_bytes(m, batch, sequence, dtype):
@@ -164,10 +181,41 @@ def layer_with(queries_kept=2, feed_forward=1, widths=4):
         inside = (4 if m.gated else 2) * m.inner
         numbers = widths * m.width + queries_kept * queries + 2 * keys + feed_forward * inside
         if m.head_norms:
-            numbers += queries + keys
-        return tokens * (numbers * BYTES[dtype] + m.heads * BYTES["fp32"])
+            numbers += head_norms * (queries + keys)
+        return tokens * (numbers * BYTES[dtype] + m.heads * row_sum_bytes)
 
     return layer_bytes
+
+
+def layer_of_width(m, batch, sequence, dtype):
+    """Wrong: queries, keys and values are as wide as the model."""
+    numbers = 8 * m.width + (4 if m.gated else 2) * m.inner
+    return batch * sequence * (numbers * BYTES[dtype] + 4 * m.heads)
+
+
+def layer_with_shared_width(m, batch, sequence, dtype):
+    """Wrong: the heads share the model's width."""
+    return layer_with()(replace(m, head_width=m.width // m.heads), batch, sequence, dtype)
+
+
+def layer_squared(m, batch, sequence, dtype):
+    """Wrong: the weights of a matrix are kept for each token."""
+    return layer_with()(m, batch, sequence, dtype) + batch * sequence * 2 * m.width * m.inner
+
+
+def layer_of_sequence(m, batch, sequence, dtype):
+    """Wrong: of one sequence alone, and without a norm."""
+    return layer_with(widths=2)(m, 1, sequence, dtype)
+
+
+def layer_with_scores(m, batch, sequence, dtype):
+    """Wrong: with the scores, and without a norm."""
+    scores = 16 * batch * m.heads * sequence * sequence * BYTES[dtype]
+    return layer_with(widths=2)(m, batch, sequence, dtype) + scores
+
+
+def layer_in_fp32(m, batch, sequence, dtype):
+    return layer_with(widths=5)(m, batch, sequence, "fp32")
 
 
 def step_with_all_gradients_of_inputs(batch, widths):
@@ -487,6 +535,8 @@ TRIED: dict[Check, Tried] = {
             (divided_twice, "4 times too small"),
             (partial(in_parts, anew=True), "only the last part's gradients"),
             (partial(in_parts, anew=True, by=1), "only the last part's gradients"),
+            (divided_by_rows, "0.167 times those of the whole batch. Divide each part's loss by"),
+            (without_the_last, "18 rows went through the model, but the batch has 24."),
             (whole_batch_at_once, "the activations of 24 rows are kept"),
             (partial(in_parts, whole=True), "the activations of 24 rows are kept"),
             (one_backward_for_all, "rows are kept at one time"),
@@ -494,7 +544,8 @@ TRIED: dict[Check, Tried] = {
             (never_backward, "no gradients are left in .grad"),
             (set_to_zero_after, "and set nothing to zero after it"),
             (partial(in_parts, step=True), "the weights have moved"),
-            (partial(in_parts, by=3), "differ from those of the whole batch"),
+            (partial(in_parts, by=3), "1.33 times those of the whole batch"),
+            (last_twice, "differ from those of the whole batch"),
             (lambda model, loss_of, batch: None, "TypeError"),
         ),
     ),
@@ -507,23 +558,45 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (
                 step_with_all_gradients_of_inputs,
-                "gave 4,353 instead of 5,248 FLOPs, 895 short. No single part",
+                "gave 4,929 instead of 5,952 FLOPs, 1,023 short. No single part",
             ),
         ),
     ),
     check.layer_bytes: Tried(
         right=(layer_with(),),
         wrong=(
-            (layer_with(queries_kept=1), "queries or attention's result left out: 24,576 short."),
+            (layer_with(queries_kept=1), "queries or attention's result left out: 21,120 short."),
             (
                 layer_with(feed_forward=2),
                 "Normalisations ✓, queries ✓, keys and values ✓, attention's result ✓, head norms' "
-                "inputs ✓, row sums ✓, feed-forward counted twice: 153,600 too many.",
+                "inputs ✓, row sums ✓, feed-forward counted twice: 266,240 too many.",
             ),
             # What several products read is kept once, and here it is counted for each of them.
-            (layer_with(widths=5), "No single part explains the difference."),
-            (layer_with(widths=6), "No single part explains the difference."),
-            (layer_with(widths=7), "No single part explains the difference."),
+            (layer_with(widths=6), " counts 6 · m.width (too many), 2 · m.heads · m.head_width ✓,"),
+            (
+                layer_with(widths=3, feed_forward=0.75, row_sum_bytes=0),
+                "For each token, your function counts 3 · m.width (too few), 2 · m.heads · "
+                "m.head_width ✓, 2 · m.kv_heads · m.head_width ✓, 3 · m.inner (too few), head "
+                "norms' inputs ✓, no row sums.",
+            ),
+            (
+                layer_with(queries_kept=0, widths=5, head_norms=0),
+                "5 · m.width (too many), 0 · m.heads · m.head_width (too few), 2 · m.kv_heads · "
+                "m.head_width ✓, 4 · m.inner ✓, no head norms' inputs, row sums ✓.",
+            ),
+            (layer_with(row_sum_bytes=8, widths=5), "head norms' inputs ✓, row sums (too many)."),
+            (layer_of_width, "counts 8 · m.width (too many), 0 · m.heads · m.head_width (too"),
+            (layer_with_shared_width, "a head need not be m.width / m.heads wide."),
+            (layer_squared, "Your function counts something else, too."),
+            (layer_of_sequence, "With twice the batch, a layer keeps twice the bytes, but your "),
+            (layer_with_scores, "but your function gives 2.73 times as many."),
+            (layer_in_fp32, "as many bytes in fp32 as in bf16, but a number takes BYTES[dtype]"),
+            (lambda m, b, s, dtype: 16 * s * m.width, "16 · S · H holds only for layers like"),
+            (
+                lambda m, b, s, dtype: 16 * b * s * m.width * BYTES[dtype],
+                "16 · S · H holds only for layers like",
+            ),
+            (lambda m, b, s, dtype: 0, "No single part explains the difference."),
         ),
     ),
 }

@@ -199,4 +199,4 @@ def _meaning(asked: Ones) -> str:
     stored = translated(
         why, format=asked.fmt, ones=ones, total=f"{total:,}", power=f"{gap_power:g}"
     )
-    return in_a_row(stored, marks.farthest(guesses(asked)))
+    return in_a_row(stored, marks.summed_up(guesses(asked)))

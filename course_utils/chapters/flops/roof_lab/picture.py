@@ -110,4 +110,4 @@ def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
         error=error_percent,
         factor=worst_factor,
     )
-    return in_a_row(marks.farthest(guesses), forecast)
+    return in_a_row(marks.summed_up(guesses), forecast)

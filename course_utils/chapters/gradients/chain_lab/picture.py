@@ -179,16 +179,23 @@ def _bar(asked: Chain) -> Iterator[str]:
     x: Number = BAR_LEFT
     for number, product in enumerate(asked.products):
         width = unit * product.flops
-        label = ""
-        if width_of(product.makes, "small") + 6 <= width:  # with 3 of space on each side
-            label = svg.text(x + width / 2, BAR_TOP + 16, product.makes, class_="middle small")
         look = product.kind if number < asked.done else f"{product.kind} later"
-        box = svg.rect(x, BAR_TOP, width, BAR_HEIGHT)
-        yield svg.element("g", box, label, class_=f"matrix {look}")
+        yield _part_of_bar(x, width, product.makes, look)
         x += width
+    if not asked.wanted:  # the rest of the bar is the product that is left out
+        yield _part_of_bar(x, WIDTH - x, "x.grad", "missing")
     y = BAR_TOP + BAR_HEIGHT + 16
     yield svg.text(BAR_LEFT, y, translated("forward"), class_="small faint")
     yield svg.text(BAR_LEFT + unit * forward, y, translated("backward"), class_="small faint")
+
+
+def _part_of_bar(x: Number, width: Number, made: str, look: str) -> str:
+    """Draw a part of the bar, with the name of what its product makes, if there is space for it."""
+    label = ""
+    if width_of(made, "small") + 6 <= width:  # with 3 of space on each side
+        label = svg.text(x + width / 2, BAR_TOP + 16, made, class_="middle small")
+    box = svg.rect(x, BAR_TOP, width, BAR_HEIGHT)
+    return svg.element("g", box, label, class_=f"matrix {look}")
 
 
 def _title(asked: Chain) -> str:

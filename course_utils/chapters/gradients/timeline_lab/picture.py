@@ -65,7 +65,7 @@ def view(asked: Asked, found: Found) -> View:
         drawn += _revealed(asked, step, scale, measured)
         table = words.table(asked, step, measured)
     drawn += _phases(step)
-    drawn += _listed(held, memory)
+    drawn += _listed(asked, held, memory)
     drawn += _marks(asked, scale)
     meaning = words.meaning(asked, step, guessed(asked))
     return View(picture(WIDTH, HEIGHT, *drawn), meaning, table)
@@ -282,20 +282,22 @@ def _chosen(asked: Asked) -> str:
     return translated("at {percent} % of the step", percent=f"{asked.moment}")
 
 
-def _listed(held: Held | None, memory: int) -> Iterator[str]:
-    """List the parts of the memory with their colours and bytes.
+def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
+    """List the parts of the memory with their colours and bytes, as far as the step has them.
 
     While the bytes are still to be guessed, `held` is None, and they are left out.
     """
     x = SIDE + 22
     y = TOP + 45
-    for row, part in enumerate(Held._fields):
-        is_empty = held is not None and held[row] == 0
+    for place, part in enumerate(Held._fields):
+        if not any(each.during[place] for each in asked.timeline.operations):
+            continue
+        is_empty = held is not None and held[place] == 0
         class_ = "faint" if is_empty else ""
         yield rect(SIDE, y - 12, 14, 14, class_=f"part {part}")
         yield text(x, y, translated(words.PARTS.get(part, part)), class_=class_)
         if held is not None:
-            yield text(WIDTH, y, short(held[row]), class_="end")
+            yield text(WIDTH, y, short(held[place]), class_="end")
         y += ROW
 
     last_row = y - ROW
@@ -322,4 +324,4 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
         tracks = [Track((LEFT, y), (RIGHT, y))]
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
-    yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)
+    yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD, in_percent=True)

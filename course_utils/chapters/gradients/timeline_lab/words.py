@@ -115,7 +115,7 @@ def _on_marks(asked: Asked, guesses: Sequence[Guess]) -> str:
     is named beside the right place.
     """
     if asked.ask != FULLEST:
-        return marks.farthest(guesses)
+        return marks.summed_up(guesses)
     if not guesses:
         return ""
     (guess,) = guesses

@@ -49,7 +49,7 @@ def _meaning(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> 
         return words.question(asked)
     if not guesses:
         return words.meaning(asked, gradients)
-    return in_a_row(marks.farthest(guesses), words.meaning(asked, gradients))
+    return in_a_row(marks.summed_up(guesses), words.meaning(asked, gradients))
 
 
 def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:

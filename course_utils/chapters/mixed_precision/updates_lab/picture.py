@@ -39,7 +39,7 @@ def _meaning(asked: Asked, found: Found, guesses: Sequence[Guess]) -> str:
         step=f"{asked.step}",
         percent=f"{percent:.1f}",
     )
-    return in_a_row(marks.farthest(guesses), lost)
+    return in_a_row(marks.summed_up(guesses), lost)
 
 
 def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[str]:

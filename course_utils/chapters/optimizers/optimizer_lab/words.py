@@ -110,7 +110,7 @@ def meaning(race: Race) -> str:
     diverging = [why_it_diverges(race, name) for name in race.racing if name != race.hidden]
     makes_a_guess = race.guessed != NOBODY  # NOBODY: no optimizer is chosen in "guess for"
     if race.shown and makes_a_guess:
-        how_far_off = marks.farthest(race.guesses)  # empty if no mark was set
+        how_far_off = marks.summed_up(race.guesses)  # empty if no mark was set
         sentences = [_on_the_limit(race, race.guessed), how_far_off, *diverging]
     else:
         sentences = [*diverging, _leading(race)]

@@ -8,13 +8,23 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from course_utils.core.say import Guess, Number, three_digits
-from course_utils.core.say.closeness import SPOT_ON, whole_judged_by, whole_of
+from course_utils.core.say.closeness import (
+    CLOSE,
+    FAR,
+    MISSED,
+    POWER,
+    SPOT_ON,
+    WORDS,
+    whole_judged_by,
+    whole_of,
+)
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+PERCENTS = (25, 50, 75, 100)
 SHARES = (1, 100)  # the whole of a share, and of a percentage
 # By whether there are several guesses, and whether the word is "right power of ten".
 FARTHEST = {
@@ -23,6 +33,16 @@ FARTHEST = {
     (True, False): template("The farthest of your guesses, {asked}, is {word}: {how_far}."),
     (True, True): template("The farthest of your guesses, {asked}, is in the {word}: {how_far}."),
 }
+# How many of several guesses have a word.
+WITH_WORD = {
+    SPOT_ON: template("{count} spot on"),
+    CLOSE: template("{count} close"),
+    POWER: template("{count} in the right power of ten"),
+    FAR: template("{count} far"),
+    MISSED: template("{count} missed"),
+}
+ALL_SPOT_ON = template("All {count} of your guesses are spot on.")
+SUMMED_UP = template("Your {count} guesses: {words}; the farthest ({asked}): {how_far}.")
 
 
 class Track(NamedTuple):
@@ -38,9 +58,17 @@ class Track(NamedTuple):
         return x + share * (to_x - x), y + share * (to_y - y)
 
 
-def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = False) -> str:
+def drawn(
+    name: str,
+    asked: object,
+    tracks: Sequence[Track],
+    *,
+    through: bool = False,
+    in_percent: bool = False,
+) -> str:
     """Return the marks of the field `name`, on their tracks. `asked` has the answers to all fields.
 
+    With `in_percent`, a scale stands along the first track until the answer is shown.
     With `through`, a line goes through the marks that are set. Once `asked.shown` is True, the
     measurement is in the picture: marks can no longer be moved, and those not set are left out.
     """
@@ -54,7 +82,25 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
         if level is not None or not asked.shown:
             marks.append(_mark(name, asked, number, track))
     line = polyline(set_places, class_="guess-line", data_through=name) if through else ""
-    return line + "".join(marks)
+    scale = "".join(_percents(tracks[0])) if in_percent and not asked.shown else ""
+    return scale + line + "".join(marks)
+
+
+def _percents(track: Track) -> Iterator[str]:
+    """Draw a scale in percent along a track, for marks that are set while the picture is hidden.
+
+    Its numbers are below a track that goes across, and at the left of one that goes upwards.
+    """
+    (start_x, _), (end_x, _) = track
+    for percent in PERCENTS:
+        x, y = track.at(percent / 100)
+        number = f"{percent} %"
+        if start_x == end_x:
+            yield polyline([(x - 4, y), (x + 4, y)], class_="axis")
+            yield text(x - RADIUS - 4, y + 4, number, class_="end small faint")
+        else:
+            yield polyline([(x, y - 4), (x, y + 4)], class_="axis")
+            yield text(x, y + 20, number, class_="middle small faint")
 
 
 def _mark(name: str, asked: object, number: int, track: Track) -> str:
@@ -101,11 +147,35 @@ def words_beside(
         yield text(x + RADIUS + 4, y + 4, _how_far_off(guess), class_="small strong halo")
 
 
-def farthest(guesses: Sequence[Guess]) -> str:
-    """Return one sentence on the guess that was farthest off; empty if there are no guesses."""
+def summed_up(guesses: Sequence[Guess]) -> str:
+    """Return one sentence on the guesses; empty if there are none.
+
+    Of three or more it says how many have which word, as in "Your 9 guesses: 7 close, 2 far". It
+    names the one that was farthest off.
+    """
     if not guesses:
         return ""
     guess = max(guesses, key=_how_far)
+    if len(guesses) < 3:
+        return _on_farthest(guess, guesses)
+    words = [one.word for one in guesses]
+    if words.count(SPOT_ON) == len(words):
+        return translated(ALL_SPOT_ON, count=f"{len(words)}")
+    with_word = []
+    for word in WORDS:  # from the best to the worst
+        if word in words:
+            with_word.append(translated(WITH_WORD[word], count=f"{words.count(word)}"))
+    return translated(
+        SUMMED_UP,
+        count=f"{len(words)}",
+        words=", ".join(with_word),
+        asked=translated(guess.asked),
+        how_far=guess.how_far,
+    )
+
+
+def _on_farthest(guess: Guess, guesses: Sequence[Guess]) -> str:
+    """Return the sentence on the farthest of one or two guesses."""
     return translated(
         FARTHEST[len(guesses) > 1, guess.word.startswith("right")],
         asked=translated(guess.asked),
