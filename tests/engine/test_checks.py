@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.core.say import listed as listing
 from course_utils.engine.judging import limits
 from course_utils.engine.judging.agreement import agree, near, same
 from course_utils.engine.judging.sentences import gave, shown
@@ -274,7 +275,13 @@ def test_the_first_of_several_values_given_alone_is_told_how_many_are_wanted():
         (several, _), *mistakes = exercise.judge.__wrapped__(*first_case(exercise.judge))
         if isinstance(several, tuple):
             listed = [advice for mistake, advice in mistakes if same(mistake, several[0])]
-            told = listed[0] if listed else f"{len(several)} values are wanted."
+            names = exercise.judge.asked["gives"]
+            if names:
+                beginning = "Return both: " if len(names) == 2 else "Return all 3: "
+                wanted = f"{names[0]} alone. {beginning}{listing(names)}."
+            else:
+                wanted = f"{len(several)} values are wanted."
+            told = listed[0] if listed else wanted
             words = exercise.judge(first_value_of(answer(exercise.judge, 0))).words
             assert words.endswith(told), (checked_by(exercise), words)
             tried += 1

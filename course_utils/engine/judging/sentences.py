@@ -22,7 +22,6 @@ PLACES = (
     template(" as the second of {count}"),
     template(" as the third of {count}"),
 )
-MOST_WRONG = 3  # keys of a dict whose wrong values are shown
 FEW_PARTS = 8  # of a list or tuple, of which a sentence keeps all
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
 # Relative: what is so close to the right number is taken for rounded or slightly incomplete.
@@ -186,55 +185,53 @@ def _what_is_wrong(answer: object, expected: object) -> str:
 # On a difference.
 
 
-def gave(result: object, expected: object, tolerance: Number, unit: str = "") -> str:
+def gave(
+    result: object,
+    expected: object,
+    tolerance: Number,
+    unit: str = "",
+    names: Sequence[str] = (),
+) -> str:
     """Return the sentence on a wrong result: what the function gave, and what was expected.
 
-    For a dict, the sentence names every key. For a tuple or a list of tensors, it names the place
-    of the first tensor that differs, such as "as the second of 3".
+    For a dict, the sentence names every key; for a tuple, every value, if `names` has their names.
+    For another tuple or list of tensors, it names the place of the first tensor that differs, such
+    as "as the second of 3".
     """
-    part = ""  # of several tensors, the place of the one that differs: " as the second of 3"
-    if _has_tensors(expected) and isinstance(result, list | tuple) and len(result) == len(expected):
-        part, result, expected = _differing_part(result, expected, tolerance)
+    from course_utils.engine.judging import pairs, several  # only a wrong answer needs them
+
     if isinstance(result, dict) and isinstance(expected, dict):
-        return _gave_dict(result, expected, tolerance)
+        return several.gave_dict(result, expected, tolerance, unit)
+    is_of_that_length = isinstance(result, list | tuple) and _length(expected) == len(result)
+    if names and is_of_that_length:
+        return several.gave_tuple(names, result, expected, tolerance, unit)
+    if names:
+        return translated("gave {result}.", result=_alone(result, expected, names, tolerance))
+    part = ""  # of several tensors, the place of the one that differs: " as the second of 3"
+    if _has_tensors(expected) and is_of_that_length:
+        part, result, expected = _differing_part(result, expected, tolerance)
     if isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor):
         return _gave_tensor(result, expected, part)
-    from course_utils.engine.judging.pairs import beside  # only a wrong answer needs it
-
-    given, wanted = beside(result, expected, unit)
+    given, wanted = pairs.beside(result, expected, unit)
     return _gave(part, given, wanted)
+
+
+def _length(x: object) -> int | None:
+    return len(x) if isinstance(x, list | tuple) else None
+
+
+def _alone(result: object, expected: tuple, names: Sequence[str], tolerance: Number) -> str:
+    """Return in words what came in place of a tuple: one of its values, perhaps."""
+    for name, wanted in zip(names, expected, strict=True):
+        if agree(result, wanted, tolerance):
+            return translated("{name} alone", name=name)
+    return shown(result)
 
 
 def _gave(part: str, result: str, wanted: str) -> str:
     return translated(
         "gave{part} {result}; expected {wanted}.", part=part, result=result, wanted=wanted
     )
-
-
-def _gave_dict(result: dict, expected: dict, tolerance: Number) -> str:
-    """Return the sentence for two dicts, with a ✓ behind each key whose value is right."""
-    if result.keys() != expected.keys():
-        given_keys = ", ".join(map(str, result)) or translated("nothing")
-        expected_keys = ", ".join(map(str, expected))
-        return _gave("", given_keys, expected_keys)
-    right = []
-    wrong = []
-    for key, wanted in expected.items():
-        if agree(result[key], wanted, tolerance):
-            right.append(f"{key} ✓")
-        else:
-            wrong.append(
-                translated(
-                    "{key} {result} instead of {wanted}",
-                    key=key,
-                    result=shown(result[key]),
-                    wanted=shown(wanted),
-                )
-            )
-    further = len(wrong) - MOST_WRONG
-    if further > 0:
-        wrong[MOST_WRONG:] = [translated("and {count} more", count=further)]
-    return translated("gave {result}.", result=", ".join([*right, *wrong]))
 
 
 def _differing_part(
@@ -269,10 +266,11 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
             dtype=result.dtype,
             wanted=expected.dtype,
         )
-    differences = (expected.double() - result.double()).abs()
-    farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
-    from course_utils.engine.judging.pairs import distinct  # only a wrong answer needs it
+    # Only a wrong answer needs them.
+    from course_utils.engine.judging.pairs import distinct
+    from course_utils.engine.judging.several import farthest_place
 
+    farthest = farthest_place(result, expected)
     wrong, right = distinct(result[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
     return translated(
@@ -288,8 +286,11 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
 # On a result of the wrong kind.
 
 
-def advice_on_kind(result: object, expected: object) -> str:
-    """Return the advice on a result of the wrong kind, or on a close number; else an empty text."""
+def advice_on_kind(result: object, expected: object, names: Sequence[str] = ()) -> str:
+    """Return the advice on a result of the wrong kind, or on a close number; else an empty text.
+
+    If a tuple is expected, `names` may have the names of its values.
+    """
     plain_result = plain(result)
     plain_expected = plain(expected)
     advice = _advice_on_a_slip(plain_result)
@@ -303,7 +304,7 @@ def advice_on_kind(result: object, expected: object) -> str:
     if isinstance(expected, torch.Tensor):
         return "" if isinstance(result, torch.Tensor) else translated("A tensor is wanted.")
     if isinstance(plain_expected, list | tuple):
-        return _advice_on_sequence(result, plain_expected)
+        return _advice_on_sequence(result, plain_expected, names)
     if is_number(plain_expected) and not is_number(plain_result):
         return translated("One plain number is wanted.")
     if near(plain_result, plain_expected, CLOSE_RESULT):
@@ -325,8 +326,13 @@ def _advice_on_a_slip(result: object) -> str:
     return ""
 
 
-def _advice_on_sequence(result: object, expected: list | tuple) -> str:
+def _advice_on_sequence(result: object, expected: list | tuple, names: Sequence[str]) -> str:
     """Return the advice if the result is no sequence, or has a wrong length; else empty."""
+    if names:
+        from course_utils.engine.judging.several import all_wanted
+
+        is_complete = isinstance(result, list | tuple) and len(result) == len(expected)
+        return "" if is_complete else all_wanted(names)
     if isinstance(expected, list):
         wanted = translated("A list is wanted.")
     else:

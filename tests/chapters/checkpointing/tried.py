@@ -401,7 +401,7 @@ TRIED: dict[Check, Tried] = {
             (reads_as_a_list, "expected"),
             (reads_with_one_number_too_far, "expected"),
             (reads_of_the_saving_gpu, "expected"),
-            (reads_of_even_parts, "1 ✓, 2 (0, 1) instead of (0, 2)"),
+            (reads_of_even_parts, "1 ✓; 2: (0, 1) instead of (0, 2)"),
         ),
     ),
     check.data_parallel_bytes: Tried(

@@ -453,7 +453,7 @@ TRIED: dict[Check, Tried] = {
         right=(batch_by_trying, batch_by_two_times, batch_by_torch),
         wrong=(
             (batch_in_bf16, "A weight takes weight_bytes"),
-            (batch_rounded, "round up"),
+            (batch_rounded, "gave 90; expected 91."),
             (batch_of_weights, "x and y are moved, too"),
             (batch_of_bits, "gave 12"),
         ),

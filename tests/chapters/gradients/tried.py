@@ -453,7 +453,7 @@ TRIED: dict[Check, Tried] = {
             (length_without_a_gate, "A gated feed-forward keeps four tensors"),
             (length_with_row_sums, "The row sums belong to fused attention."),
             (lambda m: m.context, "gave 96; expected 277.333"),
-            (lambda m: 16 * m.head_width, "16 holds for GPT-2's kind"),
+            (lambda m: 16 * m.head_width, "gave 256; expected 277"),
             (lambda m: length_of_parts(m) / 2, "Half means as many scores as all other numbers."),
         ),
     ),

@@ -214,7 +214,7 @@ TRIED: dict[Check, Tried] = {
             lambda n, width, step: ((math.floor((n - width) / step) + 1, float(width)), (step, 1)),
         ),
         wrong=(
-            (lambda n, width, step: ((n // step, width), (step, 1)), "beyond the end"),
+            (lambda n, width, step: ((n // step, width), (step, 1)), "gave ((8, 3), (1, 1));"),
             (lambda n, width, step: ((n // width, width), (width, 1)), "do not overlap."),
             (lambda n, width, step: [(n - width) // step + 1, width, step, 1], "It has 4 parts"),
             (windows_rounded_to_the_nearest, "gave ((4, 4), (3, 1))"),
@@ -228,7 +228,10 @@ TRIED: dict[Check, Tried] = {
             lambda count, stride, number: len(np.unique(np.arange(count) * stride * number // 64)),
         ),
         wrong=(
-            (lambda count, stride, number: min(count, count * stride * number // 64), "round up."),
+            (
+                lambda count, stride, number: min(count, count * stride * number // 64),
+                "gave 1; expected 2.",
+            ),
             (lambda count, stride, number: count * stride * number, "expected 12."),
             (lambda count, stride, number: count // (16 // min(stride, 16)), "expected 2."),
             (lines_of_the_bytes_spanned, "gave 102; expected 101."),
