@@ -58,7 +58,8 @@ def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
     """
     return Fault(
         sentence=errors.stopped(answer, error),
-        advice=errors.advice_on_calling(answer, case),  # if it cannot take these arguments
+        # The first is for a function that cannot take these arguments.
+        advice=errors.advice_on_calling(answer, case) or errors.advice_on_error(error),
         brief=errors.stopped_briefly(error),
     )
 

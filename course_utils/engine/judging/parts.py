@@ -130,11 +130,14 @@ def _as_a_sentence(words: Sequence[str]) -> str:
 
 def _difference_in_words(difference: Number) -> str:
     """Return the result minus the right sum, such as "5 short", "5 too many" or "0.5 too much"."""
+    size = abs(difference)
+    is_count = size == int(size)
+    words = number_in_full(int(size)) if is_count else number_in_full(size, 3)
     if difference < 0:
-        return translated("{number} short", number=number_in_full(-difference))
-    if difference == int(difference):  # a count
-        return translated("{number} too many", number=number_in_full(difference))
-    return translated("{number} too much", number=number_in_full(difference))
+        return translated("{number} short", number=words)
+    if is_count:
+        return translated("{number} too many", number=words)
+    return translated("{number} too much", number=words)
 
 
 def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:

@@ -42,6 +42,8 @@ def shown(x: object) -> str:
     stands_for_a_function = callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
     if inspect.isroutine(x) or stands_for_a_function:
         return translated("a function")
+    if isinstance(x, complex):
+        return translated("a complex number")
     try:
         words = _written(x)
     except Exception:  # an integer of 5,000 digits has no repr, nor has a list that holds itself
@@ -62,15 +64,21 @@ def _written(x: object) -> str:
         # Few parts are all kept, so `shown` shortens each. Of many parts, `_in_a_row` leaves some
         # out, so the others need not be shortened.
         write = shown if len(x) <= FEW_PARTS else _written
-        parts = [write(part) for part in x]
+        parts = [_inside(part, write) for part in x]
         words = _in_a_row(parts)
         if isinstance(x, list):
             return f"[{words}]"
         return f"({words},)" if len(parts) == 1 else f"({words})"
     if type(x) is dict:
-        items = [f"{shown(name)}: {shown(part)}" for name, part in x.items()]
+        items = [f"{_inside(name, shown)}: {_inside(part, shown)}" for name, part in x.items()]
         return "{" + _in_a_row(items) + "}"
     return " ".join(repr(x).split())  # without line breaks
+
+
+def _inside(x: object, write: Callable[[object], str]) -> str:
+    """Return a part of a list, where a comma is between two parts, and so not inside a number."""
+    words = write(x)
+    return words.replace(",", "") if type(x) in (int, float) else words
 
 
 def _in_a_row(parts: list[str]) -> str:
@@ -88,7 +96,7 @@ def _in_a_row(parts: list[str]) -> str:
     return f"{', '.join(first)}, … {parts[-1]}"
 
 
-def number_in_full(x: Number) -> str:
+def number_in_full(x: Number, digits: int = 6) -> str:
     """Return an integer with separators, and a float with six digits, or all before the point.
 
     >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
@@ -99,11 +107,13 @@ def number_in_full(x: Number) -> str:
     if not math.isfinite(x) or x == 0:
         return repr(x).removesuffix(".0")  # such as "inf", "nan" or "0"
     if 1e-4 <= abs(x) < 1e9:
-        digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
+        digits_after_the_point = max(0, digits - 1 - math.floor(math.log10(abs(x))))
         words = f"{x:,.{digits_after_the_point}f}"
         return words.rstrip("0").rstrip(".") if "." in words else words
-    mantissa, _, power = f"{x:.5e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')} × 10^{int(power)}"
+    mantissa, _, power = f"{x:.{digits - 1}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa} × 10^{int(power)}"
 
 
 def called(function: Callable[..., object], case: str) -> str:
@@ -313,11 +323,17 @@ def advice_on_kind(result: object, expected: object, names: Sequence[str] = ()) 
 
 
 def _advice_on_a_slip(result: object) -> str:
-    """Return the advice if None, a function or an iterator was returned; else an empty string."""
+    """Return the advice if no value was returned, but None or a function, say; else empty."""
     if result is None:
         return translated("A function gives None if it has no return, or returns print(...).")
-    if inspect.isroutine(result):
+    parts = result if isinstance(result, list | tuple) else [result]
+    if any(inspect.isroutine(part) for part in parts):
         return translated("That is the function itself. Call it: write brackets after its name.")
+    if isinstance(result, complex):
+        return translated(
+            "A root of a negative number is complex, and a plain number is wanted: "
+            "see why that number is below zero."
+        )
     if isinstance(result, Iterator):
         return translated(
             "Return the whole at once: write return instead of yield, "

@@ -173,7 +173,10 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (cut_to_the_last, "because stop itself is left out."),
             (lambda st, o, a, b, by: (len(range(a, b, by)), st * by, o), "start moves the offset."),
-            (lambda st, o, a, b, by: (o + a * st, st * by, len(range(a, b, by))), "gave (1, 2, 3)"),
+            (
+                lambda st, o, a, b, by: (o + a * st, st * by, len(range(a, b, by))),
+                "; offset: 3 instead of 1.",
+            ),
         ),
     ),
     check.steps_that_fit: Tried(
@@ -214,10 +217,16 @@ TRIED: dict[Check, Tried] = {
             lambda n, width, step: ((math.floor((n - width) / step) + 1, float(width)), (step, 1)),
         ),
         wrong=(
-            (lambda n, width, step: ((n // step, width), (step, 1)), "gave ((8, 3), (1, 1));"),
+            (
+                lambda n, width, step: ((n // step, width), (step, 1)),
+                "gave shape: (8, 3) instead of (6, 3); strides ✓.",
+            ),
             (lambda n, width, step: ((n // width, width), (width, 1)), "do not overlap."),
-            (lambda n, width, step: [(n - width) // step + 1, width, step, 1], "It has 4 parts"),
-            (windows_rounded_to_the_nearest, "gave ((4, 4), (3, 1))"),
+            (
+                lambda n, width, step: [(n - width) // step + 1, width, step, 1],
+                "Return both: shape and strides.",
+            ),
+            (windows_rounded_to_the_nearest, "gave shape: (4, 4) instead of (3, 4); strides ✓."),
         ),
     ),
     check.lines_read: Tried(
