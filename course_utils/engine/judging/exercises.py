@@ -289,6 +289,7 @@ def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
             "not yet",
             translated(words),
             looks_like=advice or words,
+            advice=advice,
             without_case=error.without_case,
         )
 

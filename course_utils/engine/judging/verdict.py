@@ -52,10 +52,11 @@ def _nothing() -> object:
 class Verdict:
     """The result of a check.
 
-    `words` are the sentences that the reader sees. For a wrong answer, `looks_like` is the advice
-    if the exercise lists the mistake, and `words` otherwise; `without_case` takes the place of
-    `words` where the cases are kept secret. `ours` returns a right answer. `hints` are all hints of
-    the exercise. `hint` is a heading and the hint shown below the verdict; both may be empty.
+    `words` are the sentences that the reader sees. For a wrong answer, `advice` is that on the
+    mistake, if the exercise lists it; `looks_like` is the same, or else `words`; `without_case`
+    takes the place of `words` where the cases are kept secret. `ours` returns a right answer.
+    `hints` are all hints of the exercise. `hint` is a heading and the hint shown below the verdict;
+    both may be empty.
     `earlier_hints` are those before it, which stay folded above it.
     """
 
@@ -63,6 +64,7 @@ class Verdict:
     words: str = ""
     exercise: str = field(default="", compare=False)  # the name of its check
     looks_like: str = field(default="", compare=False)
+    advice: str = field(default="", compare=False)
     without_case: str = field(default="", compare=False)
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=_nothing, repr=False, compare=False)
@@ -121,7 +123,7 @@ class Verdict:
         if self.status != "not yet":
             return self
         asked = (self.exercise, self.answer, self.hints)
-        hint = hints.next_hint(*asked)
+        hint = hints.next_hint(*asked, self.advice)
         return replace(self, hint=hint, earlier_hints=hints.earlier_hints(*asked))
 
     def take_back(self, words: str) -> None:
