@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
-import course_utils
 from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 from course_utils.engine.judging.sentences import shown
 
 NO_END = template("Does its loop come to an end?")
 IN_PLACE = template("changed what it was given. Change nothing in place: make a new one.")
-COURSE = Path(course_utils.__file__).parent
+COURSE = Path(__file__).parents[2]  # the folder of course_utils
 # As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
 FUNCTIONS = ("builtin_function_or_method", "method", "function")
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped

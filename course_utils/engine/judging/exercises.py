@@ -73,8 +73,7 @@ def value(
             expected, why_right = next(answers())  # the right answer is the first that it yields
             if agree(answer, expected, tolerance):
                 return why_right
-            # Only a notebook with a wrong answer has to load this.
-            from course_utils.engine.judging.accusing import advice_on_value
+            from course_utils.engine.judging.accusing import advice_on_value  # a wrong answer's
 
             advice = advice_on_value(answers, answer, tolerance)
             if advice:
@@ -120,17 +119,7 @@ def function(
     If it is a tuple, `gives` has the names of its values. `unit` is the unit of the answer, and of
     each of its values. Each new wrong answer is shown the next one of the `hints`.
     """
-    asked = {
-        "cases": cases,
-        "tolerance": tolerance,
-        "read": read,
-        "without": without,
-        "case_words": case_words,
-        "parts": parts,
-        "gives": gives,
-        "unit": unit,
-        "hints": hints,
-    }
+    asked = dict(locals())  # the options above, by their names
 
     def exercise(answers: Callable[..., Answers]) -> Check:
         check = _check_of_function(answers, asked)

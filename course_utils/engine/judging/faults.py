@@ -40,9 +40,9 @@ def complaint(
         further = further_outcomes(answer, cases, exercise)
     advice = advice_on(exercise, past, further)
     if error:
-        fault = fault_of_error(answer, case, error)
+        fault = _fault_of_error(answer, case, error)
     else:
-        fault = fault_of_result(past, further, expected, exercise, is_advised=bool(advice))
+        fault = _fault_of_result(past, further, expected, exercise, is_advised=bool(advice))
     beginning = sentences.called(answer, exercise.case_words(*case))
     known_advice = advice or fault.advice  # on this mistake, or on any of its kind
     last_sentence = translated(known_advice) or fault.remark
@@ -51,7 +51,7 @@ def complaint(
     return NotYetError(words, advice, without_case=known_advice or fault.brief)
 
 
-def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
+def _fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
     """Return the sentences on an error that has stopped the reader's function.
 
     `answer` is that function, and `case` has the arguments with which it was called.
@@ -64,7 +64,7 @@ def fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
     )
 
 
-def fault_of_result(
+def _fault_of_result(
     past: Sequence[Outcome],
     further: Sequence[Outcome],
     expected: object,

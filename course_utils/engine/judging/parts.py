@@ -78,11 +78,9 @@ def in_parts(
     right = sum(parts.values())
     amount = _difference_in_words(number - right)
     if is_advised:
-        # The mistake may be right in other cases: the embedding twice, in tied models alone.
-        further = [outcome for outcome in further if not _is_right(outcome, exercise)]
-    slips = _explaining_slips(past, further, exercise.parts)
-    if is_advised and any(slip.how not in (LEFT_OUT, TWICE) for slip in slips):
-        slips = []
+        slips = _slips_beside_advice(past, further, exercise)
+    else:
+        slips = _explaining_slips(past, further, exercise.parts)
     # The verdict puts the name of the reader's function in front of this.
     gave, wanted = told_apart(number, right, exercise.unit)
     sentence = translated("gave {result} instead of {wanted}.", result=gave, wanted=wanted)
@@ -96,6 +94,16 @@ def in_parts(
         "gave {result} instead of {wanted}, {amount}.", result=gave, wanted=wanted, amount=amount
     )
     return sentence, False  # such as "gave 120 instead of 360 FLOPs, 240 short."
+
+
+def _slips_beside_advice(
+    past: Sequence[Outcome], further: Sequence[Outcome], exercise: Exercise
+) -> list[Slip]:
+    """Return the slips that may be named beside the advice on a listed mistake."""
+    # The mistake may be right in other cases: the embedding twice, in tied models alone.
+    wrong = [outcome for outcome in further if not _is_right(outcome, exercise)]
+    slips = _explaining_slips(past, wrong, exercise.parts)
+    return slips if all(slip.how in (LEFT_OUT, TWICE) for slip in slips) else []
 
 
 def _is_right(outcome: Outcome, exercise: Exercise) -> bool:

@@ -11,7 +11,6 @@ import course_utils.core.accountant as course
 from course_utils.core import keeping
 from course_utils.core.colours import COLOURS
 from course_utils.core.say.language import in_a_row, template, translated
-from course_utils.engine.judging import hints
 
 COLOUR = {  # by the status of a verdict
     "not attempted yet": COLOURS["limit"],
@@ -118,6 +117,8 @@ class Verdict:
 
     def _with_hint(self) -> "Verdict":
         """Return the verdict with the hint that is due, if the answer is wrong."""
+        from course_utils.engine.judging import hints  # only a verdict that is shown needs them
+
         if self.right:
             hints.forget(self.exercise)
         if self.status != "not yet":
