@@ -28,6 +28,8 @@ def test_of_a_missing_key_it_is_said_which_dict_lacks_it_and_what_it_has():
 def test_a_function_that_was_not_called_gets_advice():
     _, advice = sentences_on(lambda t: 1 + t.untyped_storage().nbytes, torch.ones(2))
     assert advice == "A function was not called: write brackets after its name."
+    _, advice = sentences_on(lambda shape: math.prod[shape], (2, 3))
+    assert advice == "Square brackets take an element. A function is called with round ones."
     said = CHECKS["element"](lambda storage, *_: storage(0)).words
     assert "TypeError: 'list' object is not callable." in said
     assert said.endswith("Round brackets call a function. An element is in square brackets.")

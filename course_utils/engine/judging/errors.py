@@ -137,6 +137,8 @@ def advice_on_error(error: BaseException) -> str:
         is_tuple = bool(error.args) and isinstance(error.args[0], tuple)
         return translated("That key is a tuple. Take its values one at a time.") if is_tuple else ""
     message = said_by(error)
+    if message.endswith("is not subscriptable") and any(kind in message for kind in FUNCTIONS):
+        return translated("Square brackets take an element. A function is called with round ones.")
     if any(f"'{kind}'" in message for kind in FUNCTIONS):
         return translated("A function was not called: write brackets after its name.")
     if message.endswith("object is not callable"):
