@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.core.say import listed as listing
 from course_utils.engine.judging import limits
 from course_utils.engine.judging.agreement import agree, near, same
 from course_utils.engine.judging.sentences import gave, shown
@@ -276,7 +277,13 @@ def test_the_first_of_several_values_given_alone_is_told_how_many_are_wanted():
         (several, _), *mistakes = exercise.judge.__wrapped__(*first_case(exercise.judge))
         if isinstance(several, tuple):
             listed = [advice for mistake, advice in mistakes if same(mistake, several[0])]
-            told = listed[0] if listed else f"{len(several)} values are wanted."
+            names = exercise.judge.asked["gives"]
+            if names:
+                beginning = "Return both: " if len(names) == 2 else f"Return all {len(names)}: "
+                wanted = f"{names[0]} alone. {beginning}{listing(names)}."
+            else:
+                wanted = f"{len(several)} values are wanted."
+            told = listed[0] if listed else wanted
             words = exercise.judge(first_value_of(answer(exercise.judge, 0))).words
             assert words.endswith(told), (checked_by(exercise), words)
             tried += 1
@@ -427,7 +434,7 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     assert shown("a\nb" * 99).startswith("'a")
     several = [0.1 + 0.2, (1,), 989.5e12, torch.zeros(())]
     assert shown(several) == "[0.3, (1,), 9.895 × 10^14, tensor(0.)]"
-    assert shown([2_142_208, 1e-9, -0.0, 1.0]) == "[2,142,208, 1 × 10^-9, -0, 1]"
+    assert shown([2_142_208, 1e-9, -0.0, 1.0]) == "[2142208, 1 × 10^-9, -0, 1]"
     assert shown(list(range(100, 160))).endswith("111, … 159]")
     assert shown({"optimizer": ("fp32",) * 2, "master": ()}).startswith("{'optimizer': ('fp32'")
     endless = []
@@ -448,8 +455,25 @@ def test_a_value_is_shown_briefly_and_without_an_address():
         ),
         (12_435_258, 7, "", "gave 12,435,258; expected 7."),  # eight digits are still read
         (494_031_872, 494_032_768, "", "gave 494,031,872; expected 494,032,768."),
-        (0.5, 3 * 10**9, "", "gave 0.5; expected 3 billion (3,000,000,000)."),
-        (9.89949e10, 7e10, "FLOPs", "gave 99 billion; expected 70 billion FLOPs."),
+        # Digits behind both, or behind neither.
+        (0.5, 3 * 10**9, "", "gave 0.5; expected 3 billion."),
+        (
+            1_850_000_000.5,
+            1_442_119_680,
+            "FLOPs",
+            "gave 1.85 billion; expected 1.44 billion FLOPs.",
+        ),
+        (
+            1.85e9,
+            1_442_119_680,
+            "FLOPs",
+            "gave 1.85 billion (1,850,000,000); expected 1.44 billion (1,442,119,680) FLOPs.",
+        ),
+        # Three digits, or as many as tell two numbers apart; of an integer, all.
+        (0.0518961, 0.130803, "", "gave 0.0519; expected 0.131."),
+        (0.1308034, 0.1308035, "", "gave 0.1308034; expected 0.1308035."),
+        (1_095.58, 1_155.53, "s", "gave 1,096; expected 1,156 s."),
+        (6.4264e6, 12, "", "gave 6,426,400; expected 12."),
         (-(10**9), 3, "", "gave -1,000,000,000; expected 3."),
         (float("inf"), 10**9, "", "gave inf; expected 1,000,000,000."),
         # What is too long for a sentence is cut.
@@ -468,6 +492,11 @@ def test_two_long_numbers_are_told_apart_in_words(result, expected, unit, senten
         ([1, 2], {"row": 5}, "gave [1, 2]; expected a dict with the key row."),
         ({"a": 1}, 5, "gave a dict with the key a; expected one number, 5."),
         ({}, 5, "gave an empty dict; expected one number, 5."),
+        (
+            {94888609460256: 96},
+            96,
+            "gave a dict whose keys are long numbers; expected one number, 96.",
+        ),
     ],
 )
 def test_where_a_dict_came_or_was_expected_it_is_said_in_words(result, expected, sentence):

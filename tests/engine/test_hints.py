@@ -28,6 +28,7 @@ def answer():
 @pytest.fixture(autouse=True)
 def new_kernel():
     hints.TRIED.clear()
+    hints.ADVISED.clear()
 
 
 def shown(verdict, capsys):
@@ -77,16 +78,37 @@ def test_a_right_answer_begins_the_hints_anew_and_gets_none(capsys):
     assert "Hint" not in shown(answer(...), capsys)
 
 
-def test_the_advice_on_a_tempting_mistake_comes_first_and_no_words_have_the_hint(capsys):
+def test_advice_on_a_tempting_mistake_comes_without_a_hint_and_no_words_have_one(capsys):
     verdict = square(lambda side: 4 * side)
     assert verdict.words.endswith("That is the way around.")
-    out = shown(verdict, capsys)
-    assert out.index("the way around") < out.index("Hint 1 of 2")
+    assert "Hint" not in shown(verdict, capsys)
     ours = square(lambda side: 5 * side).or_ours
     assert ours(3) == 9
-    assert "What follows uses ours. Hint 2 of 2" in capsys.readouterr().out
+    assert "What follows uses ours. Hint 1 of 2" in capsys.readouterr().out
     for told in (verdict.words, verdict.looks_like, verdict.without_case):
         assert "Hint" not in told
+
+
+def test_where_the_same_advice_comes_again_the_next_hint_is_due(capsys):
+    assert "Hint" not in shown(square(lambda side: 4 * side), capsys)
+    assert "Hint" not in shown(square(lambda side: 4 * side), capsys)  # the same answer again
+    assert "Hint 1 of 2" in shown(square(lambda side: 2 * side + 2 * side), capsys)
+    assert "Hint 2 of 2" in shown(square(lambda side: 3 * side + side), capsys)
+    assert FOLDED in shown(square(lambda side: side + 3 * side), capsys)
+
+
+@function([(2,), (3,)])
+def cube(side):
+    """The check of a cube's volume, without hints."""
+    yield side**3, "A volume."
+
+
+def test_an_exercise_without_hints_leads_to_the_solution_at_the_third_wrong_answer(capsys):
+    assert FOLDED not in shown(cube(lambda side: side), capsys)
+    assert FOLDED not in shown(cube(lambda side: side), capsys)
+    assert FOLDED not in shown(cube(lambda side: side + 1), capsys)
+    assert FOLDED in shown(cube(lambda side: side + 2), capsys)
+    assert FOLDED not in shown(cube(lambda side: side), capsys)
 
 
 def test_a_hint_is_folded_and_the_way_to_the_solution_is_not(capsys):

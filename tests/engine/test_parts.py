@@ -65,7 +65,8 @@ WITHOUT_ROOF = "16 instead of 19 bricks. Walls ✓, door ✓, roof left out: 3 s
         ),
         (
             lambda size, other: 13 * size + (6 if size < 3 else 0) + other,
-            "46 instead of 52 bricks, 6 short. No single part explains the difference.",
+            # The door has the same size in the cases before, in which the sum was right.
+            "46 instead of 52 bricks. Door ✓, walls or roof or chimney not yet right: 6 short.",
         ),
         (
             lambda size, other: 3 * size,

@@ -246,6 +246,7 @@ def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
 
 @function(
     [(5, 10), (8, 7), (8, 23), (5, 2)],
+    gives=("smallest", "largest"),
     hints=(
         "Write down both patterns. The smallest has exponent field 0 and the fraction 0…01; the "
         "largest has the field one below all ones, and the fraction 1…1.",

@@ -286,6 +286,7 @@ def _in_words(products: Sequence[Product]) -> str:
     _products,
     tolerance=1e-6,
     case_words=_in_words,
+    gives=("peak", "bandwidth"),
     hints=(
         "No product is faster than the roof, so the peak is at least as high as each one's FLOP/s.",
         "Each product's flops / seconds is at most the peak, and its nbytes / seconds at most "

@@ -80,6 +80,7 @@ TWO_LAYERS = [
 @function(
     lambda: drawn(TWO_LAYERS, seed=5),
     tolerance=1e-4,
+    gives=("w1.grad", "w2.grad"),
     hints=(
         "Go forward first, and give a name to what goes into the ReLU and to what comes out of it. "
         "Then go back, one layer at a time, as in turn 1.",

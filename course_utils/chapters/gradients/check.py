@@ -47,7 +47,7 @@ ONE_LAYER = [
 ]
 
 
-@function(lambda: drawn(ONE_LAYER, seed=4), tolerance=1e-5)
+@function(lambda: drawn(ONE_LAYER, seed=4), tolerance=1e-5, gives=("w.grad", "x.grad"))
 def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     """The check of a reader's layer_backward(x, w, g): (gradient of w, gradient of x) of x w."""
     of_w = einsum(x, g, "i j, i k -> j k")

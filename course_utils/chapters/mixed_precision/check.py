@@ -48,7 +48,7 @@ def _stored_as(
     return torch.tensor(stored, dtype=dtype).reshape(shape)
 
 
-@function(MASTERS_AND_UPDATES)
+@function(MASTERS_AND_UPDATES, gives=("master", "copy"))
 def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     """The check of a reader's master_step(master, update): (the new fp32 master, its bf16 copy)."""
     pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
@@ -104,6 +104,7 @@ SCALES_AND_STEPS = [  # scale, good steps before, whether all gradients are fini
 
 @function(
     SCALES_AND_STEPS,
+    gives=("scale", "good steps"),
     hints=(
         "There are three cases: an infinity, the good step that completes the interval, and any "
         "other good step.",

@@ -221,6 +221,7 @@ def rate_of_step(step: int, peak: Number, warmup: int, total: int) -> Answers:
 
 @function(
     [(4096, 14_336, 8, 2), (2048, 768, 128, 8), (24, 10, 6, 3)],
+    gives=("stored", "active"),
     hints=(
         "An expert has three matrices: 3 · width · inner weights.",
         "All experts are stored. The router is stored, and each token goes through it.",

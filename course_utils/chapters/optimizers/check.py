@@ -41,7 +41,7 @@ def _momentum_states() -> list[tuple]:
     ]
 
 
-@function(_momentum_states, tolerance=1e-6)
+@function(_momentum_states, tolerance=1e-6, gives=("p", "buffer"))
 def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
@@ -151,6 +151,7 @@ def _adamw_states() -> list[tuple]:
 @function(
     _adamw_states,
     tolerance=1e-9,
+    gives=("p", "m", "v"),
     hints=(
         "First the two averages: m = 0.9 * m + 0.1 * g, and v likewise, of g * g with 0.999.",
         "They begin at 0. For this step alone, divide m by 1 - 0.9**t and v by 1 - 0.999**t.",
@@ -245,6 +246,7 @@ ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, a
 @function(
     ADAGRAD_STATES,
     tolerance=1e-6,
+    gives=("p", "v"),
     hints=(
         "v is a sum now: all that was in it stays, and the new square g * g is added.",
         "Step as RMSProp does, with the new v: p - lr * g / (v.sqrt() + 1e-8).",

@@ -16,6 +16,7 @@ LINE_BYTES = 64  # of a cache line
 # A dimension's stride and its tensor's offset; then start, stop and step of the slice.
 @function(
     [(1, 0, 1, 6, 2), (6, 8, 4, 10, 3), (5, 7, 0, 9, 1), (20, 3, 2, 8, 3), (4, 60, 3, 20, 8)],
+    gives=("size", "stride", "offset"),
     hints=(
         "The first index is start, which is start old steps away from the old beginning.",
         "From there, each new step goes step old ones. Count the indices start, start + step, and "
@@ -135,6 +136,7 @@ def positions(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
 # How many numbers there are, the width of a window, and the step from one window to the next.
 @function(
     [(8, 3, 1), (10, 4, 2), (12, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)],
+    gives=("shape", "strides"),
     hints=(
         "A row for each window: the second size is width, and inside a window each step is 1.",
         "The last window begins at n - width at the latest. Windows begin at 0, step, 2 * step, "

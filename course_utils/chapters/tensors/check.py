@@ -71,11 +71,11 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
         "A fresh matrix, a transpose, slices, an expanded row, windows, "
         "and a transpose of a slice.",
     )
-    row_by_row = storage[i * stride[0] + j]
-    yield (
-        row_by_row,
-        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
+    side_by_side = (
+        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides."
     )
+    yield storage[i * stride[0] + j], side_by_side
+    yield storage[offset + i * stride[0] + j], side_by_side
     steps = i * stride[0] + j * stride[1]
     without_offset = storage[steps]
     yield (

@@ -6,6 +6,7 @@ A sentence that begins with a small letter follows the name of the reader's func
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import FrameType
 
 from course_utils.core.say.language import in_a_row, template, translated
@@ -14,6 +15,9 @@ from course_utils.engine.judging.sentences import shown
 
 NO_END = template("Does its loop come to an end?")
 IN_PLACE = template("changed what it was given. Change nothing in place: make a new one.")
+COURSE = Path(__file__).parents[2]  # the folder of course_utils
+# As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
+FUNCTIONS = ("builtin_function_or_method", "method", "function")
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
 MOST_OF_A_MESSAGE = 160  # characters
 
@@ -56,8 +60,10 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
         if isinstance(error, KeyboardInterrupt):
             return _interrupted(line, variables)
         return in_a_row(_not_ended(line, variables), translated(NO_END))
+    if _is_courses(error):
+        return _stopped_by_the_course(line, said_by(error))
     kind = type(error).__name__
-    message = said_by(error)
+    message = _said_plainly(frame, error)
     # Behind the kind, or the message, a full stop.
     said = f"{kind}: {message}" if message else kind
     if not message.endswith((".", "?", "!")):
@@ -65,6 +71,79 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     if not line:
         return translated("stopped with {error}", error=said)
     return translated("stopped in line {line} with {error}", line=line, error=said)
+
+
+def _is_courses(error: BaseException) -> bool:
+    """Whether the course itself has raised the error, with a whole sentence for the reader."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    is_inside = bool(frames) and COURSE in Path(frames[-1].f_code.co_filename).parents
+    return is_inside and isinstance(error, ValueError) and said_by(error).endswith(".")
+
+
+def _stopped_by_the_course(line: int, sentence: str) -> str:
+    if not line:
+        return translated("stopped. {sentence}", sentence=sentence)
+    return translated("stopped in line {line}. {sentence}", line=line, sentence=sentence)
+
+
+def _said_plainly(frame: FrameType | None, error: BaseException) -> str:
+    """Return the error's message; of a KeyError, also whose keys there are.
+
+    Where the message has the name of a class of the course's, it gets that of Python's own class.
+    """
+    message = said_by(error)
+    if frame is None:
+        return message
+    if isinstance(error, KeyError) and error.args:
+        return _of_key(frame, error.args[0]) or message
+    for x in frame.f_locals.values():
+        kind = type(x)
+        if kind.__module__.startswith("course_utils.") and isinstance(x, list | dict | int):
+            pythons = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+            message = message.replace(f"'{kind.__name__}' object", f"'{pythons.__name__}' object")
+    return message
+
+
+def _of_key(frame: FrameType, key: object) -> str:
+    """Return which dict lacks the key, and which keys it has; empty if it is not clear."""
+    lacking = {}
+    for name in (*frame.f_code.co_names, *frame.f_code.co_varnames):
+        found = frame.f_locals.get(name, frame.f_globals.get(name))
+        if isinstance(found, dict) and not _has(found, key):
+            lacking[name] = found
+    if len(lacking) != 1:
+        return ""
+    ((name, asked),) = lacking.items()
+    return translated(
+        "{name} has no key {key}. Its keys: {keys}.",
+        name=name,
+        key=shown(key),
+        keys=shown([*asked]),
+    )
+
+
+def _has(asked: dict, key: object) -> bool:
+    try:
+        return key in asked
+    except Exception:  # of a key that cannot be compared
+        return True
+
+
+def advice_on_error(error: BaseException) -> str:
+    """Return the advice on an error whose message says little to a reader; else empty."""
+    if getattr(error, "told", "") or not isinstance(error, TypeError | KeyError):
+        return ""
+    if isinstance(error, KeyError):
+        is_tuple = bool(error.args) and isinstance(error.args[0], tuple)
+        return translated("That key is a tuple. Take its values one at a time.") if is_tuple else ""
+    message = said_by(error)
+    if message.endswith("is not subscriptable") and any(kind in message for kind in FUNCTIONS):
+        return translated("Square brackets take an element. A function is called with round ones.")
+    if any(f"'{kind}'" in message for kind in FUNCTIONS):
+        return translated("A function was not called: write brackets after its name.")
+    if message.endswith("object is not callable"):
+        return translated("Round brackets call a function. An element is in square brackets.")
+    return ""
 
 
 def _interrupted(line: int, variables: str) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from types import CodeType
 
 from course_utils.core.say import Number
-from course_utils.core.say.language import in_a_row, translated
+from course_utils.core.say.language import translated
 from course_utils.engine.judging import sentences
 from course_utils.engine.judging.agreement import agree, same
 from course_utils.engine.judging.limits import Clock, TooLongError
@@ -73,9 +73,9 @@ def value(
             expected, why_right = next(answers())  # the right answer is the first that it yields
             if agree(answer, expected, tolerance):
                 return why_right
-            # A value is judged as a function without arguments that has returned it, with no error.
-            no_arguments = ()
-            advice = _advice(answers, [(no_arguments, answer, None)], tolerance)
+            from course_utils.engine.judging.accusing import advice_on_value  # a wrong answer's
+
+            advice = advice_on_value(answers, answer, tolerance)
             if advice:
                 raise NotYetError(sentences.listed_value(answer, advice), advice)
             raise NotYetError(sentences.wrong_value(answer, expected, wanted))
@@ -102,6 +102,7 @@ def function(
     without: Mapping[str, str] | None = None,
     case_words: Callable[..., str] | None = None,
     parts: PartsOf | None = None,
+    gives: Sequence[str] = (),
     unit: str = "",
     hints: Sequence[str] = (),
 ) -> Callable[[Callable[..., Answers]], Check]:
@@ -115,18 +116,10 @@ def function(
     A verdict on a wrong answer names the case by its arguments, or by what `case_words` returns for
     them, such as "For Qwen2.5 0.5B". If the right answer is a sum, `parts` takes the arguments of a
     case and returns the parts by name; the parts add up to the right answer, within the tolerance.
-    `unit` is the unit of the answer. Each new wrong answer is shown the next one of the `hints`.
+    If it is a tuple, `gives` has the names of its values. `unit` is the unit of the answer, and of
+    each of its values. Each new wrong answer is shown the next one of the `hints`.
     """
-    asked = {
-        "cases": cases,
-        "tolerance": tolerance,
-        "read": read,
-        "without": without,
-        "case_words": case_words,
-        "parts": parts,
-        "unit": unit,
-        "hints": hints,
-    }
+    asked = dict(locals())  # the options above, by their names
 
     def exercise(answers: Callable[..., Answers]) -> Check:
         check = _check_of_function(answers, asked)
@@ -143,15 +136,20 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
     """
     cases = asked["cases"]
     forbidden = asked["without"] or {}
-    case_words = _case_words(answers, asked["case_words"])
-    wording = Wording(case_words, asked["parts"], asked["unit"])
+    exercise = Exercise(
+        answers,
+        asked["tolerance"],
+        asked["read"],
+        _case_words(answers, asked["case_words"]),
+        asked["parts"],
+        asked["gives"],
+        asked["unit"],
+    )
 
     def judge(answer: object) -> str:
         """Return why the answer is right; NotYetError if it is not."""
         all_cases = cases() if callable(cases) else cases
-        why_right = _try_cases(
-            answer, answers, all_cases, asked["tolerance"], asked["read"], wording
-        )
+        why_right = _try_cases(answer, iter(all_cases), exercise)
         for name in names_used(answer):
             if name in forbidden:
                 reason = forbidden[name]
@@ -167,12 +165,22 @@ def _check_of_function(answers: Callable[..., Answers], asked: Mapping[str, obje
 
 
 @dataclass(frozen=True)
-class Wording:
-    """How a verdict describes a wrong answer: `function`'s options of the same names."""
+class Exercise:
+    """An exercise with cases: its answers, and `function`'s options of the same names."""
 
-    case_words: Callable[..., str]  # takes the arguments of a case
+    answers: Callable[..., Answers]  # takes the arguments of a case, as most of what follows
+    tolerance: Number
+    read: Callable[..., object]
+    case_words: Callable[..., str]
     parts: PartsOf | None
+    gives: Sequence[str]
     unit: str
+
+    def try_on(self, answer: object, case: tuple, longest_s: Number | None = None) -> Outcome:
+        """Call the reader's function with a case. `longest_s` is the processor time it may take."""
+        result, error = call(_callable(answer), *case, longest_s=longest_s)
+        # After an error the result is None, and `read` accepts that.
+        return case, self.read(result, *case), error
 
 
 def _case_words(
@@ -185,14 +193,7 @@ def _case_words(
     return lambda *case: sentences.case_in_words(names, case)
 
 
-def _try_cases(
-    answer: object,
-    answers: Callable[..., Answers],
-    cases: Iterable[tuple],
-    tolerance: Number,
-    read: Callable[..., object],
-    wording: Wording,
-) -> str:
+def _try_cases(answer: object, cases: Iterator[tuple], exercise: Exercise) -> str:
     """Call the reader's function with each case, and return the sentence on why it is right.
 
     NotYetError at the first case in which its result is not the expected one.
@@ -200,27 +201,14 @@ def _try_cases(
     why_right = ""
     outcomes = []
     for case in cases:
-        result, error = call(_callable(answer), *case)
-        result = read(result, *case)  # after an error the result is None, and `read` accepts that
-        expected, why_right = next(answers(*case))
+        _, result, error = exercise.try_on(answer, case)
         outcomes.append((case, result, error))
-        if error or not agree(result, expected, tolerance):
+        expected, why_right = next(exercise.answers(*case))
+        if error or not agree(result, expected, exercise.tolerance):
             # Only a notebook with a wrong answer has to load the words on it.
-            from course_utils.engine.judging.faults import fault_of_error, fault_of_result
+            from course_utils.engine.judging.faults import complaint
 
-            advice = _advice(answers, outcomes, tolerance)
-            if error:
-                fault = fault_of_error(answer, case, error)
-            else:
-                fault = fault_of_result(
-                    answer, outcomes, expected, tolerance, wording, is_advised=advice != ""
-                )
-            beginning = sentences.called(answer, wording.case_words(*case))
-            known_advice = advice or fault.advice  # on this mistake, or on any of its kind
-            last_sentence = translated(known_advice) or fault.remark
-            words = in_a_row(f"{beginning} {fault.sentence}", last_sentence)
-            # `without_case` is for students who are graded on cases kept from them.
-            raise NotYetError(words, advice, without_case=known_advice or fault.brief)
+            raise complaint(answer, expected, outcomes, cases, exercise)
     return why_right
 
 
@@ -290,6 +278,7 @@ def _verdict(judge: Callable[[object], str], answer: object) -> Verdict:
             "not yet",
             translated(words),
             looks_like=advice or words,
+            advice=advice,
             without_case=error.without_case,
         )
 
@@ -326,48 +315,12 @@ def _names_in(code: CodeType | None) -> set[str]:
     return names
 
 
-def _advice(answers: Callable[..., Answers], outcomes: list[Outcome], tolerance: Number) -> str:
-    """Return the advice on the first listed mistake that explains the outcome of every case so far.
-
-    The advice is empty if no mistake explains them. Two listed answers with the same advice are one
-    mistake, which can be made in two ways: one of them may explain the first case, and the other
-    one the second case.
-    """
-    explaining = None  # the advice that fits all cases so far; None before the first case
-    for case, result, error in outcomes:
-        _right, *mistakes = answers(*case)
-        fitting = []
-        for wrong, advice in mistakes:
-            if _is_alike(wrong, result, error, tolerance):
-                fitting.append(advice)
-        if explaining is None:
-            explaining = fitting
-        else:
-            explaining = [advice for advice in explaining if advice in fitting]
-        if not explaining:
-            return ""
-    return explaining[0]
-
-
-def _is_alike(
-    wrong: object, result: object, error: BaseException | None, tolerance: Number
-) -> bool:
-    """Whether a listed mistake, a value or an error, is the outcome of the reader's function.
-
-    Two errors are alike if they have the same type and the same message.
-    """
-    if error or isinstance(wrong, Exception):
-        from course_utils.engine.judging.errors import said_by  # only after an error
-
-        return type(wrong) is type(error) and said_by(wrong) == said_by(error)
-    return agree(result, wrong, tolerance)
-
-
 def call(
-    function: Callable[..., object], *arguments: object
+    function: Callable[..., object], *arguments: object, longest_s: Number | None = None
 ) -> tuple[object, BaseException | None]:
     """Call the function; return its result and None, or None and the error that stopped it.
 
+    It may take `longest_s` of a processor's time, or else what `limits` allows to any answer.
     If the function has changed one of its arguments, the error is an InPlaceError, beside the
     result. NotAttemptedError is raised if the function returns `...`.
     """
@@ -375,7 +328,7 @@ def call(
     # The function gets copies, so that a change in place shows, and does not reach the next call.
     given = arguments if are_immutable else copy.deepcopy(arguments)
     try:
-        with Clock():
+        with Clock(longest_s):
             result = function(*given)
     # These are all that can stop an answer: exit() and an interrupted cell among them.
     except (Exception, SystemExit, KeyboardInterrupt, TooLongError) as error:

@@ -1,36 +1,60 @@
-"""Hints of an exercise, one at a time: a further one for each new wrong answer.
+"""Hints of an exercise, one at a time: a further one for each new wrong answer without advice.
+
+Advice on a listed mistake says what to change, so no hint comes with it, which could repeat it or
+lead elsewhere. If the same advice comes again, it has not helped, and the next hint is due.
 
 What was tried is remembered in the kernel alone. Grading shows no verdict, and so never a hint.
 """
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import CodeType
 
 from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.sentences import shown
 
 FOLDED = template("The solution is folded below.")
-# By exercise, a key for each different wrong answer that was shown its verdict.
-TRIED: dict[str, list[object]] = {}
+# Wrong answers before FOLDED: so many more than there are hints, if each of them got advice, or if
+# there are no hints at all.
+MOST_TRIED = 3
 
 
-def next_hint(exercise: str, answer: object, hints: Sequence[str]) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Attempt:
+    """A wrong answer that was shown its verdict."""
+
+    key: object  # identifies the answer
+    is_due: bool  # whether a new hint came with it
+
+
+# By exercise, its different wrong answers, and the advice that they got.
+TRIED: dict[str, list[Attempt]] = {}
+ADVISED: dict[str, set[str]] = {}
+
+
+def next_hint(
+    exercise: str, answer: object, hints: Sequence[str], advice: str = ""
+) -> tuple[str, str]:
     """Return the heading of the hint for this wrong answer, such as "Hint 1 of 3", and the hint.
 
     The same answer, checked again, gets the same hint again. After the last hint there is no
-    heading, and the hint is FOLDED, which leads to the solution. Heading and hint are empty if the
-    exercise has no hints.
+    heading, and the hint is FOLDED, which leads to the solution. Heading and hint are empty if none
+    is due, as with `advice`.
     """
-    if not hints:
-        return "", ""
-    tried = TRIED.setdefault(exercise, [])  # the keys of its different wrong answers so far
+    tried = TRIED.setdefault(exercise, [])
     key = _key(answer)
-    if key not in tried:
-        tried.append(key)
-    number = tried.index(key)
-    if number >= len(hints):
+    if all(attempt.key != key for attempt in tried):
+        advised = ADVISED.setdefault(exercise, set())
+        tried.append(Attempt(key, is_due=not advice or advice in advised))
+        advised.add(advice)
+    place = [attempt.key for attempt in tried].index(key)
+    number = _hints_before(tried, place)
+    is_last = number >= len(hints) if hints else place + 1 >= MOST_TRIED
+    if (tried[place].is_due and is_last) or place >= len(hints) + MOST_TRIED:
         return "", translated(FOLDED)
+    if not tried[place].is_due or not hints:
+        return "", ""
     return _heading(number, hints), translated(hints[number])
 
 
@@ -42,10 +66,16 @@ def earlier_hints(
     A reader may have left them folded, so they stay within reach.
     """
     tried = TRIED.get(exercise, [])
+    keys = [attempt.key for attempt in tried]
     key = _key(answer)
-    number = tried.index(key) if key in tried else 0
+    number = _hints_before(tried, keys.index(key)) if key in keys else 0
     earlier = enumerate(hints[:number])
     return tuple((_heading(place, hints), translated(hint)) for place, hint in earlier)
+
+
+def _hints_before(tried: Sequence[Attempt], place: int) -> int:
+    """Return how many hints came with the wrong answers before this one."""
+    return sum(attempt.is_due for attempt in tried[:place])
 
 
 def _heading(place: int, hints: Sequence[str]) -> str:
@@ -55,6 +85,7 @@ def _heading(place: int, hints: Sequence[str]) -> str:
 def forget(exercise: str) -> None:
     """Begin the hints of the exercise anew, to be called when its answer is right."""
     TRIED.pop(exercise, None)
+    ADVISED.pop(exercise, None)
 
 
 def _key(answer: object) -> object:

@@ -19,14 +19,17 @@ class TooLongError(BaseException):
 
 
 class Clock:
-    """A context manager: after LONGEST_S it raises TooLongError in the code inside.
+    """A context manager: when the time is up, it raises TooLongError in the code inside.
 
-    In other threads than the main one it does nothing, because Python handles signals only in the
-    main thread.
+    The time is `longest_s`, or LONGEST_S if none is given. In other threads than the main one it
+    does nothing, because Python handles signals only in the main thread.
     """
 
+    def __init__(self, longest_s: Number | None = None) -> None:
+        self.longest_s = LONGEST_S if longest_s is None else longest_s
+
     def __enter__(self) -> None:
-        _set_timer(LONGEST_S)
+        _set_timer(self.longest_s)
 
     def __exit__(self, *_: object) -> None:
         _set_timer(0)

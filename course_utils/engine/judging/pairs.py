@@ -20,11 +20,13 @@ def beside(result: object, expected: object, unit: str = "") -> tuple[str, str]:
 
     Where one of them is a dict and the other is none, the dict is named by its keys.
     """
+    number = plain(result)  # Python's own, if it is one of NumPy's
+    right = plain(expected)
+    if type(number) in (int, float) and type(right) in (int, float) and abs(number) < LARGEST:
+        return told_apart(number, right, unit)
     given = shown(result)
     if given == shown(expected):  # they differ beyond six digits
         return f"{result!r}", f"{expected!r}"
-    if type(result) in (int, float) and type(expected) in (int, float) and abs(result) < LARGEST:
-        return told_apart(result, expected, unit)
     wanted = f"{shown(expected)} {unit}".strip()
     if isinstance(expected, dict):
         is_one_number = is_number(plain(result))
@@ -42,9 +44,16 @@ def _by_its_keys(x: dict) -> str:
     """Return a dict in words: what it is, and its keys."""
     if not x:
         return translated("an empty dict")
+    if not all(map(_is_short, x)):
+        return translated("a dict whose keys are long numbers")
     if len(x) == 1:
         return translated("a dict with the key {key}", key=listed(list(x)))
     return translated("a dict with the keys {keys}", keys=listed(list(x)))
+
+
+def _is_short(key: object) -> bool:
+    """Whether a key tells a reader something, which the address of a storage does not."""
+    return isinstance(key, str) or (isinstance(key, int) and key < LEAST_IN_WORDS)
 
 
 def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, str]:
@@ -66,17 +75,36 @@ def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, st
     expected_words = _said(expected, unit)
     is_any_long = max(abs(given), abs(expected)) >= LONG
     if not is_any_long or given_words == expected_words:
-        return number_in_full(given), f"{number_in_full(expected)} {unit}".strip()
-    if unit == "bytes":  # which the words replace by GB, so the digits have the unit behind them
-        return _with_digits(given_words, given, unit), _with_digits(expected_words, expected, unit)
-    in_digits = _with_digits(expected_words, expected)
-    return _with_digits(given_words, given), f"{in_digits} {unit}".strip()
+        given_words, expected_words = _in_digits(given, expected)
+        return given_words, f"{expected_words} {unit}".strip()
+    # Both in the same form: all digits behind the words, or, if one is no integer, behind neither.
+    if _is_whole(given) and _is_whole(expected):
+        behind = unit if unit == "bytes" else ""  # which the words replace by GB
+        given_words = _with_digits(given_words, int(given), behind)
+        expected_words = _with_digits(expected_words, int(expected), behind)
+    if unit == "bytes":
+        return given_words, expected_words
+    return given_words, f"{expected_words} {unit}".strip()
+
+
+def _in_digits(given: Number, expected: Number) -> tuple[str, str]:
+    """Return both numbers with three digits, or as many as tell them apart; integers in full."""
+    # With 17 digits, any two floats that differ are written differently.
+    for digits in range(3, 18):
+        words = number_in_full(given, digits), number_in_full(expected, digits)
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def _is_whole(x: Number) -> bool:
+    return isinstance(x, int) or (x.is_integer() and x < MOST_IN_WORDS)
 
 
 def _said(x: Number, unit: str) -> str:
     """Return the number as a person would say it, such as "44.2 GB", "494 million" or "512"."""
     if not _has_words(x):
-        return f"{number_in_full(x)} {unit}" if unit == "bytes" else number_in_full(x)
+        return f"{number_in_full(x, 3)} {unit}" if unit == "bytes" else number_in_full(x, 3)
     return in_words(x, unit) if unit == "bytes" else factor_text(x)
 
 

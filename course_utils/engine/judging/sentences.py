@@ -22,7 +22,6 @@ PLACES = (
     template(" as the second of {count}"),
     template(" as the third of {count}"),
 )
-MOST_WRONG = 3  # keys of a dict whose wrong values are shown
 FEW_PARTS = 8  # of a list or tuple, of which a sentence keeps all
 MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
 # Relative: what is so close to the right number is taken for rounded or slightly incomplete.
@@ -43,6 +42,8 @@ def shown(x: object) -> str:
     stands_for_a_function = callable(x) and hasattr(x, "__name__") and not isinstance(x, type)
     if inspect.isroutine(x) or stands_for_a_function:
         return translated("a function")
+    if isinstance(x, complex):
+        return translated("a complex number")
     try:
         words = _written(x)
     except Exception:  # an integer of 5,000 digits has no repr, nor has a list that holds itself
@@ -63,15 +64,21 @@ def _written(x: object) -> str:
         # Few parts are all kept, so `shown` shortens each. Of many parts, `_in_a_row` leaves some
         # out, so the others need not be shortened.
         write = shown if len(x) <= FEW_PARTS else _written
-        parts = [write(part) for part in x]
+        parts = [_inside(part, write) for part in x]
         words = _in_a_row(parts)
         if isinstance(x, list):
             return f"[{words}]"
         return f"({words},)" if len(parts) == 1 else f"({words})"
     if type(x) is dict:
-        items = [f"{shown(name)}: {shown(part)}" for name, part in x.items()]
+        items = [f"{_inside(name, shown)}: {_inside(part, shown)}" for name, part in x.items()]
         return "{" + _in_a_row(items) + "}"
     return " ".join(repr(x).split())  # without line breaks
+
+
+def _inside(x: object, write: Callable[[object], str]) -> str:
+    """Return a part of a list, where a comma is between two parts, and so not inside a number."""
+    words = write(x)
+    return words.replace(",", "") if type(x) in (int, float) else words
 
 
 def _in_a_row(parts: list[str]) -> str:
@@ -89,7 +96,7 @@ def _in_a_row(parts: list[str]) -> str:
     return f"{', '.join(first)}, … {parts[-1]}"
 
 
-def number_in_full(x: Number) -> str:
+def number_in_full(x: Number, digits: int = 6) -> str:
     """Return an integer with separators, and a float with six digits, or all before the point.
 
     >>> number_in_full(2_142_208), number_in_full(1155.534), number_in_full(6.3e24)
@@ -100,11 +107,13 @@ def number_in_full(x: Number) -> str:
     if not math.isfinite(x) or x == 0:
         return repr(x).removesuffix(".0")  # such as "inf", "nan" or "0"
     if 1e-4 <= abs(x) < 1e9:
-        digits_after_the_point = max(0, 5 - math.floor(math.log10(abs(x))))
+        digits_after_the_point = max(0, digits - 1 - math.floor(math.log10(abs(x))))
         words = f"{x:,.{digits_after_the_point}f}"
         return words.rstrip("0").rstrip(".") if "." in words else words
-    mantissa, _, power = f"{x:.5e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')} × 10^{int(power)}"
+    mantissa, _, power = f"{x:.{digits - 1}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa} × 10^{int(power)}"
 
 
 def called(function: Callable[..., object], case: str) -> str:
@@ -186,55 +195,53 @@ def _what_is_wrong(answer: object, expected: object) -> str:
 # On a difference.
 
 
-def gave(result: object, expected: object, tolerance: Number, unit: str = "") -> str:
+def gave(
+    result: object,
+    expected: object,
+    tolerance: Number,
+    unit: str = "",
+    names: Sequence[str] = (),
+) -> str:
     """Return the sentence on a wrong result: what the function gave, and what was expected.
 
-    For a dict, the sentence names every key. For a tuple or a list of tensors, it names the place
-    of the first tensor that differs, such as "as the second of 3".
+    For a dict, the sentence names every key; for a tuple, every value, if `names` has their names.
+    For another tuple or list of tensors, it names the place of the first tensor that differs, such
+    as "as the second of 3".
     """
-    part = ""  # of several tensors, the place of the one that differs: " as the second of 3"
-    if _has_tensors(expected) and isinstance(result, list | tuple) and len(result) == len(expected):
-        part, result, expected = _differing_part(result, expected, tolerance)
+    from course_utils.engine.judging import pairs, several  # only a wrong answer needs them
+
     if isinstance(result, dict) and isinstance(expected, dict):
-        return _gave_dict(result, expected, tolerance)
+        return several.gave_dict(result, expected, tolerance, unit)
+    is_of_that_length = isinstance(result, list | tuple) and _length(expected) == len(result)
+    if names and is_of_that_length:
+        return several.gave_tuple(names, result, expected, tolerance, unit)
+    if names:
+        return translated("gave {result}.", result=_alone(result, expected, names, tolerance))
+    part = ""  # of several tensors, the place of the one that differs: " as the second of 3"
+    if _has_tensors(expected) and is_of_that_length:
+        part, result, expected = _differing_part(result, expected, tolerance)
     if isinstance(result, torch.Tensor) and isinstance(expected, torch.Tensor):
         return _gave_tensor(result, expected, part)
-    from course_utils.engine.judging.pairs import beside  # only a wrong answer needs it
-
-    given, wanted = beside(result, expected, unit)
+    given, wanted = pairs.beside(result, expected, unit)
     return _gave(part, given, wanted)
+
+
+def _length(x: object) -> int | None:
+    return len(x) if isinstance(x, list | tuple) else None
+
+
+def _alone(result: object, expected: tuple, names: Sequence[str], tolerance: Number) -> str:
+    """Return in words what came in place of a tuple: one of its values, perhaps."""
+    for name, wanted in zip(names, expected, strict=True):
+        if agree(result, wanted, tolerance):
+            return translated("{name} alone", name=name)
+    return shown(result)
 
 
 def _gave(part: str, result: str, wanted: str) -> str:
     return translated(
         "gave{part} {result}; expected {wanted}.", part=part, result=result, wanted=wanted
     )
-
-
-def _gave_dict(result: dict, expected: dict, tolerance: Number) -> str:
-    """Return the sentence for two dicts, with a ✓ behind each key whose value is right."""
-    if result.keys() != expected.keys():
-        given_keys = ", ".join(map(str, result)) or translated("nothing")
-        expected_keys = ", ".join(map(str, expected))
-        return _gave("", given_keys, expected_keys)
-    right = []
-    wrong = []
-    for key, wanted in expected.items():
-        if agree(result[key], wanted, tolerance):
-            right.append(f"{key} ✓")
-        else:
-            wrong.append(
-                translated(
-                    "{key} {result} instead of {wanted}",
-                    key=key,
-                    result=shown(result[key]),
-                    wanted=shown(wanted),
-                )
-            )
-    further = len(wrong) - MOST_WRONG
-    if further > 0:
-        wrong[MOST_WRONG:] = [translated("and {count} more", count=further)]
-    return translated("gave {result}.", result=", ".join([*right, *wrong]))
 
 
 def _differing_part(
@@ -269,10 +276,11 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
             dtype=result.dtype,
             wanted=expected.dtype,
         )
-    differences = (expected.double() - result.double()).abs()
-    farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
-    from course_utils.engine.judging.pairs import distinct  # only a wrong answer needs it
+    # Only a wrong answer needs them.
+    from course_utils.engine.judging.pairs import distinct
+    from course_utils.engine.judging.several import farthest_place
 
+    farthest = farthest_place(result, expected)
     wrong, right = distinct(result[farthest].item(), expected[farthest].item())
     place = ", ".join(f"{index}" for index in farthest)
     return translated(
@@ -288,8 +296,11 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
 # On a result of the wrong kind.
 
 
-def advice_on_kind(result: object, expected: object) -> str:
-    """Return the advice on a result of the wrong kind, or on a close number; else an empty text."""
+def advice_on_kind(result: object, expected: object, names: Sequence[str] = ()) -> str:
+    """Return the advice on a result of the wrong kind, or on a close number; else an empty text.
+
+    If a tuple is expected, `names` may have the names of its values.
+    """
     plain_result = plain(result)
     plain_expected = plain(expected)
     advice = _advice_on_a_slip(plain_result)
@@ -303,7 +314,7 @@ def advice_on_kind(result: object, expected: object) -> str:
     if isinstance(expected, torch.Tensor):
         return "" if isinstance(result, torch.Tensor) else translated("A tensor is wanted.")
     if isinstance(plain_expected, list | tuple):
-        return _advice_on_sequence(result, plain_expected)
+        return _advice_on_sequence(result, plain_expected, names)
     if is_number(plain_expected) and not is_number(plain_result):
         return translated("One plain number is wanted.")
     if near(plain_result, plain_expected, CLOSE_RESULT):
@@ -312,11 +323,17 @@ def advice_on_kind(result: object, expected: object) -> str:
 
 
 def _advice_on_a_slip(result: object) -> str:
-    """Return the advice if None, a function or an iterator was returned; else an empty string."""
+    """Return the advice if no value was returned, but None or a function, say; else empty."""
     if result is None:
         return translated("A function gives None if it has no return, or returns print(...).")
-    if inspect.isroutine(result):
+    parts = result if isinstance(result, list | tuple) else [result]
+    if any(inspect.isroutine(part) for part in parts):
         return translated("That is the function itself. Call it: write brackets after its name.")
+    if isinstance(result, complex):
+        return translated(
+            "A root of a negative number is complex, and a plain number is wanted: "
+            "see why that number is below zero."
+        )
     if isinstance(result, Iterator):
         return translated(
             "Return the whole at once: write return instead of yield, "
@@ -325,8 +342,13 @@ def _advice_on_a_slip(result: object) -> str:
     return ""
 
 
-def _advice_on_sequence(result: object, expected: list | tuple) -> str:
+def _advice_on_sequence(result: object, expected: list | tuple, names: Sequence[str]) -> str:
     """Return the advice if the result is no sequence, or has a wrong length; else empty."""
+    if names:
+        from course_utils.engine.judging.several import all_wanted
+
+        is_complete = isinstance(result, list | tuple) and len(result) == len(expected)
+        return "" if is_complete else all_wanted(names)
     if isinstance(expected, list):
         wanted = translated("A list is wanted.")
     else:

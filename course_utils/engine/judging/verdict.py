@@ -11,7 +11,6 @@ import course_utils.core.accountant as course
 from course_utils.core import keeping
 from course_utils.core.colours import COLOURS
 from course_utils.core.say.language import in_a_row, template, translated
-from course_utils.engine.judging import hints
 
 COLOUR = {  # by the status of a verdict
     "not attempted yet": COLOURS["limit"],
@@ -53,17 +52,18 @@ class Verdict:
     """The result of a check.
 
     `words` are the sentences that the reader sees, in one line or several. For a wrong answer,
-    `looks_like` is the advice if the exercise lists the mistake, and `words` otherwise;
-    `without_case` takes the place of `words` where the cases are kept secret. `ours` returns a
-    right answer. `hints` are all hints of the exercise. `hint` is a heading and the hint shown
-    below the verdict; both may be empty. `earlier_hints` are those before it, which stay folded
-    above it.
+    `advice` is that on the mistake, if the exercise lists it; `looks_like` is the same, or else
+    `words`; `without_case` takes the place of `words` where the cases are kept secret. `ours`
+    returns a right answer. `hints` are all hints of the exercise. `hint` is a heading and the hint
+    shown below the verdict; both may be empty. `earlier_hints` are those before it, which stay
+    folded above it.
     """
 
     status: str  # one of those in COLOUR
     words: str = ""
     exercise: str = field(default="", compare=False)  # the name of its check
     looks_like: str = field(default="", compare=False)
+    advice: str = field(default="", compare=False)
     without_case: str = field(default="", compare=False)
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=_nothing, repr=False, compare=False)
@@ -115,12 +115,14 @@ class Verdict:
 
     def _with_hint(self) -> "Verdict":
         """Return the verdict with the hint that is due, if the answer is wrong."""
+        from course_utils.engine.judging import hints  # only a verdict that is shown needs them
+
         if self.right:
             hints.forget(self.exercise)
         if self.status != "not yet":
             return self
         asked = (self.exercise, self.answer, self.hints)
-        hint = hints.next_hint(*asked)
+        hint = hints.next_hint(*asked, self.advice)
         return replace(self, hint=hint, earlier_hints=hints.earlier_hints(*asked))
 
     def take_back(self, words: str) -> None:

@@ -437,7 +437,7 @@ TRIED: dict[Check, Tried] = {
             (flops_with_the_result, "expected 240 FLOPs"),
             (flops_of_different_sizes, "Two names may have the same size"),
             (lambda pattern, shapes: 2 * len(pattern.split()), "expected 240 FLOPs"),
-            (flops_of_letters, "And names are words"),
+            (flops_of_letters, "gave 1,440; expected 240 FLOPs."),
             (
                 lambda pattern, shapes: 2 * math.prod(shapes[0]) * shapes[1][-1],
                 "expected 1,680 FLOPs",
@@ -471,7 +471,7 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=(
             (chain_that_never_stops, "RecursionError"),
-            (chain_without_the_first_pair, "always goes from right to left"),
+            (chain_without_the_first_pair, "gave 65,536; expected 4,096 FLOPs."),
             (lambda sizes: 2 * math.prod(sizes[:2]), "expected 480 FLOPs"),
             (lambda sizes: min(sizes), "expected 480 FLOPs"),
         ),
@@ -488,7 +488,10 @@ TRIED: dict[Check, Tried] = {
             (patches_by_torchs_unfold, "The channels come first there."),
             (patches_with_rows_dealt_out, "The rows are those of no patch."),
             (patches_with_columns_dealt_out, "The columns are those of no patch."),
-            (lambda images, p, q: images.view(len(images), -1, p * q), "lie in memory"),
+            (
+                lambda images, p, q: images.view(len(images), -1, p * q),
+                "[0, 0, 3] is 3, and should be 6.",
+            ),
             (lambda images, p, q: images, "expected a tensor of shape"),
             (lambda images, p, q: patches_by_pattern(images, p, q).mT, "and should be 8"),
             (lambda images, p, q: patches_by_pattern(images, p, q).tolist(), "A tensor is wanted."),

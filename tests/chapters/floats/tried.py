@@ -221,7 +221,10 @@ TRIED: dict[Check, Tried] = {
     check.ends: Tried(
         right=(ends_as_tuple, lambda e, m: list(ends_as_tuple(e, m))),
         wrong=(
-            (lambda e, m: ends_as_tuple(e, m)[1], "gave 65,504;"),
+            (
+                lambda e, m: ends_as_tuple(e, m)[1],
+                "gave largest alone. Return both: smallest and largest.",
+            ),
             (
                 lambda e, m: ends_as_tuple(5, 10),
                 "With exponent_bits = 8 and fraction_bits = 7, your function gave",
@@ -295,8 +298,8 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda fraction_bits, number: 256, "expected 2,048."),
             (lambda fraction_bits, number: 2 ** (fraction_bits + 1), "is right for ones"),
-            (lambda fraction_bits, number: 2**fraction_bits, "is more than half a gap"),
-            (lambda f, x: 2.0 ** (f + 1 + math.log2(x)), "The gap changes only at powers of two"),
+            (lambda fraction_bits, number: 2**fraction_bits, "gave 128; expected 256."),
+            (lambda f, x: 2.0 ** (f + 1 + math.log2(x)), "gave 768; expected 1,024."),
             (lambda f, x: 2.0 ** (f + 1 + int(math.log2(x))), "Round the exponent up"),
             (lambda f, x: 2.0 ** (f + 1 + round(math.log2(x))), "Round the exponent up"),
             (lambda f, x: stop_by_doubling(f, x) / x, "expected 128"),
@@ -305,9 +308,9 @@ TRIED: dict[Check, Tried] = {
     check.bf16_by_integers: Tried(
         right=(bf16_by_remainder, bf16_by_torch, bf16_as_float, bf16_with_one_nan),
         wrong=(
-            (bf16_by_last_bit, "a tie has to go up"),
+            (bf16_by_last_bit, "gave 0x3f81; expected 0x3f82."),
             (bf16_without_nan, "0x7F800001, for example, becomes infinity"),
-            (bf16_with_infinity_as_nan, "Only a NaN has a fraction"),
+            (bf16_with_infinity_as_nan, "gave 0x7fc0; expected 0x7f80."),
             (bf16_with_each_negative_as_nan, "Take the sign away first"),
             (bf16_with_each_negative_as_one_nan, "Take the sign away first"),
             (bf16_up, "expected 0x3f80."),
@@ -324,11 +327,11 @@ TRIED: dict[Check, Tried] = {
             lambda block: 2.0 ** math.floor(math.log2(max(map(abs, block)) / 256)),
         ),
         wrong=(
-            (lambda block: 1.0, "expected 0.0078125"),
+            (lambda block: 1.0, "expected 0.00781"),
             (lambda block: block, "One plain number is wanted"),
             (lambda block: 2.0 ** (math.frexp(max(block))[1] - 9), "may be below it"),
             (lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 8), "it is 9 for 256"),
-            (scale_of_block_rounded, "rounds the exponent down"),
+            (scale_of_block_rounded, "expected 0.00781."),
             (scale_of_block_without_saturation, "That is Mishra et al.'s rule"),
         ),
     ),

@@ -293,9 +293,9 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (master_in_place, "make a new one"),
             (copy_cut_off, "Round it to the nearest"),
-            (master_twice_updated, "and should be"),
-            (update_alone, "gave as the first of 2"),
-            (copy_in_fp32, "torch.float32; expected torch.bfloat16."),
+            (master_twice_updated, "instead of 1.01; copy ✓."),
+            (update_alone, "gave master[0]: 0.002 instead of 1; copy[0]: "),
+            (copy_in_fp32, "master ✓; copy: torch.float32 instead of torch.bfloat16."),
         ),
     ),
     check.updated_scale: Tried(right=(scaler,)),
@@ -313,8 +313,8 @@ TRIED: dict[Check, Tried] = {
     check.loss_scale: Tried(
         right=(scale_by_halving, scale_by_casting, scale_by_frexp),
         wrong=(
-            (lambda largest: 2.0 ** round(math.log2(65_504 / largest)), "becomes infinite"),
-            (lambda largest: 65_536, "becomes infinite"),
+            (lambda largest: 2.0 ** round(math.log2(65_504 / largest)), "expected 32,768."),
+            (lambda largest: 65_536, "expected 32,768."),
             (lambda largest: 65_519 / largest, "gave 65,519; expected 32,768."),
             (lambda largest: f"2**{15}", "expected 32,768"),
             (lambda largest: largest.scale, "AttributeError"),

@@ -173,7 +173,10 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (cut_to_the_last, "because stop itself is left out."),
             (lambda st, o, a, b, by: (len(range(a, b, by)), st * by, o), "start moves the offset."),
-            (lambda st, o, a, b, by: (o + a * st, st * by, len(range(a, b, by))), "gave (1, 2, 3)"),
+            (
+                lambda st, o, a, b, by: (o + a * st, st * by, len(range(a, b, by))),
+                "; offset: 3 instead of 1.",
+            ),
         ),
     ),
     check.steps_that_fit: Tried(
@@ -214,10 +217,16 @@ TRIED: dict[Check, Tried] = {
             lambda n, width, step: ((math.floor((n - width) / step) + 1, float(width)), (step, 1)),
         ),
         wrong=(
-            (lambda n, width, step: ((n // step, width), (step, 1)), "beyond the end"),
+            (
+                lambda n, width, step: ((n // step, width), (step, 1)),
+                "gave shape: (8, 3) instead of (6, 3); strides ✓.",
+            ),
             (lambda n, width, step: ((n // width, width), (width, 1)), "do not overlap."),
-            (lambda n, width, step: [(n - width) // step + 1, width, step, 1], "It has 4 parts"),
-            (windows_rounded_to_the_nearest, "gave ((4, 4), (3, 1))"),
+            (
+                lambda n, width, step: [(n - width) // step + 1, width, step, 1],
+                "Return both: shape and strides.",
+            ),
+            (windows_rounded_to_the_nearest, "gave shape: (4, 4) instead of (3, 4); strides ✓."),
         ),
     ),
     check.lines_read: Tried(
@@ -228,7 +237,10 @@ TRIED: dict[Check, Tried] = {
             lambda count, stride, number: len(np.unique(np.arange(count) * stride * number // 64)),
         ),
         wrong=(
-            (lambda count, stride, number: min(count, count * stride * number // 64), "round up."),
+            (
+                lambda count, stride, number: min(count, count * stride * number // 64),
+                "gave 1; expected 2.",
+            ),
             (lambda count, stride, number: count * stride * number, "expected 12."),
             (lambda count, stride, number: count // (16 // min(stride, 16)), "expected 2."),
             (lines_of_the_bytes_spanned, "gave 102; expected 101."),
