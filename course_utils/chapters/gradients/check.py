@@ -91,13 +91,16 @@ def _of_one_product(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     of_w = x.T @ g
     of_x = g @ w.T
     sums_in_w_grad = "Check which index is summed: in w.grad it is i, so x has to be transposed."
-    for wrong in (outcome(lambda: x @ g), outcome(lambda: x @ g.T), outcome(lambda: g @ x.T)):
-        yield (wrong, of_x), sums_in_w_grad
+    # Where the shapes do not fit, the outcome is an error, and so is the reader's.
+    yield outcome(lambda: (x @ g, of_x)), sums_in_w_grad
+    yield outcome(lambda: (x @ g.T, of_x)), sums_in_w_grad
+    yield outcome(lambda: (g @ x.T, of_x)), sums_in_w_grad
     order_in_x_grad = (
         "Row i of x.grad is made of row i of g. So g comes first, and then w, transposed."
     )
-    for wrong in (outcome(lambda: w @ g), outcome(lambda: w.T @ g), w @ g.T):
-        yield (of_w, wrong), order_in_x_grad
+    yield outcome(lambda: (of_w, w @ g)), order_in_x_grad
+    yield outcome(lambda: (of_w, w.T @ g)), order_in_x_grad
+    yield (of_w, w @ g.T), order_in_x_grad
     yield (
         outcome(lambda: (x * g, w * g)),
         "With * matrices are multiplied element by element. A matrix product is written with @.",
