@@ -20,41 +20,57 @@ from course_utils.chapters.tensors.beyond_check import (  # noqa: F401  exercise
     steps_that_fit,
     strided_windows,
 )
-from course_utils.engine.judging import Answers, function, outcome
+from course_utils.chapters.tensors.slips_check import (
+    of_dimensions_left_out,
+    of_steps,
+    of_storages,
+)
+from course_utils.core.say import listed
+from course_utils.core.say.language import translated
+from course_utils.engine.judging import Answers, NotYetError, function, outcome
+from course_utils.engine.judging.agreement import is_number, plain
 from course_utils.engine.judging.sentences import shown
 
 
-class Numbers(list):
-    """The numbers of a whole storage, of which a verdict shows only the first two and the last."""
-
-    def __repr__(self) -> str:
-        return f"[{self[0]}, {self[1]}, … {self[-1]}]"
-
-
-def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
+def _elements() -> Iterator[tuple[list[int], tuple[int, int], int, int, int]]:
     """Yield (storage, stride, offset, i, j) of three elements of each of seven matrices.
 
-    The matrices share one storage. Their elements are from the first, the second and the last row.
+    The matrices share one storage. Their elements are from the second, the first and the last row.
+    In the first case, no two of the listed mistakes look at the same number.
     """
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
     matrices = (
+        base[1::2, 2::3].t(),
         base,
         base.t(),
         base[2:, 3:],
         base[:, ::3],
         base[4].expand(5, 10),
         storage[7:].unfold(0, 4, 2),
-        base[::2, 1::4].t(),
     )
     for matrix in matrices:
         rows, columns = matrix.shape
-        for i, j in ((0, 0), (1, 2), (rows - 1, columns - 1)):
-            yield Numbers(storage.tolist()), matrix.stride(), matrix.storage_offset(), i, j
+        for i, j in ((1, 2), (0, 0), (rows - 1, columns - 1)):
+            yield storage.tolist(), matrix.stride(), matrix.storage_offset(), i, j
+
+
+def _element_in_words(
+    storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int
+) -> str:
+    """Return the beginning of a verdict's sentence, with a few of the storage's numbers.
+
+    >>> _element_in_words([60, 61, 62, 63], (2, 1), 0, 1, 0)
+    'With storage = [60, 61, … 63], stride = (2, 1), offset = 0, i = 1 and j = 0'
+    """
+    numbers = f"storage = [{storage[0]}, {storage[1]}, … {storage[-1]}]"
+    arguments = [numbers, f"stride = {stride}", f"offset = {offset}", f"i = {i}", f"j = {j}"]
+    return translated("With {arguments}", arguments=listed(arguments))
 
 
 @function(
     _elements,
+    case_words=_element_in_words,
     hints=(
         "A stride says how many positions of the storage one step along its dimension goes: "
         "stride[0] for a row, stride[1] for a column.",
@@ -62,7 +78,7 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
         "storage[position].",
     ),
 )
-def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
+def element(storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """The check of a reader's element(storage, stride, offset, i, j), which is matrix[i, j]."""
     # Of the matrix, only the part up to row i and column j is made: its shape is not given.
     matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
@@ -71,10 +87,12 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
         "A fresh matrix, a transpose, slices, an expanded row, windows, "
         "and a transpose of a slice.",
     )
-    row_by_row = storage[i * stride[0] + j]
+    both = "A row's numbers need not lie side by side: in a transpose they don't. Use both strides."
+    yield storage[i * stride[0] + j], both
+    yield outcome(lambda: storage[offset + i * stride[0] + j]), both
     yield (
-        row_by_row,
-        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
+        outcome(lambda: storage[offset + i + j]),
+        "A step in a dimension is as long as its stride.",
     )
     steps = i * stride[0] + j * stride[1]
     without_offset = storage[steps]
@@ -89,23 +107,40 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     )
     exchanged = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
     yield exchanged, "i counts rows, so it steps by the first stride."
+    yield (
+        outcome(lambda: storage[offset + (i + j) * stride[0]]),
+        "The columns have a stride of their own: stride[1].",
+    )
     place = offset + steps
     yield place, "That is its position. Look there: storage[...] has the element."
+    yield (
+        outcome(lambda: storage(place)),
+        "Round brackets call a function. A list is indexed with square ones.",
+    )
+    yield (
+        outcome(lambda: offset + i * stride),
+        "stride is a pair of numbers: that of the rows, and that of the columns.",
+    )
 
 
 # The shape of a tensor, its strides, and the shapes to view it in. No step is made along a
 # dimension of size 1, so its stride, here 99, does not matter.
 NEW_SHAPES = [
     ((4, 6), (6, 1), [(24,), (2, 12)]),
+    # Even along no dimension, the middle one, the last, the first, all but the first and all but
+    # the last: with each, one of the listed mistakes shows that did not before.
+    ((2, 3, 4), (12, 1, 3), [(4, 6)]),
+    ((2, 2, 2, 2, 2), (1, 2, 4, 8, 20), [(4, 2, 4)]),
+    ((2, 3, 4), (12, 1, 3), [(4, 3, 2), (2, 4, 3), (6, 2, 2)]),
+    ((2, 3, 2, 2), (12, 4, 1, 2), [(3, 2, 4)]),
     ((6, 4), (1, 6), [(24,)]),
     ((3, 5, 4), (4, 12, 1), [(15, 2, 2)]),
-    ((5, 3, 4), (24, 4, 1), [(15, 2, 2)]),
     ((4, 3), (6, 2), [(2, 6)]),
     ((4, 4), (1, 4), [(2, 2, 4)]),
     ((6, 4), (1, 6), [(3, 2, 4), (6, 2, 2), (12, 2)]),
-    ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,)]),
+    ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (3, 8), (3, 1, 2, 4), (24,)]),
     ((2, 3, 4), (24, 4, 1), [(2, 12), (2, 2, 6), (6, 4)]),
-    ((2, 3, 4), (12, 1, 3), [(6, 4), (2, 12), (2, 3, 2, 2)]),
+    ((2, 3, 4), (12, 1, 3), [(6, 4), (2, 3, 2, 2)]),
     ((4, 1, 6), (6, 99, 1), [(24,)]),
     ((4, 1, 6), (8, 99, 1), [(2, 2, 6), (8, 3)]),
     ((3, 4), (0, 1), [(12,)]),
@@ -124,12 +159,30 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
             yield tensor.flatten().tolist(), new_shape
 
 
+def _walk_in_words(walk: list[int], new_shape: tuple[int, ...]) -> str:
+    """Return the beginning of a verdict's sentence, with the first positions and the last one.
+
+    >>> _walk_in_words([0, 6, 12, 18, 1, 7, 13, 19], (8,))
+    'For the positions 0, 6, 12, 18, 1, 7, … 19 and the new shape (8,)'
+    """
+    *others, last = map(str, walk)
+    begin = ", ".join(others[:6])
+    dots = " …" if len(others) > 6 else ""
+    return translated(
+        "For the positions {positions} and the new shape {shape}",
+        positions=f"{begin},{dots} {last}",
+        shape=new_shape,
+    )
+
+
 @function(
     _walks,
+    case_words=_walk_in_words,
     hints=(
-        "Arrange the positions in the new shape: grid = torch.tensor(walk).view(new_shape).",
-        "For each dimension, grid.diff(dim=dimension) has the steps along it. They have to be "
-        "equal within the dimension, and may differ between two dimensions.",
+        "Look at one dimension at a time. Within it, all steps have to be equal; those of two "
+        "dimensions may differ.",
+        "Go through the dimensions with range(grid.dim()). A single uneven one is enough for False; "
+        "for True, all of them have to be even.",
         "len(steps.unique()) > 1 says that steps differ. A dimension of size 1 has no steps, "
         "which is fine.",
     ),
@@ -143,7 +196,7 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
     are_even = [len(lengths) <= 1 for lengths in lengths_along]
     yield (
         all(are_even),
-        "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers.",
+        "Thirty-one cases, with sizes of 1 and strides of 0 among them, as torch answers.",
     )
     step_lengths = {after - before for before, after in pairwise(walk)}
     can_be_flat = len(step_lengths) == 1
@@ -160,7 +213,15 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         are_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield are_even[0], "Every dimension counts, not only the first."
+    yield from of_steps(torch.tensor(walk).view(new_shape))
+    yield (
+        are_even[0],
+        # The same comes of comparing with steps[0] along each dimension: rows whose steps all equal
+        # those of the first row begin at equal distances.
+        "That compares along dimension 0 alone. A return inside a loop ends the loop, and steps[0] "
+        "is not one number but all steps at index 0.",
+    )
+    yield from of_dimensions_left_out(are_even)
     all_lengths = set().union(*lengths_along)
     yield (
         len(all_lengths) <= 1,
@@ -209,7 +270,7 @@ def _lists() -> list[tuple[list[Tensor]]]:
         ([base],),
         ([base, base.T],),
         ([base[1]],),
-        ([base[:2], base[2:], other.expand(5, 3)],),
+        ([other.expand(5, 3), base[:2], base[2:], torch.zeros(12)],),
         ([base, base.clone()],),
         ([],),
         # Two storages that have no address. The second tensor is a view of the first, and would be
@@ -218,8 +279,47 @@ def _lists() -> list[tuple[list[Tensor]]]:
     ]
 
 
+ADD_VALUES = "That adds up the keys of your dict, which are no bytes. Add up its values."
+FROM_ADDRESSES_ON = 2**31  # no case has so many bytes, and _cdata is an address, which is larger
+
+
+def _read_bytes(result: object, _: Sequence[Tensor]) -> object:
+    """Return the reader's result; NotYetError for a dict, or for a sum of a dict's keys.
+
+    These differ in each run, and tell a reader nothing.
+    """
+    if isinstance(result, dict):
+        raise NotYetError("Your function gave a dict. Return the sum of its values, in bytes.")
+    number = plain(result)
+    if is_number(number) and number > FROM_ADDRESSES_ON:
+        raise NotYetError(ADD_VALUES)
+    return result
+
+
+def _list_in_words(tensors: Sequence[Tensor]) -> str:
+    """Return the beginning of a verdict's sentence, which says how many storages there are.
+
+    >>> base = torch.zeros(2, 3)
+    >>> _list_in_words([base, base.T]), _list_in_words([])
+    ('For tensors of shape (2, 3) and (3, 2) in 1 storage', 'For an empty list')
+    """
+    if not tensors:
+        return translated("For an empty list")
+    shapes = listed([tuple(tensor.shape) for tensor in tensors])
+    count = len({tensor.untyped_storage()._cdata for tensor in tensors})
+    if len(tensors) == 1:
+        return translated("For a tensor of shape {shape}", shape=shapes)
+    if count == 1:
+        return translated("For tensors of shape {shapes} in 1 storage", shapes=shapes)
+    return translated(
+        "For tensors of shape {shapes} in {count} storages", shapes=shapes, count=count
+    )
+
+
 @function(
     _lists,
+    read=_read_bytes,
+    case_words=_list_in_words,
     unit="bytes",
     hints=(
         "Ask each tensor for its storage. Two views have one storage between them, so tensors "
@@ -258,6 +358,7 @@ def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
         sum(by_address.values()),
         "Without memory, all addresses are 0: tell storages apart by _cdata.",
     )
+    yield from of_storages(storages, different)
     numbers = sum(tensor.numel() for tensor in tensors)
     yield numbers, "That is how many numbers there are. Bytes are wanted."
     yield len(different), "That is how many storages there are. Their bytes are wanted."
