@@ -38,10 +38,10 @@ from course_utils.engine.judging.agreement import is_number, plain
     patterns,
     case_words=pattern_in_words,
     hints=(
-        "Cut the three fields out first. The sign is bits >> (exponent_bits + fraction_bits); "
-        "the fraction is bits & (2**fraction_bits - 1).",
+        "Cut the other two fields out, too. The fraction is the last fraction_bits bits: keep them "
+        "with &.",
         "The exponent is bits >> fraction_bits without the sign: & (2**exponent_bits - 1). "
-        "Subtract the bias, 2 ** (exponent_bits - 1) - 1.",
+        "Subtract the bias.",
         "Multiply three factors: (-1) ** sign, 1 + fraction / 2**fraction_bits, and "
         "2.0 ** (exponent - bias).",
     ),

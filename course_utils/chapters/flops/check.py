@@ -272,7 +272,7 @@ def _of_tables(m: Model, right: int) -> Answers:
     parts=parts.of_forward_flops,
     unit="FLOPs",
     hints=(
-        "There are batch * sequence tokens. Each takes 2 FLOPs for each weight of a layer.",
+        "Each token takes 2 FLOPs for each weight of a layer.",
         "For one head, queries × keys is a product of (S, head_width) and (head_width, S): "
         "2 · S · S · head_width FLOPs. Scores × values takes as many.",
         "The layers come m.layers times; 2 * tokens * m.width * m.vocabulary comes once.",

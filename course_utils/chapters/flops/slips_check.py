@@ -102,6 +102,14 @@ def of_forward_flops(m: Model, batch: int, sequence: int, right: int) -> Answers
         right - output + output // tokens,
         "Each token has a product with the vocabulary, not the last alone.",
     )
+    yield (
+        by_part["matrices"] // m.layers + output,
+        "There are m.layers layers, and each has attention's two products, too.",
+    )
+    yield (
+        right - by_part["attention"] + by_part["attention"] // sequence,
+        "Each of the S tokens is paired with all S of its sequence: S × S pairs.",
+    )
     of_a_layer = (by_part["matrices"] + by_part["attention"]) // m.layers
     yield of_a_layer + output, "There are m.layers layers."
     yield of_a_layer, "There are m.layers layers, and then the product with the vocabulary."

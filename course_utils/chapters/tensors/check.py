@@ -181,8 +181,8 @@ def _walk_in_words(walk: list[int], new_shape: tuple[int, ...]) -> str:
     hints=(
         "Look at one dimension at a time. Within it, all steps have to be equal; those of two "
         "dimensions may differ.",
-        "Go through the dimensions with range(grid.dim()). A single uneven one is enough for False; "
-        "for True, all of them have to be even.",
+        "Go through the dimensions with range(grid.dim()). One that is not even is enough for "
+        "False; for True, all of them have to be even.",
         "len(steps.unique()) > 1 says that steps differ. A dimension of size 1 has no steps, "
         "which is fine.",
     ),
@@ -324,8 +324,8 @@ def _list_in_words(tensors: Sequence[Tensor]) -> str:
     hints=(
         "Ask each tensor for its storage. Two views have one storage between them, so tensors "
         "are too many to add up.",
-        "Make a dict from storage._cdata to storage.nbytes(): a storage that comes again "
-        "overwrites itself. Then add up the values.",
+        "Before the loop, make an empty dict; in it, storage._cdata leads to storage.nbytes(). A "
+        "storage that comes again overwrites itself. Then add up the values.",
     ),
 )
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
