@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.text import Annotation
 
+from course_utils.chapters.flops.forward import forward_boxes  # noqa: F401  a figure, too
 from course_utils.core.say import Guess, Number
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
@@ -284,6 +285,7 @@ def layer_boxes(**counts: int) -> Figure:
         axes.set(xlim=(0, 121), ylim=(0, 76), xticks=[], yticks=[])
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
+    axes.figure.colours = 16  # one fill, and otherwise words and lines
     return axes.figure
 
 
