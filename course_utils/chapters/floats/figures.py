@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.core.colours import COLOURS
 from course_utils.core.floats import Format
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import (
+    COLOURS,
     CURVES,
     FORMATS,
     INK,

@@ -93,18 +93,23 @@ def of_ends(exponent_bits: int, fraction_bits: int, smallest: float, largest: fl
         "An exponent field of 0 drops the leading 1: what is left is 0.F.",
     )
     yield (0.0, largest), "Zero is not above zero. What is the next number after it?"
-    significand = "The largest significand is 1.1…1 in binary: 2 less what its last bit is worth."
-    yield (smallest, (1 - last_bit) * 2.0 ** (bias + 1)), significand
-    yield (
-        (smallest, (1 + last_bit) * 2.0**bias),
-        "That is the fraction 0…01. The largest number has the fraction 1…1.",
-    )
+    yield from _of_largest(smallest, bias, last_bit)
     yield (2.0**-24, 65_504.0), "Those are fp16's ends. Take the widths that are given."
     for other in (15, 127):
         yield (
             (2.0 ** (1 - other) * last_bit, (2 - last_bit) * 2.0**other),
             "The bias depends on the format: it is 2^(exponent bits - 1) - 1.",
         )
+
+
+def _of_largest(smallest: float, bias: int, last_bit: float) -> Answers:
+    """Yield ends of which the largest is wrong; `last_bit` is what a fraction's last bit adds."""
+    significand = "The largest significand is 1.1…1 in binary: 2 less what its last bit is worth."
+    yield (smallest, (1 - last_bit) * 2.0 ** (bias + 1)), significand
+    yield (
+        (smallest, (1 + last_bit) * 2.0**bias),
+        "That is the fraction 0…01. The largest number has the fraction 1…1.",
+    )
 
 
 def of_bytes(shape: Sequence[int], dtype: str) -> Answers:

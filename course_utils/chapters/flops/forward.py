@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from course_utils.core.colours import COLOURS
+from course_utils.engine.figures.style import COLOURS
 
 # By name, what each part multiplies, in the order in which a token passes. No line ends in a shape.
 _IN_EACH_LAYER = {

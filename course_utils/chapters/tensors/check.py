@@ -8,6 +8,7 @@ that a notebook calls with the reader's answer.
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -20,16 +21,14 @@ from course_utils.chapters.tensors.beyond_check import (  # noqa: F401  exercise
     steps_that_fit,
     strided_windows,
 )
-from course_utils.chapters.tensors.slips_check import (
-    of_dimensions_left_out,
-    of_steps,
-    of_storages,
-)
-from course_utils.core.say import listed
-from course_utils.core.say.language import translated
-from course_utils.engine.judging import Answers, NotYetError, function, outcome
-from course_utils.engine.judging.agreement import is_number, plain
-from course_utils.engine.judging.sentences import shown
+from course_utils.engine.judging import Answers, function, outcome
+
+
+def _slips() -> ModuleType:
+    """Return the module on slips and on cases, which no notebook loads before a check."""
+    from course_utils.chapters.tensors import slips_check
+
+    return slips_check
 
 
 def _elements() -> Iterator[tuple[list[int], tuple[int, int], int, int, int]]:
@@ -55,22 +54,9 @@ def _elements() -> Iterator[tuple[list[int], tuple[int, int], int, int, int]]:
             yield storage.tolist(), matrix.stride(), matrix.storage_offset(), i, j
 
 
-def _element_in_words(
-    storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int
-) -> str:
-    """Return the beginning of a verdict's sentence, with a few of the storage's numbers.
-
-    >>> _element_in_words([60, 61, 62, 63], (2, 1), 0, 1, 0)
-    'With storage = [60, 61, … 63], stride = (2, 1), offset = 0, i = 1 and j = 0'
-    """
-    numbers = f"storage = [{storage[0]}, {storage[1]}, … {storage[-1]}]"
-    arguments = [numbers, f"stride = {stride}", f"offset = {offset}", f"i = {i}", f"j = {j}"]
-    return translated("With {arguments}", arguments=listed(arguments))
-
-
 @function(
     _elements,
-    case_words=_element_in_words,
+    case_words=lambda *case: _slips().element_in_words(*case),
     hints=(
         "A stride says how many positions of the storage one step along its dimension goes: "
         "stride[0] for a row, stride[1] for a column.",
@@ -87,12 +73,10 @@ def element(storage: list[int], stride: tuple[int, int], offset: int, i: int, j:
         "A fresh matrix, a transpose, slices, an expanded row, windows, "
         "and a transpose of a slice.",
     )
-    both = "A row's numbers need not lie side by side: in a transpose they don't. Use both strides."
-    yield storage[i * stride[0] + j], both
-    yield outcome(lambda: storage[offset + i * stride[0] + j]), both
+    row_by_row = storage[i * stride[0] + j]
     yield (
-        outcome(lambda: storage[offset + i + j]),
-        "A step in a dimension is as long as its stride.",
+        row_by_row,
+        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
     )
     steps = i * stride[0] + j * stride[1]
     without_offset = storage[steps]
@@ -107,20 +91,9 @@ def element(storage: list[int], stride: tuple[int, int], offset: int, i: int, j:
     )
     exchanged = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
     yield exchanged, "i counts rows, so it steps by the first stride."
-    yield (
-        outcome(lambda: storage[offset + (i + j) * stride[0]]),
-        "The columns have a stride of their own: stride[1].",
-    )
     place = offset + steps
     yield place, "That is its position. Look there: storage[...] has the element."
-    yield (
-        outcome(lambda: storage(place)),
-        "Round brackets call a function. A list is indexed with square ones.",
-    )
-    yield (
-        outcome(lambda: offset + i * stride),
-        "stride is a pair of numbers: that of the rows, and that of the columns.",
-    )
+    yield from _slips().of_element(storage, stride, offset, i, j)
 
 
 # The shape of a tensor, its strides, and the shapes to view it in. No step is made along a
@@ -159,25 +132,9 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
             yield tensor.flatten().tolist(), new_shape
 
 
-def _walk_in_words(walk: list[int], new_shape: tuple[int, ...]) -> str:
-    """Return the beginning of a verdict's sentence, with the first positions and the last one.
-
-    >>> _walk_in_words([0, 6, 12, 18, 1, 7, 13, 19], (8,))
-    'For the positions 0, 6, 12, 18, 1, 7, … 19 and the new shape (8,)'
-    """
-    *others, last = map(str, walk)
-    begin = ", ".join(others[:6])
-    dots = " …" if len(others) > 6 else ""
-    return translated(
-        "For the positions {positions} and the new shape {shape}",
-        positions=f"{begin},{dots} {last}",
-        shape=new_shape,
-    )
-
-
 @function(
     _walks,
-    case_words=_walk_in_words,
+    case_words=lambda *case: _slips().walk_in_words(*case),
     hints=(
         "Look at one dimension at a time. Within it, all steps have to be equal; those of two "
         "dimensions may differ.",
@@ -213,15 +170,8 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         are_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield from of_steps(torch.tensor(walk).view(new_shape))
-    yield (
-        are_even[0],
-        # The same comes of comparing with steps[0] along each dimension: rows whose steps all equal
-        # those of the first row begin at equal distances.
-        "That compares along dimension 0 alone. A return inside a loop ends the loop, and steps[0] "
-        "is not one number but all steps at index 0.",
-    )
-    yield from of_dimensions_left_out(are_even)
+    yield from _slips().of_steps(torch.tensor(walk).view(new_shape))
+    yield from _slips().of_dimensions_left_out(are_even)
     all_lengths = set().union(*lengths_along)
     yield (
         len(all_lengths) <= 1,
@@ -245,81 +195,10 @@ def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> se
 # The accountant's term.
 
 
-class _Uncopied(list):
-    """A list of tensors on the device "meta", which is passed to a reader's function as it is.
-
-    Other arguments are passed as deep copies. The copy of a view without memory would no longer be
-    a view.
-    """
-
-    def __deepcopy__(self, _: dict) -> "_Uncopied":
-        return self
-
-    def __repr__(self) -> str:
-        """Return the tensors' shapes, as a verdict shows them for any other list of tensors."""
-        return shown([*self])
-
-
-def _lists() -> list[tuple[list[Tensor]]]:
-    """Return lists of tensors: views of one storage, clones, none at all, and without memory."""
-    base = torch.arange(24.0).view(4, 6)
-    other = torch.zeros(3, dtype=torch.float64)
-    large_meta = torch.empty(1 << 20, 8, device="meta")
-    small_meta = torch.empty(3, 8, device="meta")
-    return [
-        ([base],),
-        ([base, base.T],),
-        ([base[1]],),
-        ([other.expand(5, 3), base[:2], base[2:], torch.zeros(12)],),
-        ([base, base.clone()],),
-        ([],),
-        # Two storages that have no address. The second tensor is a view of the first, and would be
-        # no view in a deep copy.
-        (_Uncopied([large_meta, large_meta[0], small_meta]),),
-    ]
-
-
-ADD_VALUES = "That adds up the keys of your dict, which are no bytes. Add up its values."
-FROM_ADDRESSES_ON = 2**31  # no case has so many bytes, and _cdata is an address, which is larger
-
-
-def _read_bytes(result: object, _: Sequence[Tensor]) -> object:
-    """Return the reader's result; NotYetError for a dict, or for a sum of a dict's keys.
-
-    These differ in each run, and tell a reader nothing.
-    """
-    if isinstance(result, dict):
-        raise NotYetError("Your function gave a dict. Return the sum of its values, in bytes.")
-    number = plain(result)
-    if is_number(number) and number > FROM_ADDRESSES_ON:
-        raise NotYetError(ADD_VALUES)
-    return result
-
-
-def _list_in_words(tensors: Sequence[Tensor]) -> str:
-    """Return the beginning of a verdict's sentence, which says how many storages there are.
-
-    >>> base = torch.zeros(2, 3)
-    >>> _list_in_words([base, base.T]), _list_in_words([])
-    ('For tensors of shape (2, 3) and (3, 2) in 1 storage', 'For an empty list')
-    """
-    if not tensors:
-        return translated("For an empty list")
-    shapes = listed([tuple(tensor.shape) for tensor in tensors])
-    count = len({tensor.untyped_storage()._cdata for tensor in tensors})
-    if len(tensors) == 1:
-        return translated("For a tensor of shape {shape}", shape=shapes)
-    if count == 1:
-        return translated("For tensors of shape {shapes} in 1 storage", shapes=shapes)
-    return translated(
-        "For tensors of shape {shapes} in {count} storages", shapes=shapes, count=count
-    )
-
-
 @function(
-    _lists,
-    read=_read_bytes,
-    case_words=_list_in_words,
+    lambda: _slips().lists(),
+    read=lambda *result_and_case: _slips().read_bytes(*result_and_case),
+    case_words=lambda *case: _slips().list_in_words(*case),
     unit="bytes",
     hints=(
         "Ask each tensor for its storage. Two views have one storage between them, so tensors "
@@ -358,7 +237,7 @@ def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
         sum(by_address.values()),
         "Without memory, all addresses are 0: tell storages apart by _cdata.",
     )
-    yield from of_storages(storages, different)
+    yield from _slips().of_storages(storages, different)
     numbers = sum(tensor.numel() for tensor in tensors)
     yield numbers, "That is how many numbers there are. Bytes are wanted."
     yield len(different), "That is how many storages there are. Their bytes are wanted."
