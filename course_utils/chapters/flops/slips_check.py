@@ -52,8 +52,8 @@ def of_parameters(m: Model, right: int) -> Answers:
     layer = shape_of(m).parameters_of_a_layer
     head_norms = 2 * m.head_width if m.head_norms else 0
     a_layer = (
-        "That is one layer. There are m.layers of them, and the embedding and the last "
-        "normalisation come on top."
+        "That is one layer. There are m.layers of them, and then the embedding and the last "
+        "normalisation, which come once."
     )
     yield layer, a_layer
     yield layer - head_norms, a_layer  # as the stub has it
