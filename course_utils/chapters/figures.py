@@ -1,5 +1,7 @@
 """The figures of all chapters by name: each takes data and returns a closed matplotlib Figure.
 
+One, `forward_boxes`, returns boxes in HTML, which take less space in a notebook.
+
 No function here computes the data that it draws. matplotlib is imported with the first figure.
 """
 
@@ -8,6 +10,7 @@ from collections.abc import Callable
 
 # By a figure's name, which is also that of the function that draws it, the chapter's folder.
 _CHAPTER_OF = {
+    "bit_fields": "floats",
     "range_and_gap": "floats",
     "losses_by_mix": "floats",
     "shapes_to_scale": "einsum",
@@ -16,6 +19,7 @@ _CHAPTER_OF = {
     "waterfall": "flops",
     "layer_boxes": "flops",
     "tensor_boxes": "gradients",
+    "forward_boxes": "flops",
     "scales_by_step": "mixed_precision",
     "singular_values": "optimizers",
     "weights_by_step": "mixed_precision",

@@ -48,6 +48,7 @@ NOT_TORCHS = {"_exit", "_getframe", "_asdict", "_fields", "_make", "_replace"}
 TELL_STORAGES_APART = (
     "core/accountant.py",
     "chapters/tensors/check.py",
+    "chapters/tensors/slips_check.py",
     "engine/judging/drawing.py",
     "stage/grading/wire.py",
 )

@@ -44,6 +44,7 @@ ON_GPU = figures.steps_on_a_gpu(
 BOXES = figures.product_boxes(
     {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
 )
+FIELDS = figures.bit_fields(0b1_0110_101, exponent_bits=4, fraction_bits=3)
 LAYER = figures.layer_boxes(query=802_816, last_norm=896)
 TENSORS = figures.tensor_boxes(input=768)
 LAYER_AT_FIRST = figures.layer_boxes()
@@ -185,6 +186,20 @@ def test_each_curve_has_a_colour_and_its_name_in_it_beside_its_end():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+def test_bits_are_drawn_in_three_fields_each_with_its_width_and_its_integer_and_no_value():
+    colours = [patch.get_facecolor() for patch in FIELDS.axes[0].patches]
+    assert colours == [
+        to_rgba(COLOURS[field])
+        for field, bits in (("sign", 1), ("exponent", 4), ("fraction", 3))
+        for _ in range(bits)
+    ]
+    words = written(FIELDS)
+    assert "".join(word for word in words if word in "01") == "10110101"
+    assert {"S = 1", "E = 6", "F = 5", "exponent: exponent_bits = 4"} <= set(words)
+    value = -(1 + 5 / 8) * 2.0 ** (6 - 7)
+    assert not any(f"{abs(value):g}" in word for word in words)
+
+
 def test_a_layers_boxes_are_filled_where_a_count_is_given_and_another_name_is_refused():
     filled = [patch for patch in LAYER.axes[0].patches if patch.get_facecolor()[:3] != (1, 1, 1)]
     blue = to_rgba(COLOURS["parameters"])
@@ -258,6 +273,11 @@ def test_no_words_run_beyond_their_box(figure):
                 inside += 1
                 assert box.x0 <= words.x0 <= words.x1 <= box.x1
     assert inside == 2 * len(boxes)
+
+
+def test_a_figure_of_few_fills_is_stored_in_few_colours():
+    assert len(shown_as(LAYER, "png").convert("RGB").getcolors()) <= 16
+    assert len(shown_as(WATERFALL, "png").convert("RGB").getcolors()) > 16
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():

@@ -10,8 +10,7 @@ agrees with what their function returned in every case so far.
 
 import functools
 import math
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -21,6 +20,13 @@ from course_utils.chapters.floats.beyond_check import (  # noqa: F401  exercises
     spelled,
     stall,
 )
+from course_utils.chapters.floats.patterns import (
+    by_the_formula,
+    pattern_in_words,
+    patterns,
+    patterns_of_each_kind,
+)
+from course_utils.chapters.floats.slips_check import of_bytes, of_ends, of_formula
 from course_utils.core import measure
 from course_utils.core.accountant import BYTES
 from course_utils.core.say.language import translated
@@ -28,79 +34,21 @@ from course_utils.engine.judging import Answers, function, outcome
 from course_utils.engine.judging.agreement import is_number, plain
 
 
-def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
-    """Return (-1)^sign × 1.fraction × 2^(exponent - bias), adding up the fields bit by bit.
-
-    This holds for normal numbers. Here it is applied to every pattern, those of zero, infinity and
-    NaN among them.
-    """
-    significand = 1.0
-    for place in range(fraction_bits):
-        if bits >> place & 1:  # the bit at this place, counted from the right
-            significand += 2.0 ** (place - fraction_bits)
-
-    bias = 2 ** (exponent_bits - 1) - 1
-    exponent = -bias
-    for place in range(exponent_bits):
-        if bits >> (fraction_bits + place) & 1:
-            exponent += 2**place
-
-    is_negative = bits >> (fraction_bits + exponent_bits)  # the sign bit, 1 or 0
-    magnitude = significand * 2.0**exponent
-    return -magnitude if is_negative else magnitude
-
-
-def _patterns() -> Iterator[tuple[int, int, int]]:
-    """Yield bit patterns, each with its format's number of exponent bits and of fraction bits.
-
-    First come the patterns of known numbers, then those of special values, then random ones.
-    """
-    # 5 and 10 bits are fp16, 8 and 23 fp32, 8 and 7 bf16, 4 and 3 E4M3; 5 and 2 below are E5M2.
-    yield 0x3C00, 5, 10  # 1
-    yield 0xC500, 5, 10  # -5
-    yield 0b0_01111100_01 << 21, 8, 23  # 0.15625; the other 21 bits of its fraction are 0
-    yield 0x4049, 8, 7  # 3.140625
-    yield 0x38, 4, 3  # 1
-    for bits in (0, 1, 0x7C00, 0x7E00):  # zero, the smallest subnormal, infinity, NaN
-        yield bits, 5, 10
-    generator = random.Random(0)
-    for _ in range(50):
-        for exponent_bits, fraction_bits in ((5, 10), (8, 7), (8, 23), (5, 2)):
-            bits = generator.getrandbits(1 + exponent_bits + fraction_bits)
-            yield bits, exponent_bits, fraction_bits
-
-
-def _pattern_in_words(bits: int, exponent_bits: int, fraction_bits: int) -> str:
-    """Return the beginning of a verdict's sentence, with the pattern as its three fields.
-
-    >>> _pattern_in_words(0x3C00, 5, 10)
-    'For the bits 0 01111 0000000000 (sign, exponent, fraction)'
-    """
-    width = 1 + exponent_bits + fraction_bits
-    digits = f"{bits:0{width}b}"
-    exponent = digits[1 : 1 + exponent_bits]
-    fraction = digits[1 + exponent_bits :]
-    return translated(
-        "For the bits {bits} (sign, exponent, fraction)",
-        bits=f"{digits[0]} {exponent} {fraction}",
-    )
-
-
 @function(
-    _patterns,
-    case_words=_pattern_in_words,
+    patterns,
+    case_words=pattern_in_words,
     hints=(
-        "Cut the three fields out first. The sign is bits >> (exponent_bits + fraction_bits); "
-        "the fraction is bits & (2**fraction_bits - 1).",
+        "Cut the other two fields out, too. The fraction is the last fraction_bits bits: keep them "
+        "with &.",
         "The exponent is bits >> fraction_bits without the sign: & (2**exponent_bits - 1). "
-        "Subtract the bias, 2 ** (exponent_bits - 1) - 1.",
+        "Subtract the bias.",
         "Multiply three factors: (-1) ** sign, 1 + fraction / 2**fraction_bits, and "
         "2.0 ** (exponent - bias).",
     ),
 )
 def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     """The check of a reader's value(bits, exponent_bits, fraction_bits), by the formula alone."""
-    right = _by_the_formula(bits, exponent_bits, fraction_bits)
+    right = by_the_formula(bits, exponent_bits, fraction_bits)
     yield right, "The formula, on patterns of five formats."
 
     sign = (-1) ** (bits >> (exponent_bits + fraction_bits))
@@ -137,6 +85,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = sign * significand * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
+    yield from of_formula(bits, exponent_bits, fraction_bits)
 
 
 # The formats whose every pattern torch reads, by their numbers of exponent bits and fraction bits.
@@ -165,22 +114,9 @@ DIVIDE_FIRST = (
 )
 
 
-def _patterns_of_each_kind() -> Iterator[tuple[int, int, int]]:
-    """Yield fp16's patterns of each kind of number, bf16's 1, then random ones of three formats."""
-    # 1, -5, zero, the smallest subnormal, infinity, NaN, -0.0 and -infinity.
-    for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000, 0xFC00):
-        yield bits, 5, 10
-    yield 0x3F80, 8, 7
-    generator = random.Random(0)
-    for _ in range(100):
-        for exponent_bits, fraction_bits in ((5, 10), (8, 7), (5, 2)):
-            bits = generator.getrandbits(1 + exponent_bits + fraction_bits)
-            yield bits, exponent_bits, fraction_bits
-
-
 @function(
-    _patterns_of_each_kind,
-    case_words=_pattern_in_words,
+    patterns_of_each_kind,
+    case_words=pattern_in_words,
     hints=(
         "Begin with your function of turn 2. Look at the exponent field first, which is 0, all "
         "ones, or in between.",
@@ -195,7 +131,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     right = numbers[bits]
     yield right, "As torch reads fp16, bf16 and E5M2, on patterns of each kind."
 
-    by_formula_alone = _by_the_formula(bits, exponent_bits, fraction_bits)
+    by_formula_alone = by_the_formula(bits, exponent_bits, fraction_bits)
     yield (
         by_formula_alone,
         "An exponent field of 0 drops the leading 1, and one of all ones is no number.",
@@ -240,13 +176,18 @@ def _numbers_above_zero(exponent_bits: int, fraction_bits: int) -> list[float]:
     for exponent in range(1, 2**exponent_bits - 1):
         for fraction in (0, 2**fraction_bits - 1):
             bits = exponent << fraction_bits | fraction
-            numbers.append(_by_the_formula(bits, exponent_bits, fraction_bits))
+            numbers.append(by_the_formula(bits, exponent_bits, fraction_bits))
     return numbers
 
 
 @function(
     [(5, 10), (8, 7), (8, 23), (5, 2)],
     gives=("smallest", "largest"),
+    case_words=lambda exponent_bits, fraction_bits: translated(
+        "For {exponent} exponent bits and {fraction} fraction bits",
+        exponent=exponent_bits,
+        fraction=fraction_bits,
+    ),
     hints=(
         "Write down both patterns. The smallest has exponent field 0 and the fraction 0…01; the "
         "largest has the field one below all ones, and the fraction 1…1.",
@@ -287,6 +228,7 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
         (-largest, largest),
         "That is the most negative number. The smallest above zero is wanted.",
     )
+    yield from of_ends(exponent_bits, fraction_bits, smallest, largest)
 
 
 def _tensors() -> list[tuple[torch.Tensor]]:
@@ -373,8 +315,8 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
 
 TORCH_DTYPES = measure.DTYPES | {"int64": torch.int64, "bool": torch.bool}
 SHAPES = [
-    ((4, 8), "bf16"),
-    ((3, 5, 7), "fp32"),
+    ((4, 6, 10), "bf16"),
+    ((3, 5), "fp32"),
     ((), "fp64"),
     ((12288, 49152), "fp16"),
     ((6, 0), "int64"),
@@ -382,7 +324,17 @@ SHAPES = [
 ]
 
 
-@function(SHAPES)
+@function(
+    SHAPES,
+    case_words=lambda shape, dtype: translated(
+        "For the shape {shape} in {dtype}", shape=shape, dtype=dtype
+    ),
+    unit="bytes",
+    hints=(
+        "How many numbers does a tensor of shape (2, 3, 4) hold? Multiply its sizes.",
+        "Each number takes BYTES[dtype] bytes.",
+    ),
+)
 def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
     """The check of a reader's tensor_bytes(shape, dtype): the bytes of a tensor's numbers."""
     # On the device "meta", a tensor has no memory, however large it is.
@@ -398,3 +350,4 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
     yield right * 8, "That is in bits. BYTES says bytes."
     none_without_dimensions = right if shape else 0
     yield none_without_dimensions, "A tensor without dimensions holds one number."
+    yield from of_bytes(shape, dtype)

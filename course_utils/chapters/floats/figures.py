@@ -5,12 +5,15 @@ from itertools import cycle
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from course_utils.core.floats import Format
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import (
+    COLOURS,
     CURVES,
     FORMATS,
+    INK,
     QUIET,
     Curve,
     axes_with,
@@ -98,3 +101,50 @@ def _draw_format(axes: Axes, name: str, f: Format) -> None:
     else:  # the line does not end in the figure, so its name stands on it
         words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")  # as in 1.8e308
         label(axes, words, 1e16, f.epsilon, colour, (0, 8))
+
+
+# Of the drawing of bits: the sides of a bit's box, and the space between two fields.
+_BIT = 1.0
+_BETWEEN_FIELDS = 0.35
+
+
+def bit_fields(bits: int, exponent_bits: int, fraction_bits: int) -> Figure:
+    """Draw a pattern's bits as boxes, in its three fields.
+
+    Below each field stands how wide it is, and the integer that its bits are by themselves. What
+    they stand for together is left to the reader.
+    """
+    digits = f"{bits:0{1 + exponent_bits + fraction_bits}b}"
+    fields = {  # a field's colour, its bits, and its width in words
+        "sign": (digits[0], "1 bit"),
+        "exponent": (digits[1 : 1 + exponent_bits], f"exponent_bits = {exponent_bits}"),
+        "fraction": (digits[1 + exponent_bits :], f"fraction_bits = {fraction_bits}"),
+    }
+    title = "A float is three integers, side by side"
+    with axes_with(
+        title, "to the last bit", "the bits, and what each field is", height=300
+    ) as axes:
+        left = 0.0
+        for name, (of_field, width) in fields.items():
+            left = _draw_field(axes, name, of_field, width, left) + _BETWEEN_FIELDS
+        axes.set(xlim=(-0.1, max(left, 12)), ylim=(-1.4, 1.1), xticks=[], yticks=[])
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    return axes.figure
+
+
+def _draw_field(axes: Axes, name: str, digits: str, width: str, left: Number) -> Number:
+    """Draw a field from `left` on, and return where it ends."""
+    for place, digit in enumerate(digits):
+        x = left + place * _BIT
+        box = Rectangle((x, 0), _BIT, _BIT, facecolor=COLOURS[name], edgecolor="white", lw=2)
+        axes.add_patch(box)
+        middle = x + _BIT / 2
+        axes.text(middle, 0.5, digit, ha="center", va="center", fontsize=points(22), color=INK)
+    end = left + len(digits) * _BIT
+    centre = (left + end) / 2
+    letter = name[0].upper()
+    integer = f"{letter} = {int(digits, base=2)}"
+    axes.text(centre, -0.15, f"{name}: {width}", ha="center", va="top")
+    axes.text(centre, -0.75, integer, ha="center", va="top", weight="bold", fontsize=points(18))
+    return end

@@ -7,7 +7,7 @@ agrees with what their function returned in every case so far.
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.flops import parts
+from course_utils.chapters.flops import parts, slips_check
 from course_utils.chapters.flops.beyond_check import (  # noqa: F401  exercises, too
     best_size,
     busy_share,
@@ -17,6 +17,7 @@ from course_utils.chapters.flops.beyond_check import (  # noqa: F401  exercises,
     utilisation,
 )
 from course_utils.chapters.flops.serving_check import cache_bytes  # noqa: F401
+from course_utils.chapters.flops.transposed import HALVES, transposition_s
 from course_utils.chapters.small_models import (
     GPT,
     LLAMA,
@@ -27,7 +28,9 @@ from course_utils.chapters.small_models import (
 from course_utils.core.accountant import Model
 from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
-from course_utils.engine.judging import Answers, function
+from course_utils.core.say.language import translated
+from course_utils.engine.judging import Answers, NotYetError, function
+from course_utils.engine.judging.sentences import number_in_full
 
 # By the forecast, a product takes c + roof / e. Given are c in seconds, e, and the peak in FLOP/s.
 FORECASTS = [
@@ -37,9 +40,27 @@ FORECASTS = [
 ]
 
 
+def _read_n(result: object, *_: Number) -> object:
+    """Return the reader's n; NotYetError for what Python gives as the root of a negative number."""
+    if isinstance(result, complex):
+        raise NotYetError(
+            "That is no real number, because your roof time is below zero. Solve "
+            "c + roof / e = 2 · roof for the roof once more, and mind the signs."
+        )
+    return result
+
+
 @function(
     FORECASTS,
     tolerance=2e-3,
+    read=_read_n,
+    case_words=lambda c, e, peak: translated(
+        "With c = {c} µs, e = {e} and a peak of {peak} TFLOP/s",
+        c=f"{1e6 * c:g}",
+        e=f"{e:g}",
+        peak=f"{peak / 1e12:g}",
+    ),
+    unit="rows",
     hints=(
         "Write the sentence as an equation: c + roof / e = 2 · roof. Only the roof is unknown.",
         "The roof is c / (2 - 1 / e), in seconds. Times the peak, those are the product's FLOPs.",
@@ -73,6 +94,7 @@ def half_of_the_peak(c: Number, e: Number, peak: Number) -> Answers:
     n_cubed = twice_n_cubed / 2
     yield n_cubed, "That is n³. Take the cube root."
     yield n_cubed ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
+    yield from slips_check.of_n(c, e, peak)
 
 
 def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> Number:
@@ -81,27 +103,10 @@ def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> N
     return flops / (c + flops / peak_flop_per_sec / e)
 
 
-# The seconds of a square, a wide and a narrow product, as OpenXLA's table has them: each is half of
-# the time that the product P and the transposition T of its right factor take together. The right
-# factors of the square and the wide product are equally large, the narrow one's is an eighth:
-#
-#     2 · square = P(square) + T
-#     2 · wide   = P + T
-#     2 · narrow = P + T / 8      (without their transpositions, both take the same time P)
-#
-# The difference of the last two lines is 2 · (wide - narrow) = 7/8 · T, so T = 16/7 · (wide -
-# narrow). The first three numbers are OpenXLA's, the others are made up.
-HALVES = [
-    (56.705e-6, 17.872e-6, 11.056e-6),
-    (56e-6, 16e-6, 9e-6),
-    (45e-6, 24e-6, 6.5e-6),
-]
-
-
 @function(HALVES, tolerance=1e-4)
 def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     """The check of a reader's square_alone(…): the time of a square's product by itself."""
-    transposition = _transposition_s(wide, narrow)  # T, in the equations above
+    transposition = transposition_s(wide, narrow)  # T, in the equations above
     right = 2 * square - transposition
     yield (
         right,
@@ -125,40 +130,20 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     yield transposition, "That is the transposition. Return the time of the product."
 
 
-def _transposition_s(wide: Number, narrow: Number) -> Number:
-    """Return the seconds in which the right factor of the wide product is transposed.
-
-    The arguments are those of `square_alone`: each is half of the seconds of a product and the
-    transposition of its right factor. The time is the one with which both products alone take
-    equally long. It is found by bisection, and not by the formula that a reader writes.
-    """
-    least = 0.0
-    most = 2 * wide  # the seconds of the wide product and its transposition together
-    while most - least > 1e-12:  # a picosecond, where the times are microseconds
-        transposition = (least + most) / 2
-        wide_product = 2 * wide - transposition
-        narrow_product = 2 * narrow - transposition / 8
-        if wide_product > narrow_product:  # the transposition takes longer than supposed
-            least = transposition
-        else:
-            most = transposition
-    return transposition
-
-
 # The accountant's terms.
 
 
 # In this order, no two of the listed mistakes give the same number of parameters.
 @function(
-    [(QWEN_HALF_BILLION,), (LLAMA,), (replace(QWEN, kv_heads=2),), (GPT,)],
+    [(QWEN_HALF_BILLION,), (LLAMA,), (replace(QWEN, layers=3),), (GPT,)],
     case_words=case_in_words,
     parts=parts.of_parameters,
     unit="parameters",
     hints=(
-        "What a layer still lacks are its head norms: if m.head_norms, add 2 * m.head_width to "
-        "layer, one vector for the queries and one for the keys.",
         "What comes once is outside of m.layers * layer: the embedding, the output table, "
         "the positions and the last normalisation.",
+        "Some models have head norms: if m.head_norms, add 2 * m.head_width to layer, one vector "
+        "for the queries and one for the keys.",
         "Count the rows of the width: m.vocabulary, once more unless m.tied, and m.context if "
         "m.learned_positions. Then return m.layers * layer + rows * m.width + norm.",
     ),
@@ -178,6 +163,7 @@ def parameters(m: Model) -> Answers:
     yield from _of_head_norms(m, right)
     yield from _of_biases(m, right)
     yield from _of_tables(m, right)
+    yield from slips_check.of_parameters(m, right)
 
 
 def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
@@ -218,12 +204,12 @@ def _of_head_norms(m: Model, right: int) -> Answers:
     )
     yield right - 2 * counted, two_vectors
     yield right - counted, two_vectors
-    heads = m.heads + m.kv_heads  # the mistake: a vector for each of these
-    yield (
-        right + (heads - 2) * counted,
+    shared = (
         "All heads share the two vectors of m.head_norms: 2 × head_width, "
-        "however many heads there are.",
+        "however many heads there are."
     )
+    for vectors in (m.heads + m.kv_heads, 2 * m.heads):  # the mistake: a vector for each head
+        yield right + (vectors - 2) * counted, shared
 
 
 def _of_biases(m: Model, right: int) -> Answers:
@@ -279,14 +265,14 @@ def _of_tables(m: Model, right: int) -> Answers:
     yield right + unlearned, "Positions have parameters only if m.learned_positions."
 
 
-# Five layers first: in a model of two, half of attention is that of one layer.
+# The first has no sizes of 1 or 2: in a model of two layers, half of attention is that of a layer.
 @function(
-    [(replace(LLAMA, layers=5), 1, 64), (QWEN, 2, 16), (GPT, 3, 32)],
+    [(replace(LLAMA, layers=5), 9, 32), (QWEN, 2, 16), (GPT, 3, 32)],
     case_words=case_in_words,
     parts=parts.of_forward_flops,
     unit="FLOPs",
     hints=(
-        "There are batch * sequence tokens. Each takes 2 FLOPs for each weight of a layer.",
+        "Each token takes 2 FLOPs for each weight of a layer.",
         "For one head, queries × keys is a product of (S, head_width) and (head_width, S): "
         "2 · S · S · head_width FLOPs. Scores × values takes as many.",
         "The layers come m.layers times; 2 * tokens * m.width * m.vocabulary comes once.",
@@ -326,6 +312,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
         right + (m.layers - 1) * output,
         "The product with the vocabulary comes once, after the last layer.",
     )
+    yield from slips_check.of_forward_flops(m, batch, sequence, right)
     yield right + output, "Looking up a row of the embedding is not a product, so it counts 0."
     for wrong_attention, advice in _of_attention(m, batch, sequence, attention):
         yield right - attention + wrong_attention, advice
@@ -336,8 +323,8 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
     yield 0, "Attention multiplies, too: queries by keys, and scores by values."
     yield (
         right // 2,
-        "That is half of attention: it has two products, of all S × S pairs, "
-        "and each multiply-add is 2 FLOPs.",
+        "That is half of attention: one of its two products is missing, each lacks its factor 2, "
+        "or half of the S × S pairs are left out.",
     )
     # A mask leaves S × (S + 1) / 2 pairs, or S × (S - 1) / 2 without those of a token with itself.
     masked = "Count all S × S pairs, those of a mask, too."
@@ -358,19 +345,38 @@ def _of_attention(m: Model, batch: int, sequence: int, right: int) -> Answers:
         right * m.kv_heads // m.heads,
         "Each head of the queries has scores of its own, even where heads share their keys.",
     )
-    of_itself = "A token attends to its own sequence alone: batch × S × S pairs."
-    yield right * batch, of_itself
-    yield right // batch, of_itself
+    yield right * batch, "A token attends to its own sequence alone: batch × S × S pairs."
+    yield right // batch, "Each sequence of the batch has S × S pairs of its own."
+
+
+def _run_in_words(flops: Number, gpus: int, peak: Number, share: Number) -> str:
+    """Return the beginning of a verdict's sentence, in units for people.
+
+    >>> _run_in_words(6.3e24, 1024, 989.5e12, 0.4)
+    'For 6.3 × 10^24 FLOPs on 1,024 GPUs of 989.5 TFLOP/s, of which 40 % are reached'
+    """
+    return translated(
+        "For {flops} FLOPs on {gpus} GPUs of {peak} TFLOP/s, of which {share} % are reached",
+        flops=number_in_full(flops),
+        gpus=f"{gpus:,}",
+        peak=f"{peak / 1e12:g}",
+        share=f"{100 * share:g}",
+    )
 
 
 @function(
     [
-        (6.3e24, 1024, 989.5e12, 0.5),
+        (6.3e24, 1024, 989.5e12, 0.4),  # with a share of 0.5, a stray 2 would look like it
         (3.14e23, 1024, 312e12, 0.35),
-        (8.64e4, 1, 1.0, 1.0),
+        (1.8e22, 48, 2250e12, 0.3),
     ],
     tolerance=1e-9,
+    case_words=_run_in_words,
     unit="days",
+    hints=(
+        "Begin with the FLOPs that all GPUs together reach in a second.",
+        "The FLOPs divided by that are seconds. Divide by SECONDS_PER_DAY, too.",
+    ),
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     """The check of a reader's days(flops, gpus, peak, share): how many days the FLOPs take."""
@@ -391,3 +397,4 @@ def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     brackets = "a / b * c is (a / b) * c: put what you divide by in brackets."
     yield right * (peak * share) ** 2, brackets  # flops / gpus * peak * share
     yield right * (gpus * peak * share) ** 2, brackets  # flops / 86_400 * gpus * peak * share
+    yield from slips_check.of_days(flops, gpus, peak, share)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
+from course_utils.chapters.flops.forward import forward_boxes  # noqa: F401  a figure, too
 from course_utils.core.say import Guess, Number
 from course_utils.engine.figures.boxes import (
     Box,
@@ -264,6 +265,7 @@ def layer_boxes(**counts: int) -> Figure:
         _frame(axes)
         draw_boxes(axes, _BOXES, counts, COLOURS["parameters"])
         hide_scales(axes, 121, 76)
+    axes.figure.colours = 16  # one fill, and otherwise words and lines
     return axes.figure
 
 

@@ -8,6 +8,7 @@ that a notebook calls with the reader's answer.
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -21,40 +22,41 @@ from course_utils.chapters.tensors.beyond_check import (  # noqa: F401  exercise
     strided_windows,
 )
 from course_utils.engine.judging import Answers, function, outcome
-from course_utils.engine.judging.sentences import shown
 
 
-class Numbers(list):
-    """The numbers of a whole storage, of which a verdict shows only the first two and the last."""
+def _slips() -> ModuleType:
+    """Return the module on slips and on cases, which no notebook loads before a check."""
+    from course_utils.chapters.tensors import slips_check
 
-    def __repr__(self) -> str:
-        return f"[{self[0]}, {self[1]}, … {self[-1]}]"
+    return slips_check
 
 
-def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
+def _elements() -> Iterator[tuple[list[int], tuple[int, int], int, int, int]]:
     """Yield (storage, stride, offset, i, j) of three elements of each of seven matrices.
 
-    The matrices share one storage. Their elements are from the first, the second and the last row.
+    The matrices share one storage. Their elements are from the second, the first and the last row.
+    In the first case, no two of the listed mistakes look at the same number.
     """
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
     matrices = (
+        base[1::2, 2::3].t(),
         base,
         base.t(),
         base[2:, 3:],
         base[:, ::3],
         base[4].expand(5, 10),
         storage[7:].unfold(0, 4, 2),
-        base[::2, 1::4].t(),
     )
     for matrix in matrices:
         rows, columns = matrix.shape
-        for i, j in ((0, 0), (1, 2), (rows - 1, columns - 1)):
-            yield Numbers(storage.tolist()), matrix.stride(), matrix.storage_offset(), i, j
+        for i, j in ((1, 2), (0, 0), (rows - 1, columns - 1)):
+            yield storage.tolist(), matrix.stride(), matrix.storage_offset(), i, j
 
 
 @function(
     _elements,
+    case_words=lambda *case: _slips().element_in_words(*case),
     hints=(
         "A stride says how many positions of the storage one step along its dimension goes: "
         "stride[0] for a row, stride[1] for a column.",
@@ -62,7 +64,7 @@ def _elements() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
         "storage[position].",
     ),
 )
-def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
+def element(storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """The check of a reader's element(storage, stride, offset, i, j), which is matrix[i, j]."""
     # Of the matrix, only the part up to row i and column j is made: its shape is not given.
     matrix = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)
@@ -91,21 +93,27 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     yield exchanged, "i counts rows, so it steps by the first stride."
     place = offset + steps
     yield place, "That is its position. Look there: storage[...] has the element."
+    yield from _slips().of_element(storage, stride, offset, i, j)
 
 
 # The shape of a tensor, its strides, and the shapes to view it in. No step is made along a
 # dimension of size 1, so its stride, here 99, does not matter.
 NEW_SHAPES = [
     ((4, 6), (6, 1), [(24,), (2, 12)]),
+    # Even along no dimension, the middle one, the last, the first, all but the first and all but
+    # the last: with each, one of the listed mistakes shows that did not before.
+    ((2, 3, 4), (12, 1, 3), [(4, 6)]),
+    ((2, 2, 2, 2, 2), (1, 2, 4, 8, 20), [(4, 2, 4)]),
+    ((2, 3, 4), (12, 1, 3), [(4, 3, 2), (2, 4, 3), (6, 2, 2)]),
+    ((2, 3, 2, 2), (12, 4, 1, 2), [(3, 2, 4)]),
     ((6, 4), (1, 6), [(24,)]),
     ((3, 5, 4), (4, 12, 1), [(15, 2, 2)]),
-    ((5, 3, 4), (24, 4, 1), [(15, 2, 2)]),
     ((4, 3), (6, 2), [(2, 6)]),
     ((4, 4), (1, 4), [(2, 2, 4)]),
     ((6, 4), (1, 6), [(3, 2, 4), (6, 2, 2), (12, 2)]),
-    ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,)]),
+    ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (3, 8), (3, 1, 2, 4), (24,)]),
     ((2, 3, 4), (24, 4, 1), [(2, 12), (2, 2, 6), (6, 4)]),
-    ((2, 3, 4), (12, 1, 3), [(6, 4), (2, 12), (2, 3, 2, 2)]),
+    ((2, 3, 4), (12, 1, 3), [(6, 4), (2, 3, 2, 2)]),
     ((4, 1, 6), (6, 99, 1), [(24,)]),
     ((4, 1, 6), (8, 99, 1), [(2, 2, 6), (8, 3)]),
     ((3, 4), (0, 1), [(12,)]),
@@ -126,10 +134,12 @@ def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
 
 @function(
     _walks,
+    case_words=lambda *case: _slips().walk_in_words(*case),
     hints=(
-        "Arrange the positions in the new shape: grid = torch.tensor(walk).view(new_shape).",
-        "For each dimension, grid.diff(dim=dimension) has the steps along it. They have to be "
-        "equal within the dimension, and may differ between two dimensions.",
+        "Look at one dimension at a time. Within it, all steps have to be equal; those of two "
+        "dimensions may differ.",
+        "Go through the dimensions with range(grid.dim()). One that is not even is enough for "
+        "False; for True, all of them have to be even.",
         "len(steps.unique()) > 1 says that steps differ. A dimension of size 1 has no steps, "
         "which is fine.",
     ),
@@ -143,7 +153,7 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
     are_even = [len(lengths) <= 1 for lengths in lengths_along]
     yield (
         all(are_even),
-        "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers.",
+        "Thirty-one cases, with sizes of 1 and strides of 0 among them, as torch answers.",
     )
     step_lengths = {after - before for before, after in pairwise(walk)}
     can_be_flat = len(step_lengths) == 1
@@ -160,7 +170,8 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         are_even[-1],
         "Rows that are even inside are not enough. They have to begin at equal distances, too.",
     )
-    yield are_even[0], "Every dimension counts, not only the first."
+    yield from _slips().of_steps(torch.tensor(walk).view(new_shape))
+    yield from _slips().of_dimensions_left_out(are_even)
     all_lengths = set().union(*lengths_along)
     yield (
         len(all_lengths) <= 1,
@@ -184,48 +195,16 @@ def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> se
 # The accountant's term.
 
 
-class _Uncopied(list):
-    """A list of tensors on the device "meta", which is passed to a reader's function as it is.
-
-    Other arguments are passed as deep copies. The copy of a view without memory would no longer be
-    a view.
-    """
-
-    def __deepcopy__(self, _: dict) -> "_Uncopied":
-        return self
-
-    def __repr__(self) -> str:
-        """Return the tensors' shapes, as a verdict shows them for any other list of tensors."""
-        return shown([*self])
-
-
-def _lists() -> list[tuple[list[Tensor]]]:
-    """Return lists of tensors: views of one storage, clones, none at all, and without memory."""
-    base = torch.arange(24.0).view(4, 6)
-    other = torch.zeros(3, dtype=torch.float64)
-    large_meta = torch.empty(1 << 20, 8, device="meta")
-    small_meta = torch.empty(3, 8, device="meta")
-    return [
-        ([base],),
-        ([base, base.T],),
-        ([base[1]],),
-        ([base[:2], base[2:], other.expand(5, 3)],),
-        ([base, base.clone()],),
-        ([],),
-        # Two storages that have no address. The second tensor is a view of the first, and would be
-        # no view in a deep copy.
-        (_Uncopied([large_meta, large_meta[0], small_meta]),),
-    ]
-
-
 @function(
-    _lists,
+    lambda: _slips().lists(),
+    read=lambda *result_and_case: _slips().read_bytes(*result_and_case),
+    case_words=lambda *case: _slips().list_in_words(*case),
     unit="bytes",
     hints=(
         "Ask each tensor for its storage. Two views have one storage between them, so tensors "
         "are too many to add up.",
-        "Make a dict from storage._cdata to storage.nbytes(): a storage that comes again "
-        "overwrites itself. Then add up the values.",
+        "Before the loop, make an empty dict; in it, storage._cdata leads to storage.nbytes(). A "
+        "storage that comes again overwrites itself. Then add up the values.",
     ),
 )
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
@@ -258,6 +237,7 @@ def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
         sum(by_address.values()),
         "Without memory, all addresses are 0: tell storages apart by _cdata.",
     )
+    yield from _slips().of_storages(storages, different)
     numbers = sum(tensor.numel() for tensor in tensors)
     yield numbers, "That is how many numbers there are. Bytes are wanted."
     yield len(different), "That is how many storages there are. Their bytes are wanted."

@@ -21,7 +21,7 @@ from matplotlib.transforms import Bbox
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import Number
 from course_utils.engine.figures.letters import USUAL, find_chinese
-from course_utils.engine.figures.png import in_few_colours
+from course_utils.engine.figures.png import ENOUGH, in_few_colours
 
 WIDTH = 1000
 HEIGHT = 440  # of a figure that does not say how tall it is
@@ -100,6 +100,10 @@ class DescribedFigure(Figure):
     The words stand beside its PNG, and inside the PNG, where screen.js finds them.
     """
 
+    colours = (
+        ENOUGH  # in its PNG; a figure of few fills may set fewer, so that it takes fewer bytes
+    )
+
     @property
     def words(self) -> str:
         """The figure in words: its message, its axes, and what is written in it."""
@@ -140,7 +144,9 @@ class _Canvas(FigureCanvasAgg):
         """Write the PNG in few colours, with the figure's words inside."""
         full = io.BytesIO()
         super().print_png(full)
-        small = in_few_colours(full.getvalue(), {"Description": self.figure.words})
+        small = in_few_colours(
+            full.getvalue(), {"Description": self.figure.words}, self.figure.colours
+        )
         # matplotlib may pass a path or an open file; open_file_cm takes either.
         with open_file_cm(filename_or_obj, "wb") as file:
             file.write(small)

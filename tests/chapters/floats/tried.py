@@ -214,7 +214,7 @@ TRIED: dict[Check, Tried] = {
             (lambda bits, e, m: "1.0", "One plain number is wanted"),
             (
                 lambda bits, e, m: 1.0,
-                "For the bits 1 10001 0100000000 (sign, exponent, fraction), your function gave 1;",
+                "For the bits 0 01101 0100000000 (sign, exponent, fraction), your function gave 1;",
             ),
         ),
     ),
@@ -227,7 +227,7 @@ TRIED: dict[Check, Tried] = {
             ),
             (
                 lambda e, m: ends_as_tuple(5, 10),
-                "With exponent_bits = 8 and fraction_bits = 7, your function gave",
+                "For 8 exponent bits and 7 fraction bits, your function gave",
             ),
         ),
     ),

@@ -145,6 +145,11 @@ def no_n_at_all(c, e, peak):
     return c + peak / e
 
 
+def n_of_a_roof_below_zero(c, e, peak):
+    """Python gives a complex number for the cube root of a negative one."""
+    return (c / (1 / e - 2) * peak / 2) ** (1 / 3)
+
+
 def mfu_by_seconds(tokens_per_sec, parameters, layers, width, sequence, peak):
     """By the seconds of a whole sequence, with attention counted in six products of it."""
     products = torch.full((6 * layers,), 2.0 * sequence * width * sequence, dtype=torch.float64)
@@ -400,16 +405,24 @@ TRIED: dict[Check, Tried] = {
         right=(forward_with(all_pairs),),
         wrong=(
             (forward_with(all_pairs, layers=one_layer), "Each of the m.layers layers"),
-            (forward_with(half_of_the_pairs), "two products, of all S × S pairs"),
+            (forward_with(half_of_the_pairs), "or half of the S × S pairs are left out"),
             (forward_with(pairs_of_a_mask), "those of a mask"),
-            (forward_with(one_product), "two products, of all S × S pairs"),
+            (
+                forward_with(one_product),
+                "FLOPs, 8,847,360 short. That is half of attention: one of its two products is "
+                "missing, each lacks its factor 2, or half of the S × S pairs are left out.",
+            ),
             (forward_with(heads_of_the_keys), "Each head of the queries"),
             (forward_with(pairs_across_sequences), "its own sequence"),
         ),
     ),
     check.half_of_the_peak: Tried(
         right=(half_in_one_formula,),
-        wrong=((no_n_at_all, "gave 1.29 × 10^15; expected 1,572."),),
+        wrong=(
+            (no_n_at_all, "gave 1.29 × 10^15; expected 1,572 rows."),
+            (n_of_a_roof_below_zero, "because your roof time is below zero"),
+            (no_n_at_all, "With c = 5.5 µs, e = 0.77 and a peak of 989.5 TFLOP/s, no_n_at_all"),
+        ),
     ),
     check.square_alone: Tried(right=(by_two_equations,)),
     check.utilisation: Tried(

@@ -147,7 +147,33 @@ def mask_in_a_loop(tokens, width):
 
 
 BOTH_STRIDES = "in a transpose they don't. Use both strides."
+
+
+def compared_with_the_first_steps(walk, new_shape):
+    """Along each dimension, but with all steps at index 0 of dimension 0."""
+    grid = torch.tensor(walk).view(new_shape)
+    for dimension in range(grid.dim()):
+        steps = grid.diff(dim=dimension)
+        if (steps != steps[0]).any():
+            return False
+    return True
+
+
+def bytes_by_storage(tensors):
+    return {t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tensors}
+
+
 TRIED: dict[Check, Tried] = {
+    check.storage_bytes: Tried(
+        wrong=(
+            (bytes_by_storage, "Return the sum of its values"),
+            (lambda tensors: sum(bytes_by_storage(tensors)), "adds up the keys of your dict"),
+            (
+                lambda tensors: sum(t.nbytes for t in tensors),
+                "For tensors of shape (4, 6) and (6, 4) in 1 storage",
+            ),
+        ),
+    ),
     check.element: Tried(
         right=(lambda s, stride, offset, i, j: s[sum(np.multiply(stride, (i, j))) + offset],),
         wrong=(
@@ -160,6 +186,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (has_even_steps, "That is view(-1)."),
             (lambda walk, new: np.diff(np.reshape(walk, new)), "True or False is wanted"),
+            (compared_with_the_first_steps, "steps[0] is not one number"),
         ),
     ),
     check.cut: Tried(

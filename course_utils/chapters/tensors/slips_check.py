@@ -1,0 +1,201 @@
+"""What natural slips lead to in the exercises of notebook 02, and what their cases are.
+
+The functions that begin with `of` yield wrong answers with the advice, beside those in `check`.
+"""
+
+import operator
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from course_utils.core.say import listed
+from course_utils.core.say.language import translated
+from course_utils.engine.judging import Answers, NotYetError, outcome
+from course_utils.engine.judging.agreement import is_number, plain
+from course_utils.engine.judging.sentences import shown
+
+
+def of_element(storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
+    """Yield what comes of other ways to look into the storage."""
+    yield (
+        outcome(lambda: storage[offset + i * stride[0] + j]),
+        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
+    )
+    yield (
+        outcome(lambda: storage[offset + i + j]),
+        "A step in a dimension is as long as its stride.",
+    )
+    yield (
+        outcome(lambda: storage[offset + (i + j) * stride[0]]),
+        "The columns have a stride of their own: stride[1].",
+    )
+    yield (
+        outcome(lambda: storage(offset)),
+        "Round brackets call a function. A list is indexed with square ones.",
+    )
+    yield (
+        outcome(lambda: offset + i * stride),
+        "stride is a pair of numbers: that of the rows, and that of the columns.",
+    )
+
+
+def of_dimensions_left_out(are_even: list[bool]) -> Answers:
+    """Yield what comes of looking at some dimensions only; `are_even` says which are even."""
+    yield (
+        are_even[0],
+        # The same comes of comparing with steps[0] along each dimension: rows whose steps all equal
+        # those of the first row begin at equal distances.
+        "That compares along dimension 0 alone. A return inside a loop ends the loop, and steps[0] "
+        "is not one number but all steps at index 0.",
+    )
+    yield all(are_even[1:]), "Dimension 0 was not looked at: range(1, n) begins at 1."
+    yield all(are_even[:-1]), "The last dimension was not looked at: range(n - 1) ends at n - 2."
+    yield (
+        any(are_even),
+        "One even dimension is not enough: that it is True is known only after the last.",
+    )
+
+
+def of_steps(grid: Tensor) -> Answers:
+    """Yield what comes of comparing the steps along a dimension in another way."""
+    dimensions = range(grid.dim())
+    all_steps = [grid.diff(dim=dimension) for dimension in dimensions]
+    yield (
+        all(len(steps.unique()) == 1 for steps in all_steps),
+        "A dimension of size 1 has no steps, so none of them differ.",
+    )
+    yield (
+        all(len(steps) <= 1 for steps in all_steps),
+        "len(steps) counts the steps, equal or not. How many different ones are there?",
+    )
+    yield (
+        outcome(lambda: all(len(grid.diff(dim=size).unique()) <= 1 for size in grid.shape)),
+        "new_shape has sizes. The dimensions are their numbers, from 0 on: range(len(new_shape)).",
+    )
+
+
+def of_storages(storages: Sequence[object], different: Sequence[object]) -> Answers:
+    """Yield wrong sums over the tensors' storages, of which `different` has each one once."""
+    sizes = [storage.nbytes() for storage in different]
+    yield sum(sizes) * 8, "nbytes() counts bytes, so nothing has to be converted."
+    yield sum(sizes) / 8, "nbytes() counts bytes, so nothing has to be converted."
+    yield (
+        sum(set(sizes)),
+        "Two storages can have equally many bytes. What tells them apart is _cdata.",
+    )
+    yield max(sizes, default=0), "That is the largest storage alone. Add up all of them."
+    yield (
+        sizes[0] if sizes else None,
+        "That is the first storage alone. Does a return in the loop end it too early?",
+    )
+    yield (
+        sizes[-1] if sizes else None,
+        "That is the last storage alone. Does each one replace the sum, where it should be added?",
+    )
+    call_it = "nbytes of a storage is a function: only with brackets behind it, it gives a number."
+    yield outcome(lambda: sum(storage.nbytes for storage in storages)), call_it
+    total = 0
+    for storage in storages[:1]:
+        # The same mistake with += has another message.
+        yield outcome(lambda storage=storage: operator.iadd(total, storage.nbytes)), call_it
+
+
+def element_in_words(
+    storage: list[int], stride: tuple[int, int], offset: int, i: int, j: int
+) -> str:
+    """Return the beginning of a verdict's sentence, with a few of the storage's numbers.
+
+    >>> element_in_words([60, 61, 62, 63], (2, 1), 0, 1, 0)
+    'With storage = [60, 61, … 63], stride = (2, 1), offset = 0, i = 1 and j = 0'
+    """
+    numbers = f"storage = [{storage[0]}, {storage[1]}, … {storage[-1]}]"
+    arguments = [numbers, f"stride = {stride}", f"offset = {offset}", f"i = {i}", f"j = {j}"]
+    return translated("With {arguments}", arguments=listed(arguments))
+
+
+def walk_in_words(walk: list[int], new_shape: tuple[int, ...]) -> str:
+    """Return the beginning of a verdict's sentence, with the first positions and the last one.
+
+    >>> walk_in_words([0, 6, 12, 18, 1, 7, 13, 19], (8,))
+    'For the positions 0, 6, 12, 18, 1, 7, … 19 and the new shape (8,)'
+    """
+    *others, last = map(str, walk)
+    begin = ", ".join(others[:6])
+    dots = " …" if len(others) > 6 else ""
+    return translated(
+        "For the positions {positions} and the new shape {shape}",
+        positions=f"{begin},{dots} {last}",
+        shape=new_shape,
+    )
+
+
+ADD_VALUES = "That adds up the keys of your dict, which are no bytes. Add up its values."
+FROM_ADDRESSES_ON = 2**31  # no case has so many bytes, and _cdata is an address, which is larger
+
+
+def read_bytes(result: object, _: Sequence[Tensor]) -> object:
+    """Return the reader's result; NotYetError for a dict, or for a sum of a dict's keys.
+
+    These differ in each run, and tell a reader nothing.
+    """
+    if isinstance(result, dict):
+        raise NotYetError("Your function gave a dict. Return the sum of its values, in bytes.")
+    number = plain(result)
+    if is_number(number) and number > FROM_ADDRESSES_ON:
+        raise NotYetError(ADD_VALUES)
+    return result
+
+
+def list_in_words(tensors: Sequence[Tensor]) -> str:
+    """Return the beginning of a verdict's sentence, which says how many storages there are.
+
+    >>> base = torch.zeros(2, 3)
+    >>> list_in_words([base, base.T]), list_in_words([])
+    ('For tensors of shape (2, 3) and (3, 2) in 1 storage', 'For an empty list')
+    """
+    if not tensors:
+        return translated("For an empty list")
+    shapes = listed([tuple(tensor.shape) for tensor in tensors])
+    count = len({tensor.untyped_storage()._cdata for tensor in tensors})
+    if len(tensors) == 1:
+        return translated("For a tensor of shape {shape}", shape=shapes)
+    if count == 1:
+        return translated("For tensors of shape {shapes} in 1 storage", shapes=shapes)
+    return translated(
+        "For tensors of shape {shapes} in {count} storages", shapes=shapes, count=count
+    )
+
+
+class _Uncopied(list):
+    """A list of tensors on the device "meta", which is passed to a reader's function as it is.
+
+    Other arguments are passed as deep copies. The copy of a view without memory would no longer be
+    a view.
+    """
+
+    def __deepcopy__(self, _: dict) -> "_Uncopied":
+        return self
+
+    def __repr__(self) -> str:
+        """Return the tensors' shapes, as a verdict shows them for any other list of tensors."""
+        return shown([*self])
+
+
+def lists() -> list[tuple[list[Tensor]]]:
+    """Return lists of tensors: views of one storage, clones, none at all, and without memory."""
+    base = torch.arange(24.0).view(4, 6)
+    other = torch.zeros(3, dtype=torch.float64)
+    large_meta = torch.empty(1 << 20, 8, device="meta")
+    small_meta = torch.empty(3, 8, device="meta")
+    return [
+        ([base],),
+        ([base, base.T],),
+        ([base[1]],),
+        ([other.expand(5, 3), base[:2], base[2:], torch.zeros(12)],),
+        ([base, base.clone()],),
+        ([],),
+        # Two storages that have no address. The second tensor is a view of the first, and would be
+        # no view in a deep copy.
+        (_Uncopied([large_meta, large_meta[0], small_meta]),),
+    ]
