@@ -117,6 +117,16 @@ export function begin(element) {
     isClosed = true;
     shown[name] = true;
     keep();
+    requestAnimationFrame(leadToAnswer); // when the space below the field is gone
+  }
+
+  // Bring the answer into the window, unless it is so far down that the field would leave it.
+  function leadToAnswer() {
+    const answer = document.querySelector(`[data-answers~="${name}"] .answer`);
+    if (!answer?.checkVisibility()) return;
+    const { top } = element.getBoundingClientRect();
+    const { bottom } = answer.getBoundingClientRect();
+    if (bottom - top <= innerHeight) answer.scrollIntoView({ block: "nearest" });
   }
 
   // Whoever sees the answer has met what was asked, and it comes back on another day.
