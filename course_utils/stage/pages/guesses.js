@@ -10,8 +10,6 @@ import { template, translated } from "./words.js";
 const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
 const KEPT = `guesses on ${PAGE}`;
 const KEPT_SHOWN = `shown on ${PAGE}`;
-const UNTIL_THEN = template("Until then, your guess is {said}.");
-const WAS_KEPT = template("Your last guess was kept: {said}.");
 const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
 // The words of field.js, which are English in the table.
 const LABELS = Object.fromEntries(
@@ -74,7 +72,7 @@ export function begin(element) {
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.
   function stateOf(line, text) {
-    const state = { ...line, typed: text, said: "", number: null, fault: "", kept: "" };
+    const state = { ...line, typed: text, said: "", number: null, fault: "" };
     try {
       if (text) {
         said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
@@ -87,7 +85,6 @@ export function begin(element) {
     if (number === undefined) return state;
     state.said = line.options.length ? number : withUnit(number, unit);
     state.number = line.options.length ? null : number;
-    if (state.fault) state.kept = translated(UNTIL_THEN, { said: state.said });
     return state;
   }
 
@@ -108,10 +105,7 @@ export function begin(element) {
   // What Show does. A text that was refused gives way to the guess before it.
   function settle() {
     lines.forEach((line, at) => {
-      if (!states[at].fault) return;
-      states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
-      const { said: last } = states[at];
-      if (last) states[at].kept = translated(WAS_KEPT, { said: last });
+      if (states[at].fault) states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
     });
     fold.open = true;
     isClosed = true;
