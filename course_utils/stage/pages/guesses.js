@@ -10,6 +10,8 @@ import { template, translated } from "./words.js";
 const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
 const KEPT = `guesses on ${PAGE}`;
 const KEPT_SHOWN = `shown on ${PAGE}`;
+const CLOSED = template("Your guess stays as it was when Show was pressed.");
+const CLOSED_WITHOUT = template("Show was pressed before there was a guess.");
 const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
 // The words of field.js, which are English in the table.
 const LABELS = Object.fromEntries(
@@ -59,11 +61,15 @@ export function begin(element) {
 
   // What field.js shows, as Python has it in the notebook.
   function values() {
-    // A fold can also be opened by a link to what is in it.
-    const canChange = fold.open && !isClosed && isGuessed();
-    const words = canChange ? translated(CAN_CHANGE) : "";
+    const words = sentenceBelow();
     const now = { has_gone_on: fold.open, is_closed: isClosed, words, failure: "" };
     return { lines: states, unit, between, labels: LABELS, ...now };
+  }
+
+  function sentenceBelow() {
+    if (isClosed) return translated(isGuessed() ? CLOSED : CLOSED_WITHOUT);
+    // A fold can also be opened by a link to what is in it.
+    return fold.open && isGuessed() ? translated(CAN_CHANGE) : "";
   }
 
   function isGuessed() {
