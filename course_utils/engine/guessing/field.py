@@ -15,8 +15,8 @@ _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
 RUN = template("(To type it, run this cell.)")
-CLOSED = template("Your guess stays as it was when the answer was shown.")
-CLOSED_WITHOUT = template("The answer was shown before there was a guess.")
+CLOSED = template("Your guess stays as it was when Show was pressed.")
+CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
 
 
 def labels() -> dict[str, str]:
@@ -26,7 +26,8 @@ def labels() -> dict[str, str]:
         "show": translated("Show"),
         "share": translated("from 0 to 1, or in %"),
         "canChange": translated("You can change it until the answer is shown."),
-        "guessed": translated("You can change it. What follows comes up with Show."),
+        "guessed": translated("You can change it until you press Show."),
+        "kept": translated("Your last guess is kept: {said}."),
         "open": translated("What follows comes up with Show, with your guess or without one."),
         "rest": translated("what is left"),
         "bar": translated("{name}, bar, {unit}"),
@@ -51,7 +52,7 @@ class Field(anywidget.AnyWidget):
     lines = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
     has_gone_on = traitlets.Bool(False).tag(sync=True)  # whether *Show* was pressed
-    is_closed = traitlets.Bool(False).tag(sync=True)  # whether the reader has seen the answer
+    is_closed = traitlets.Bool(False).tag(sync=True)  # whether *Show* settled the guess
     words = traitlets.Unicode().tag(sync=True)  # below all lines
     failure = traitlets.Unicode().tag(sync=True)  # an error of the course, no mistake of the reader
 
@@ -84,8 +85,7 @@ class Field(anywidget.AnyWidget):
         for name in self._faults:
             del self._typed[name]  # the field shows what is kept of the guess, or nothing
         self._faults.clear()
-        self._show()
-        self.guess.go_on()
+        self.guess.go_on()  # which calls _show by way of on_change
 
     def _on_message(self, _: object, content: object, __: object) -> None:
         """Do what the page's message asks for; if that fails, show the error in the field.
@@ -122,7 +122,7 @@ class Field(anywidget.AnyWidget):
         """Return the sentence below a guess that cannot be changed any more; empty before."""
         if not self.guess.is_closed:
             return ""
-        return translated(CLOSED) if self.guess.said else translated(CLOSED_WITHOUT)
+        return translated(CLOSED if self.guess.said else CLOSED_WITHOUT)
 
     def _line(self, name: str) -> dict[str, object]:
         """Return what the page shows for one question.
@@ -130,14 +130,12 @@ class Field(anywidget.AnyWidget):
         `typed` is the text in the field; `said` is how it was understood, with its unit; and
         `fault` is the sentence on a text that makes no sense.
         """
-        said = self.guess.in_words(name)
-        fault = self._faults.get(name, "")
         return {
             "name": name,
             "options": list(self.guess.among),
-            "said": said,
+            "said": self.guess.in_words(name),
             "typed": self._typed.get(name, self.guess.typed(name)),
-            "fault": fault,
+            "fault": self._faults.get(name, ""),
         }
 
     # The rest is what a notebook stores, and what is shown where no kernel runs.
