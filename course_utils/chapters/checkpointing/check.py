@@ -132,7 +132,7 @@ def _of_kept_layers(case: tuple, right: int) -> Answers:
 
 @function(
     [
-        (replace(LLAMA, layers=8), 7, 24, 5),
+        (replace(LLAMA, layers=8), 7, 12, 5),
         (GPT, 3, 32, 0),
         (GPT, 3, 32, 2),
         (LLAMA, 1, 64, 1),

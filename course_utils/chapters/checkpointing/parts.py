@@ -27,13 +27,13 @@ def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[
     forward = accountant.forward_flops(m, batch, sequence)
     with_recomputing = accountant.step_flops(m, batch, sequence, recomputed)
     down = 2 * batch * sequence * m.inner * m.width  # a layer's last product
-    saved = recomputed * down
+    saved = recomputed * down  # as torch stops early, before that product
     return {
         "forward pass": forward,
         "backward pass": 2 * forward,
         # Without the two passes above, and as if they ran to their end.
         "recomputed layers": with_recomputing - 3 * forward + saved,
-        "subtraction of the last products": -saved,
+        "early stop": -saved,
     }
 
 

@@ -355,7 +355,9 @@ def sent_in_bits(*case):
 
 TRIED: dict[Check, Tried] = {
     check.step_bytes: Tried(
-        wrong=((layers_alone, "Layers kept whole ✓, last normalisation and loss left out: "),),
+        wrong=(
+            (layers_alone, "inputs of recomputed layers ✓, last normalisation and loss left out: "),
+        ),
     ),
     check.lost_share: Tried(
         wrong=((all_lost_work, "Saves ✓, restarts ✓, lost work counted 3 times: 0.072 too much."),),

@@ -222,6 +222,7 @@ IN_FP16 = ("dtype=torch.float32", "dtype=torch.float16")
 NO_AUTOCAST = ('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')
 NO_CACHE = ("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False")
 FEW_ADDED = (ADD_UP, ADD_UP.replace("16_384", "15"))
+FIXED_FACTOR = ("max_norm=0.2", "max_norm=0.2 * 65_536")
 FEWER_STEPS = ("range(200)", "range(20)")
 ONE_STEP = ("range(200)", "range(1)")
 LARGE_FIRST_SCALE = ('("cpu")', '("cpu", init_scale=2.0**20)')
@@ -369,10 +370,18 @@ TRIED: dict[Check, Tried] = {
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
             (loop(FEW_ADDED), "Which line makes it other than that?"),
+            (loop(FIXED_FACTOR, letter="C"), "The scale changes during a run: unscale first"),
+            (loop(("yield loss.item()", "pass")), "the last line, yield, is missing."),
         ),
     ),
     check.mended_a: TRIED_LOOP_A,
-    check.mended_b: TRIED_LOOP,
+    check.mended_b: Tried(
+        right=TRIED_LOOP.right,
+        wrong=(
+            *TRIED_LOOP.wrong,
+            (loop(("bfloat16()", "half()"), letter="B"), "Which line casts the weights?"),
+        ),
+    ),
     check.mended_d: TRIED_LOOP,
     check.mended_e: TRIED_LOOP,
 }
