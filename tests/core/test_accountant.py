@@ -1,8 +1,8 @@
 """The accountant that a reader writes, against predict: what the file prints, and its terms."""
 
 import json
-import os
 import math
+import os
 import shlex
 import subprocess
 import sys

@@ -52,10 +52,9 @@ STEPS = [  # model, batch, sequence, dtype, recomputed layers
     parts=parts.of_step_bytes,
     unit="bytes",
     hints=(
-        "It is a sum of four: the layers that are kept whole, the inputs of those that are "
-        "recomputed, the last normalisation, and the loss.",
-        "m.layers - recomputed layers keep layer_bytes(m, batch, sequence, dtype) each. The last "
-        "normalisation keeps two tensors of the size of an input.",
+        "How many of the m.layers layers are not recomputed? Each of these keeps "
+        "layer_bytes(m, batch, sequence, dtype).",
+        "The last normalisation comes once, and both of its tensors are as large as an input.",
         "The loss holds three fp32 tensors of the logits' shape: LOGIT_BYTES for each logit, "
         "whatever the dtype.",
     ),
@@ -75,8 +74,16 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     once = "The last normalisation comes once, after all layers, and not in each of them."
     yield right + 2 * (m.layers - 1) * one_input, once
     # Of every size with the width, its numbers are counted and not its bytes.
+    yield from _still_open("+")
     in_numbers = right - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
     yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
+
+
+def _still_open(operator: str) -> Answers:
+    """Yield the errors of a half-written function in which a part is still `...`."""
+    for left, right in (("int", "ellipsis"), ("ellipsis", "int"), ("ellipsis", "ellipsis")):
+        error = TypeError(f"unsupported operand type(s) for {operator}: '{left}' and '{right}'")
+        yield error, "A part is still open: something has to take the place of each `...`."
 
 
 def _of_the_loss(case: tuple, right: int) -> Answers:
@@ -177,6 +184,7 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     # Forward and backward take as many FLOPs each, and what is recomputed is added.
     cheap_backward = 2 * forward + right - plain.total
     yield cheap_backward, "Together, the two passes take three times the forward pass."
+    yield from _still_open("-")
     backward_again = plain.total + 3 * recomputed * (layer - down)
     yield backward_again, "Only the forward pass of a recomputed layer runs once more."
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
 from course_utils.chapters.mixed_precision import check, repair
-from course_utils.core import floats
+from course_utils.core import accountant, floats
 from tests.engine.tried import Check, Tried
 
 
@@ -288,6 +288,18 @@ TRIED_LOOP_A = Tried(
     right=TRIED_LOOP.right,
     wrong=(*TRIED_LOOP.wrong, (loop(IN_BF16, letter="A"), "leave autocast in fp16")),
 )
+
+
+def recipe_without_a_comma(name):
+    return accountant.recipe(name) | {"parameters": accountant.recipe(name)["parameters"][0]}
+
+
+def recipe_of_words(name):
+    right = accountant.recipe(name)
+    _, _, gradients = name.partition(", ")
+    return right | {"gradients": (gradients,) if gradients else right["gradients"]}
+
+
 TRIED: dict[Check, Tried] = {
     check.master_step: Tried(
         right=(master_by_addcmul,),
@@ -354,7 +366,13 @@ TRIED: dict[Check, Tried] = {
             (blocks_on_average, "expected"),
         ),
     ),
-    check.recipe: Tried(wrong=((recipe_of_two_formats, "A name can have other formats"),)),
+    check.recipe: Tried(
+        wrong=(
+            (recipe_of_two_formats, "A name can have other formats"),
+            (recipe_without_a_comma, "A tuple of one dtype has a comma"),
+            (recipe_of_words, "That is a word of the name"),
+        ),
+    ),
     check.mended_c: Tried(
         right=(loop(IN_BF16, NO_SCALE), loop(SAME_NORM)),
         wrong=(
