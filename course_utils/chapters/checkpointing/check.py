@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.checkpointing import parts
+from course_utils.chapters.checkpointing import parts, slips
 from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  exercises, too
     best_segment,
     days_with_failures,
@@ -74,16 +74,9 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     once = "The last normalisation comes once, after all layers, and not in each of them."
     yield right + 2 * (m.layers - 1) * one_input, once
     # Of every size with the width, its numbers are counted and not its bytes.
-    yield from _still_open("+")
+    yield from slips.still_open("+")
     in_numbers = right - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
     yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
-
-
-def _still_open(operator: str) -> Answers:
-    """Yield the errors of a half-written function in which a part is still `...`."""
-    for left, right in (("int", "ellipsis"), ("ellipsis", "int"), ("ellipsis", "ellipsis")):
-        error = TypeError(f"unsupported operand type(s) for {operator}: '{left}' and '{right}'")
-        yield error, "A part is still open: something has to take the place of each `...`."
 
 
 def _of_the_loss(case: tuple, right: int) -> Answers:
@@ -166,66 +159,16 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     layer = (forward - output) // m.layers
     yield right, "As torch counts four models, with none, some and all layers recomputed."
     # Each is what the recomputed layers take by the mistake, without the forward and backward pass.
-    for again, advice in _run_again(m, recomputed, forward, output, down):
+    for again, advice in slips.run_again(m, recomputed, forward, output, down):
         yield plain.total + again, advice
-    for n in (1, batch, sequence):  # in place of batch × sequence: none of the two, or one
-        fewer_down = down * n // tokens
-        fewer_output = output * n // tokens
-        for mistaken, mistaken_output in (
-            (fewer_down, fewer_output),
-            (fewer_down, output),
-            (down, fewer_output),
-        ):
-            of_a_layer = (forward - mistaken_output) // m.layers - mistaken
-            yield (
-                plain.total + recomputed * of_a_layer,
-                "There are batch × sequence rows, in the output and in a layer's last product.",
-            )
+    for again in slips.of_fewer_rows(m, batch, sequence, recomputed, forward):
+        yield plain.total + again, slips.ROWS
     # Forward and backward take as many FLOPs each, and what is recomputed is added.
     cheap_backward = 2 * forward + right - plain.total
     yield cheap_backward, "Together, the two passes take three times the forward pass."
-    yield from _still_open("-")
+    yield from slips.still_open("-")
     backward_again = plain.total + 3 * recomputed * (layer - down)
     yield backward_again, "Only the forward pass of a recomputed layer runs once more."
-
-
-def _run_again(m: Model, recomputed: int, forward: int, output: int, down: int) -> Answers:
-    """Yield wrong FLOPs of what runs again, each with the advice on the mistake.
-
-    `output` and `down` have the FLOPs of these two products.
-    """
-    layer = (forward - output) // m.layers
-    yield recomputed * layer, "Recomputing stops early: a layer's last product is not needed again."
-    yield 0, "A recomputed layer runs forward once more."
-    yield recomputed * forward, "One layer runs forward again, and not the whole model."
-    yield forward, "Only `recomputed` layers run again, and not the whole model."
-    with_output = "The output's product is no part of a layer: it is not recomputed."
-    yield recomputed * (forward // m.layers - down), with_output
-    yield recomputed * forward // m.layers - recomputed * down, with_output
-    yield (
-        recomputed * layer - down,
-        "Each recomputed layer leaves its last product out: are there brackets?",
-    )
-    yield (
-        recomputed * (layer + down),
-        "A layer's last product does not run again: that is less, and not more.",
-    )
-    no_two = "A product takes 2 FLOPs for each multiplication: is the 2 in both that you subtract?"
-    half_output = (forward - output // 2) // m.layers
-    yield recomputed * (layer - down // 2), no_two
-    yield recomputed * (half_output - down), no_two
-    yield recomputed * (half_output - down // 2), no_two
-    undivided = "The layers share what is left of the forward pass. What is one layer's share?"
-    yield recomputed * (forward - output - down), undivided
-    yield m.layers * (layer - down), "Not all layers run again, but `recomputed` of them."
-    exchanged = (m.layers - recomputed) * (layer - down)
-    yield exchanged, "`recomputed` says how many layers run again, and not how many are kept."
-    square = down * m.width // m.inner
-    yield (
-        recomputed * (layer - square),
-        "In a layer's last product, rows of m.inner numbers become rows of m.width.",
-    )
-    yield recomputed * (layer - output), "A layer's last product is its own, and not the output's."
 
 
 # Above the best τ the first term is below the second one, so what is lost has one lowest point.

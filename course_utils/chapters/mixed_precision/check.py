@@ -7,6 +7,7 @@ that a notebook calls with the reader's answer. Those of the repair shop are in 
 
 import torch
 
+from course_utils.chapters.mixed_precision import slips
 from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  exercises, too
     bytes_in_blocks,
     delayed_scale,
@@ -153,22 +154,14 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
         (new, kept_at_infinity),
         "After an infinity the count begins again at 0: the good steps have to follow each other.",
     )
-    counted_on = good if finite else good_steps + 1
-    yield (
-        (new, counted_on),
-        "After an infinity the count begins again at 0: the good steps have to follow each other.",
-    )
     each_time = after(doubles=True)
     yield (
         each_time,
         "One good step is not enough: it takes `interval` of them, one after the other.",
     )
-    halves = "An infinity halves the scale."
-    yield (new if finite else scale, good), halves
-    yield (new if finite else 2 * scale, good), halves
-    yield after(doubles=good_steps + 1 == interval) if finite else (scale, good_steps + 1), halves
-    whole = new if finite else scale // 2
-    yield (whole, good), "Divide by 2 with /, as the scale may get below 1: // rounds down."
+    yield from slips.of_infinity(
+        scale, good_steps, after(doubles=good_steps + 1 == interval), finite
+    )
 
 
 # The accountant's term.
@@ -228,49 +221,14 @@ def recipe(name: str) -> Answers:
     )
     yield right | {"gradients": (wide,)}, "Gradients have the dtype of the parameters."
     yield right | {"parameters": (wide,)}, "The first dtype of the name is that of the parameters."
-    yield (
-        right | {"master": (dtype,) if master else ()},
-        "The master is in fp32, whatever the format of the parameters: updates add up in it.",
-    )
-    yield (
-        right | {"master": master or None},
-        "Without a master, its tuple is the empty one: ().",
-    )
-    times = "Multiply a tuple, and not its string: (dtype,) * n has n dtypes."
-    yield right | {"optimizer": wide * kept_count}, times
-    yield right | {"optimizer": kept_count}, times
     yield right | {"master": ()}, "With +master there is a copy in fp32."
     yield right | {"master": ("fp32",)}, "There is a master only if the name says so."
     yield (
         right | {"optimizer": (wide, wide)},
         "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS.",
     )
-    yield (
-        right | {"optimizer": (wide,)},
-        "AdamW keeps two numbers, SGD none: OPTIMIZER_NUMBERS says how many.",
-    )
-    yield from _tuples_gone_wrong(right, name)
-
-
-def _tuples_gone_wrong(right: dict[str, tuple[str, ...]], name: str) -> Answers:
-    """Yield recipes with a dtype without its tuple, or with the name's words in place of dtypes."""
-    comma = "A tuple of one dtype has a comma: (dtype,). Without the comma, it is the dtype itself."
-    of_one = {part: dtypes[0] for part, dtypes in right.items() if len(dtypes) == 1}
-    for part in ("parameters", "gradients", "master"):
-        yield right | {part: of_one.get(part, right[part])}, comma
-    first_two = {part: of_one[part] for part in ("parameters", "gradients")}
-    yield right | first_two, comma
-    yield right | of_one, comma
-    formats_and_optimizer, _, gradients = name.partition(", ")
-    _, _, master = formats_and_optimizer.split()[0].partition("+")
-    words = "That is a word of the name, and no dtype: it only says whether there is a part."
-    yield right | {"master": (master,)}, words
-    yield right | {"gradients": (gradients,)}, words
-    if gradients:
-        gradients_of = (gradients,)
-    else:
-        gradients_of = right["gradients"]
-    yield right | {"gradients": gradients_of}, words
+    yield from slips.of_dtypes(right)
+    yield from slips.of_tuples(right, name)
 
 
 def _with_two_formats(right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

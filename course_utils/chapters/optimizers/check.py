@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import torch
 
+from course_utils.chapters.optimizers import slips
 from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exercises, too
     clipped,
     initial_std,
@@ -29,7 +30,7 @@ from course_utils.chapters.optimizers.cases import (
 )
 from course_utils.chapters.optimizers.state_in_words import Recipe, state_in_words
 from course_utils.core import predict
-from course_utils.core.accountant import BYTES, SHARDED_FROM
+from course_utils.core.accountant import SHARDED_FROM
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
@@ -314,30 +315,31 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         held_bytes(numbers, recipe, share, recipe.keys()),
         "SHARDED_FROM says from which stage on a part is sharded.",
     )
-    yield from _of_the_stage(numbers, recipe, share, stage)
+    yield from slips.of_the_stage(numbers, recipe, share, stage)
+    one_more = held_bytes(numbers, recipe, numbers // gpus + 1, sharded)
+    yield from slips.of_the_share(one_more, held_bytes(1, recipe, 1 / gpus, sharded))
     one_stage_late = held_bytes(
         numbers, recipe, share, predict.training.split_in(max(stage - 1, 0))
     )
     yield one_stage_late, "A part is sharded from its stage on, that stage included."
     rounded_down = held_bytes(numbers, recipe, numbers // gpus, sharded)
     yield rounded_down, "Round up: the largest share has to fit."
-    one_more = held_bytes(numbers, recipe, numbers // gpus + 1, sharded)
-    yield one_more, "If the GPUs divide the numbers, there is nothing to round up."
     unrounded = held_bytes(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
-    yield from _of_bytes(right, recipe)
-    of_one_parameter = held_bytes(1, recipe, 1 / gpus, sharded)
-    yield of_one_parameter, "That is for one parameter. The model has `numbers` of them."
+    yield from slips.of_bytes(right, recipe)
     yield sum(right.values()), "Return the bytes of each part, by its name, and not their sum."
     yield (
         with_one_dtype_each(right, recipe),
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
-    yield list(right.values()), "Return a dict, with the name of each part as its key."
-    first_part, *_ = recipe
-    yield {first_part: right[first_part]}, "That is the first part alone: return after the loop."
+    yield from slips.of_the_dict(right)
+    yield from _of_lacking_parts(right, recipe)
+
+
+def _of_lacking_parts(right: dict[str, int], recipe: Recipe) -> Answers:
+    """Yield what a function gives that asks for parts that the recipe lacks."""
     lacking = [part for part in SHARDED_FROM if part not in recipe]
     # A function that asks for every part, the parameters first, stops with a KeyError at the first
     # one that is lacking. SHARDED_FROM lists the parameters last. If none is lacking, it is right.
@@ -345,30 +347,3 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     yield stops, "A recipe may lack a part: go through those it has."
     with_all_parts = right | dict.fromkeys(lacking, 0)
     yield with_all_parts, "Return only the parts that the recipe has."
-
-
-def _of_the_stage(numbers: int, recipe: Recipe, share: int, stage: int) -> Answers:
-    """Yield states in which the wrong parts are sharded, each with the advice on the mistake."""
-    since = "A part that is sharded from a stage on stays sharded in all later stages: >=."
-    in_this_one = [part for part in recipe if SHARDED_FROM[part] == stage]
-    yield held_bytes(numbers, recipe, share, in_this_one), since
-    from_here_on = [part for part in recipe if SHARDED_FROM[part] >= stage]
-    yield held_bytes(numbers, recipe, share, from_here_on), since
-    whole = [part for part in recipe if SHARDED_FROM[part] > stage]
-    exchanged = "A GPU holds its share of a sharded part, and all numbers of any other."
-    yield held_bytes(numbers, recipe, share, whole), exchanged
-
-
-def _of_bytes(right: dict[str, int], recipe: Recipe) -> Answers:
-    """Yield states with wrong bytes for a number, each with the advice on the mistake."""
-    in_bits = {part: 8 * nbytes for part, nbytes in right.items()}
-    yield in_bits, "Those are bits. BYTES says the bytes."
-    counts = {}
-    for part, dtypes in recipe.items():
-        bytes_each = sum(BYTES[dtype] for dtype in dtypes)
-        counts[part] = len(dtypes) * right[part] // max(bytes_each, 1)
-    looked_up = "Dtypes differ in their bytes: look each of them up in BYTES."
-    yield counts, looked_up
-    yield {part: 4 * count for part, count in counts.items()}, looked_up
-    first_dtypes, *_ = recipe.values()
-    yield KeyError(first_dtypes), "A part has several dtypes: look up each, and add their bytes."
