@@ -11,6 +11,7 @@ import torch
 
 from course_utils.core import measure
 from course_utils.core.accountant import Model
+from course_utils.core.predict import shape_of
 from course_utils.core.say import Ledger
 from course_utils.subjects import models
 
@@ -54,6 +55,20 @@ def matrices(m: Model) -> dict[str, tuple[int, int]]:
     return shapes
 
 
+def refuse_impossible(m: Model) -> None:
+    """Raise a ValueError for a model that cannot be built; a notebook shows its sentence alone.
+
+    A reader types shapes of their own, and should not have to find the sentence below a hundred
+    lines of the course's and of torch's.
+    """
+    try:
+        shape_of(m)
+    except ValueError as error:
+        sentence = f"ValueError: {error}"
+        error._render_traceback_ = lambda: [sentence]  # IPython shows these lines
+        raise
+
+
 @dataclass(frozen=True)
 class Step:
     """Torch's counts for a training step: the model's parameters, and the FLOPs of each pass."""
@@ -70,6 +85,7 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
     times as long, and only counting bytes needs them. Attention is made of single products, not one
     kernel, so that both devices, "meta" and a CPU, run the same operations.
     """
+    refuse_impossible(m)
     with torch.device("meta"):
         transformer = models.Transformer(m, recompute=recomputed)
         ids = torch.zeros(batch, sequence, dtype=torch.int64)
@@ -115,6 +131,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     The gradients are there from the start, because the step adds to those of an earlier batch. The
     loss is computed in fp32. The first `recomputed` layers are recomputed.
     """
+    refuse_impossible(m)
     # Attention is one kernel, and so is each normalisation.
     options = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(

@@ -22,9 +22,11 @@ _CHAPTER_OF = {
     "forward_boxes": "flops",
     "scales_by_step": "mixed_precision",
     "singular_values": "optimizers",
+    "state_by_stage": "optimizers",
     "weights_by_step": "mixed_precision",
     "wasted_shares": "checkpointing",
     "steps_on_a_gpu": "checkpointing",
+    "step_parts": "checkpointing",
 }
 
 __all__ = list(_CHAPTER_OF)

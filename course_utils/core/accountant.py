@@ -13,6 +13,8 @@ It trains nothing, because the model's shape is enough. This is how it counts:
 import argparse
 import json
 import math
+import os
+import sys
 from dataclasses import dataclass, replace
 
 BYTES = {
@@ -2101,13 +2103,14 @@ def main():
     try:
         printed = answer(asked)
     except ValueError as error:
-        command_line.error(str(error))  # prints the sentence and exits
+        command_line.exit(2, f"{error}\n")  # prints the sentence alone
     except (OverflowError, ZeroDivisionError):
-        command_line.error(
-            "A size of this model, or of this run, is too large or too small to count with."
-        )
-    for line in printed:
-        print(line)
+        too_large = "A size of this model, or of this run, is too large or too small to count with."
+        command_line.exit(2, f"{too_large}\n")
+    try:
+        print("\n".join(printed), flush=True)
+    except BrokenPipeError:  # who reads it, such as `head`, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def answer(asked):
@@ -2268,7 +2271,7 @@ def time_report(m, lines):
     percent = "100" if lost == 1 else f"{100 * lost:.2g}"
     return [
         "The whole run",
-        row("  FLOPs", f"{lines['FLOPs']:.3g}", flops_by),
+        row("  FLOPs", power_text(lines["FLOPs"]), flops_by),
         row("  without saves and failures", time_text(run_s), "days"),
         row("  between two saves", time_text(lines["seconds between two saves"]), "interval"),
         row("  lost to saves and failures, at most", f"{percent} %", "lost_share"),
@@ -2496,6 +2499,12 @@ def in_units(number, units, smallest):
 def count_text(number):
     """A count as text, such as "70.6 billion"."""
     return in_units(number, ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")), "")
+
+
+def power_text(number):
+    """A large number as text, such as "7.22 × 10^24"."""
+    digits, power = f"{number:.2e}".split("e")
+    return f"{digits} × 10^{int(power)}"
 
 
 def bytes_text(nbytes):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shlex
 import subprocess
 import sys
@@ -167,6 +168,7 @@ def test_every_assumption_is_repeated_beside_what_changes_it():
         (accountant.bytes_text(12), "12 bytes"),
         (accountant.count_text(124_439_808), "124 million"),
         (accountant.count_text(15e12), "15 trillion"),
+        (accountant.power_text(7.2217e24), "7.22 × 10^24"),
         (accountant.time_text(119), "119 seconds"),
         (accountant.time_text(2 * 86_400), "2 days"),
         (accountant.typed(15e12), "15e12"),
@@ -527,8 +529,20 @@ def test_whatever_is_asked_of_the_program_it_answers_in_a_sentence(tmp_path, ask
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert run.stdout == ""
+    # argparse's own refusals stand below its usage, and ours stand alone.
+    last_line = run.stderr.splitlines()[-1]
+    assert run.stderr.startswith("usage: ") or run.stderr == f"{last_line}\n"
     assert "Traceback" not in run.stderr
-    assert said in run.stderr.splitlines()[-1]
+    assert said in last_line
+
+
+def test_a_reader_of_its_report_may_stop_early():
+    command = [sys.executable, OURS, CONFIGS / "gpt2.json", "--all"]
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # as `head` does once it has its lines
+    run = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert run.stderr == ""
 
 
 @pytest.mark.parametrize("gpus", [1, 1024, 16_384, 10**5, 10**6, 10**7])

@@ -54,6 +54,8 @@ MATRICES_FILLED = figures.layer_matrices(
     out=("m.heads * m.head_width", "m.width"),
     gate=("m.width", "m.inner"),
 )
+STAGES = figures.state_by_stage({"optimizer": 1, "gradients": 2, "parameters": 3})
+STEP_PARTS = figures.step_parts(inputs="recomputed × hidden")
 WATERFALL = figures.waterfall(
     {"at the peak": 10, "sending": 0, "the rest": 45},
     {"at the peak": 10, "sending": 30, "the rest": 15},
@@ -105,6 +107,26 @@ def test_curves_of_many_names_have_as_many_colours():
     assert len({line.get_color() for line in axes.lines}) == 8
     assert set(FORMATS) == set(floats.FORMATS)
     assert set(FORMATS.values()) == set(CURVES)
+
+
+def full_boxes(figure: Figure) -> int:
+    """The boxes of a drawing that are filled with a colour."""
+    return sum(patch.get_facecolor() != (0, 0, 0, 0) for patch in figure.axes[0].patches)
+
+
+def test_of_each_part_a_gpu_holds_one_box_in_each_stage_and_the_others_pieces_are_open():
+    assert full_boxes(STAGES) == 3 * 4
+    sharded = (
+        3 + 2 + 1
+    )  # the optimizer in three stages, the gradients in two, the parameters in one
+    assert len(STAGES.axes[0].patches) == 3 * 4 + sharded * 3
+
+
+def test_of_a_steps_parts_only_the_given_one_says_its_size():
+    assert written(STEP_PARTS).count("?") == 3
+    assert "recomputed × hidden" in written(STEP_PARTS)
+    with pytest.raises(ValueError, match="There is no part 'layers'"):
+        figures.step_parts(layers="all")
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -123,6 +123,7 @@ MAY_IMPORT = {
         "torch",
         "core.accountant",
         "core.measure",
+        "core.predict",
         "core.say",
         "subjects.models",
     },

@@ -9,13 +9,17 @@ import math
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.checkpointing import parts
+from course_utils.chapters.checkpointing import parts, slips
 from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  exercises, too
     best_segment,
     days_with_failures,
     flops_ratio,
     lost_in_background,
     rows_to_read,
+)
+from course_utils.chapters.checkpointing.cases_in_words import (
+    interval_case_in_words,
+    lost_case_in_words,
 )
 from course_utils.chapters.checkpointing.file_check import write_whole  # noqa: F401  exercises, too
 from course_utils.chapters.checkpointing.sending_check import (  # noqa: F401  exercises, too
@@ -28,58 +32,112 @@ from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
 # In these steps the loss is the fullest moment, so the most bytes that torch holds are those at the
-# loss. GPT's own vocabulary is too small for that: one layer holds more than the loss.
+# loss. GPT's own vocabulary is too small for that: one layer holds more than the loss. In the first
+# step no two factors are equal, so that a slip in one cannot look like a slip in another.
 STEPS = [  # model, batch, sequence, dtype, recomputed layers
-    (replace(GPT, vocabulary=2600), 2, 64, "bf16", 0),
+    (replace(LLAMA, layers=7, vocabulary=1500), 5, 24, "fp32", 4),
     (LLAMA, 1, 96, "bf16", 1),
-    (LLAMA, 1, 96, "fp32", 3),
+    (replace(GPT, vocabulary=2600), 2, 64, "bf16", 0),
+    (LLAMA, 2, 96, "fp32", 3),
     (QWEN, 2, 48, "bf16", 2),
 ]
 
 
-# The tolerance is for the angles of rotary positions, which the term leaves out.
+# The tolerance is for the angles of rotary positions, which the term leaves out. In each of
+# the steps a layer's input is more than that, so that none can be forgotten.
 @function(
     STEPS,
-    tolerance=0.01,
+    tolerance=0.004,
     case_words=case_in_words,
     parts=parts.of_step_bytes,
     unit="bytes",
     hints=(
-        "It is a sum of four: the layers that are kept whole, the inputs of those that are "
-        "recomputed, the last normalisation, and the loss.",
-        "m.layers - recomputed layers keep layer_bytes(m, batch, sequence, dtype) each. An input "
-        "is tensor_bytes((batch, sequence, m.width), dtype).",
+        "How many of the m.layers layers are not recomputed? Each of these keeps "
+        "layer_bytes(m, batch, sequence, dtype).",
+        "The last normalisation comes once, and both of its tensors are as large as an input.",
         "The loss holds three fp32 tensors of the logits' shape: LOGIT_BYTES for each logit, "
         "whatever the dtype.",
     ),
 )
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
     """The check of a reader's step_bytes(…): the bytes that a training step adds at the loss."""
-    right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
+    case = (m, batch, sequence, dtype, recomputed)
+    # Counted by torch, so that a term that agrees with ours does not check itself.
+    right = by_torch.step_bytes(*case)
+    yield right, "As four models hold it at the loss, with none, some and all layers recomputed."
+    yield from _of_the_loss(case, right)
+    yield from _of_kept_layers(case, right)
+    one_input = batch * sequence * m.width * BYTES[dtype]
+    twice = "The last normalisation keeps its input and its result, too."
+    yield right - 2 * one_input, twice
+    yield right - one_input, "The last normalisation keeps two tensors: its input and its result."
+    once = "The last normalisation comes once, after all layers, and not in each of them."
+    yield right + 2 * (m.layers - 1) * one_input, once
+    # Of every size with the width, its numbers are counted and not its bytes.
+    yield from slips.still_open("+")
+    in_numbers = right - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
+    yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
+
+
+def _of_the_loss(case: tuple, right: int) -> Answers:
+    """Yield sums whose loss is wrong, each with the advice on the mistake."""
+    m, batch, sequence, dtype, _recomputed = case
     logits = batch * sequence * m.vocabulary
+    without = right - LOGIT_BYTES * logits
+    yield without, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
+    in_fp32 = "LOGIT_BYTES takes the place of a dtype's bytes: the loss holds three fp32 tensors."
+    yield without + 4 * logits, in_fp32
+    yield without + BYTES[dtype] * logits, in_fp32
+    yield without + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."
+    yield without + logits, "That counts the logits. Each of them takes LOGIT_BYTES."
+    bytes_of_bytes = without + LOGIT_BYTES * logits * BYTES[dtype]
+    yield bytes_of_bytes, "LOGIT_BYTES are bytes already: multiply them by the number of logits."
+    of_one_sequence = without + LOGIT_BYTES * logits // batch
+    yield of_one_sequence, "Each sequence of the batch has logits: a factor is missing in the loss."
+    of_one_token = without + LOGIT_BYTES * logits // sequence
+    yield of_one_token, "Each token has logits: a factor is missing in the loss."
+
+
+def _of_kept_layers(case: tuple, right: int) -> Answers:
+    """Yield sums whose layers are wrong, each with the advice on the mistake."""
+    m, batch, sequence, dtype, recomputed = case
     one_input = batch * sequence * m.width * BYTES[dtype]
     layer = by_torch.layer_bytes(m, batch, sequence, dtype)
-    yield right, "As three models hold it at the loss, with none, some and all layers recomputed."
-    without_loss = right - LOGIT_BYTES * logits
-    yield without_loss, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
-    one_tensor = without_loss + 4 * logits
-    yield one_tensor, "The loss holds three tensors of the logits' shape, and not one."
-    two_tensors = without_loss + 8 * logits
-    yield two_tensors, "The loss holds three tensors of the logits' shape, and not two."
-    logits_alone = without_loss + BYTES[dtype] * logits
-    yield logits_alone, "The loss holds 12 bytes for each logit: LOGIT_BYTES."
+    kept = m.layers - recomputed
     nothing_recomputed = right + recomputed * (layer - one_input)
     yield nothing_recomputed, "A recomputed layer keeps its input alone."
-    without_inputs = right - recomputed * one_input
-    yield without_inputs, "A recomputed layer still keeps its input."
-    without_last_norm = right - 2 * one_input
-    yield without_last_norm, "The last normalisation keeps its input and its result, too."
-    one_layer = right - (m.layers - 1 - recomputed) * layer
+    yield right - recomputed * one_input, "A recomputed layer still keeps its input."
+    one_layer = right - (kept - 1) * layer
     yield one_layer, "All layers keep their part until the backward pass comes to them."
+    of_one_input = right - (recomputed - 1) * one_input
+    yield of_one_input, "Each recomputed layer keeps an input of its own."
+    exchanged = right + (recomputed - kept) * (layer - one_input)
+    yield (
+        exchanged,
+        "Kept and recomputed are exchanged: a recomputed layer is the one that keeps its input "
+        "alone.",
+    )
+    all_inputs = right + kept * one_input
+    yield (
+        all_inputs,
+        "Only a recomputed layer's input is added: what layer_bytes counts of a layer has its "
+        "input already.",
+    )
+    counted_as_both = right + recomputed * layer
+    yield (
+        counted_as_both,
+        "A recomputed layer is counted twice: whole, and by its input. How many layers stay whole?",
+    )
 
 
 @function(
-    [(GPT, 3, 32, 0), (GPT, 3, 32, 2), (LLAMA, 1, 64, 1), (QWEN, 3, 16, 2)],
+    [
+        (replace(LLAMA, layers=8), 7, 12, 5),
+        (GPT, 3, 32, 0),
+        (GPT, 3, 32, 2),
+        (LLAMA, 1, 64, 1),
+        (QWEN, 3, 16, 2),
+    ],
     case_words=case_in_words,
     parts=parts.of_step_flops,
     unit="FLOPs",
@@ -95,33 +153,48 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     plain = by_torch.step(m, batch, sequence, 0).flops
     right = by_torch.step(m, batch, sequence, recomputed).flops.total
     forward = plain["forward"]
-    last_product = 2 * batch * sequence * m.inner * m.width
-    yield right, "As torch counts three models, with none, some and all layers recomputed."
-    without_early_stop = right + recomputed * last_product
-    yield (
-        without_early_stop,
-        "Recomputing stops early: a layer's last product is not needed again.",
-    )
-    yield plain.total, "A recomputed layer runs forward once more."
-    # A step without recomputing takes 3 times the forward pass.
-    whole_model_again = 3 * forward + recomputed * forward
-    yield whole_model_again, "One layer runs forward again, and not the whole model."
-    with_a_share_of_logits = 3 * forward + recomputed * (forward // m.layers - last_product)
-    yield (
-        with_a_share_of_logits,
-        "The output's product is no part of a layer: it is not recomputed.",
-    )
+    tokens = batch * sequence
+    output = 2 * tokens * m.width * m.vocabulary
+    down = 2 * tokens * m.inner * m.width
+    layer = (forward - output) // m.layers
+    yield right, "As torch counts four models, with none, some and all layers recomputed."
+    # Each is what the recomputed layers take by the mistake, without the forward and backward pass.
+    for again, advice in slips.run_again(m, recomputed, forward, output, down):
+        yield plain.total + again, advice
+    for again in slips.of_fewer_rows(m, batch, sequence, recomputed, forward):
+        yield plain.total + again, slips.ROWS
     # Forward and backward take as many FLOPs each, and what is recomputed is added.
     cheap_backward = 2 * forward + right - plain.total
-    yield (
-        cheap_backward,
-        "The backward pass takes twice the FLOPs of the forward pass.",
-    )
+    yield cheap_backward, "Together, the two passes take three times the forward pass."
+    yield from slips.still_open("-")
+    backward_again = plain.total + 3 * recomputed * (layer - down)
+    yield backward_again, "Only the forward pass of a recomputed layer runs once more."
+
+
+# Above the best τ the first term is below the second one, so what is lost has one lowest point.
+def _best_interval_s(save_s: Number, failure_s: Number) -> Number:
+    """Return the interval that loses least, found by trying and not by the reader's formula."""
+    least = 1.0
+    most = 1e7  # four months
+    for _ in range(200):
+        third = (most - least) / 3
+        earlier = least + third
+        later = most - third
+        if _lost_at(earlier, save_s, failure_s) < _lost_at(later, save_s, failure_s):
+            most = later
+        else:
+            least = earlier
+    return least
+
+
+def _lost_at(every_s: Number, save_s: Number, failure_s: Number) -> Number:
+    return save_s / every_s + every_s / (2 * failure_s)
 
 
 @function(
-    [(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)],
+    [(45.0, 20_000.0), (10.0, 86_400.0), (300.0, 3_600.0)],
     tolerance=1e-3,
+    case_words=interval_case_in_words,
     unit="s",
     hints=(
         "The sum is least where the two terms are equal, as their product is the same for each τ.",
@@ -130,21 +203,35 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
 )
 def interval(save_s: Number, failure_s: Number) -> Answers:
     """The check of a reader's interval(save_s, failure_s): the one that loses the least time."""
-    # The right one is found by trying, and not by the formula that the reader writes.
-    # Intervals from 10 seconds to 19 days, each 0.02 % longer than the one before.
-    tried = (10 * 1.0002**n for n in range(60_000))
-    right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
+    right = _best_interval_s(save_s, failure_s)
     yield right, "It is least where C / τ and τ / 2M are equal: τ = √(2CM)."
     yield right / math.sqrt(2), "On average, a failure destroys half of τ, and not all of it."
+    yield right * math.sqrt(2), "The 2 of τ / (2M) comes under the root, too."
     yield right**2, "That is the square of τ."
+    yield right**2 / 2, "`**` goes before `/`: for a root, put 1 / 2 in brackets."
     yield right / 2, "The 2 of τ / (2M) is on the wrong side."
     yield right / 60, "That is in minutes. Seconds are wanted."
+    lost = _lost_at(right, save_s, failure_s)
+    yield lost, "That is the share that is lost at the best τ. Return this τ itself."
+
+
+LOSSES = [  # seconds between two saves, of a save, between two failures, of a restart
+    (1_800.0, 40.0, 25_000.0, 500.0),
+    (600.0, 10.0, 86_400.0, 0.0),
+    (1e3, 300.0, 3_600.0, 120.0),
+]
 
 
 @function(
-    [(1_155.0, 60.0, 11_128.0, 300.0), (600.0, 10.0, 86_400.0, 0.0), (1e3, 300.0, 3_600.0, 120.0)],
+    LOSSES,
     tolerance=1e-9,
+    case_words=lost_case_in_words,
     parts=parts.of_lost_share,
+    unit="of the time",
+    hints=(
+        "Saves take save_s out of every interval_s seconds: that is the first share.",
+        "The other two come once in failure_s seconds: half of interval_s, and restart_s.",
+    ),
 )
 def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
     """The check of a reader's lost_share(interval_s, save_s, failure_s, restart_s)."""
@@ -157,3 +244,17 @@ def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s:
     yield saves + 2 * failures + restarts, "On average a failure throws half of τ away."
     yield saves + restarts, "What was done since the last save is lost, too."
     yield failures + restarts, "Saving takes time, too: C of every τ."
+    after_saves = saves + failures + restart_s / interval_s
+    yield after_saves, "A restart comes with each failure, and not with each save."
+    at_failures = save_s / failure_s + failures + restarts
+    yield at_failures, "A save comes once in τ, and not once in M."
+    multiplied = saves + interval_s / 2 * failure_s + restarts
+    yield multiplied, "Python divides by 2 and then multiplies: 2 * failure_s needs brackets."
+    longer = save_s / (interval_s + save_s) + failures + restarts
+    yield longer, "The formula above takes C of every τ: divide by τ alone."
+    yield 100 * right, "That is in percent. Return the share itself, such as 0.25 for 25 %."
+    yield 1 - right, "That is the share that is left for the work. Return the one that is lost."
+    in_seconds = save_s + interval_s / 2 + restart_s
+    yield in_seconds, "Those are seconds. Divide each by the time in which it comes once."
+    for digits in (1, 2, 3, 4):
+        yield round(right, digits), "That is rounded. Return all digits."

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number, seconds_text
 from course_utils.engine.figures.style import (
     COLOURS,
     CURVES,
+    INK,
     QUIET,
     axes_with,
     label,
@@ -74,3 +77,60 @@ def steps_on_a_gpu(
         axes.set_ylim(bottom=0)
         axes.margins(x=0.02, y=0.1)
     return axes.figure
+
+
+# The boxes of `step_parts`: a name, how many boxes, the width and height of each. Nothing is to
+# scale. Three of five layers are recomputed.
+_PARTS = (
+    ("inputs", 3, 0.5, 3),
+    ("whole_layers", 2, 3.5, 3),
+    ("last_norm", 2, 0.5, 3),
+    ("loss", 3, 1.6, 5),
+)
+_APART = 2.6  # between two parts
+
+
+def step_parts(**sizes: str) -> Figure:
+    """Draw the four parts of what a step keeps at the loss, in the order of the forward pass.
+
+    A part in `sizes`, such as `inputs="recomputed × hidden"`, is filled, and says that size; the
+    others have a question mark. ValueError for a name without a part.
+    """
+    names = [name for name, *_ in _PARTS]
+    unknown = [name for name in sizes if name not in names]
+    if unknown:
+        raise ValueError(f"There is no part {unknown[0]!r}. There are: {', '.join(names)}.")
+    title = "At the loss a step holds four parts, which your sum adds up"
+    with axes_with(title, "the forward pass, from left to right", "bytes", height=290) as axes:
+        left = 1.0
+        for name, count, width, height in _PARTS:
+            right = _draw_boxes(axes, left, (count, width, height), is_filled=name in sizes)
+            middle = (left + right) / 2
+            axes.text(middle, -0.5, name, ha="center", va="top", weight="bold")
+            axes.text(middle, -1.5, sizes.get(name, "?"), ha="center", va="top")
+            left = right + _APART
+        axes.set(xlim=(-1, left), ylim=(-2.6, 5.6), xticks=[], yticks=[])
+        axes.grid(visible=False)
+    return axes.figure
+
+
+def _draw_boxes(
+    axes: Axes, left: Number, boxes: tuple[int, Number, Number], *, is_filled: bool
+) -> Number:
+    """Draw equal boxes in a row, and return where the last one ends.
+
+    `boxes` has their number, and the width and height of each.
+    """
+    count, width, height = boxes
+    for _ in range(count):
+        box = Rectangle(
+            (left, 0),
+            width,
+            height,
+            facecolor=COLOURS["parameters"] if is_filled else "white",
+            edgecolor=INK,
+            linewidth=1.2,
+        )
+        axes.add_patch(box)
+        left += width + 0.3
+    return left - 0.3

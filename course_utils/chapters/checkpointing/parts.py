@@ -26,10 +26,14 @@ def of_step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> dict[
     """Return, by part, the FLOPs of a step that recomputes some layers."""
     forward = accountant.forward_flops(m, batch, sequence)
     with_recomputing = accountant.step_flops(m, batch, sequence, recomputed)
+    down = 2 * batch * sequence * m.inner * m.width  # a layer's last product
+    saved = recomputed * down  # as torch stops early, before that product
     return {
         "forward pass": forward,
         "backward pass": 2 * forward,
-        "recomputed layers": with_recomputing - 3 * forward,  # without the two passes above
+        # Without the two passes above, and as if they ran to their end.
+        "recomputed layers": with_recomputing - 3 * forward + saved,
+        "early stop": -saved,
     }
 
 

@@ -34,6 +34,7 @@ FAULTS = {
     "E": "no update",
 }
 NAMES = list(FAULTS.values())
+NO_LOSSES = "It yields no losses: the last line, yield, is missing."
 
 
 def loop(letter: str = "") -> Loop:
@@ -129,6 +130,8 @@ class Seen:
     # Each enabled scaler that made a step, once.
     scalers: list[torch.amp.GradScaler] = field(default_factory=list)
     error: RuntimeError | None = None
+    # The first norm if the first scale is four times as large, unless the step is skipped then.
+    norms_at_larger_scale: list[Number] = field(default_factory=list)
 
     @property
     def symptoms(self) -> dict[str, str]:
@@ -168,15 +171,24 @@ def seen(answer: Loop) -> Seen:
     An error that stops the loop is noted in the result. Raise a ValueError if calling the loop
     gives no iterator of losses.
     """
+    found = _seen(answer, steps=STEPS)
+    if found.error is None:
+        with _larger_scales():
+            found.norms_at_larger_scale = _seen(answer, steps=1).norms
+    return found
+
+
+def _seen(answer: Loop, *, steps: int) -> Seen:
+    """Return what was seen of the first steps of a loop."""
     found = Seen()
     weights = generator_for("weights", seed=0)
     model = models.MLP(precision.WIDTHS, nonlinearity="gelu", generator=weights)
     with cpu_threads(1), _watched(found):
         losses = answer(model, *precision.digit_pairs())  # nothing runs before `islice` asks
         if not isinstance(losses, Iterator):
-            raise ValueError("It is no loop that yields its losses. Keep its last line.")
+            raise ValueError(NO_LOSSES)
         try:
-            for loss in islice(losses, STEPS):
+            for loss in islice(losses, steps):
                 found.losses.append(float(loss))
         # Loop E raises one: without `update`, its scaler refuses the next step's `unscale_`.
         except RuntimeError as error:
@@ -261,4 +273,19 @@ def _scalers_noted(found: Seen) -> Iterator[None]:
         return scaler_step(scaler, *given, **options)
 
     with mock.patch.object(torch.amp.GradScaler, "step", noting_step):
+        yield
+
+
+@contextmanager
+def _larger_scales() -> Iterator[None]:
+    """Let every scaler begin with four times its first scale inside the `with` block."""
+    begin = torch.amp.GradScaler.__init__
+
+    def begin_larger(scaler: torch.amp.GradScaler, *given: object, **options: object) -> None:
+        begin(scaler, *given, **options)
+        if scaler.is_enabled():
+            state = scaler.state_dict()
+            scaler.load_state_dict(state | {"scale": 4 * state["scale"]})
+
+    with mock.patch.object(torch.amp.GradScaler, "__init__", begin_larger):
         yield

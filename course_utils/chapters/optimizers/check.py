@@ -5,10 +5,11 @@ agrees with what their function returned in every case so far.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 
 import torch
 
+from course_utils.chapters.optimizers import slips
 from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exercises, too
     clipped,
     initial_std,
@@ -17,31 +18,33 @@ from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exerc
     rate_of_step,
     token_windows,
 )
+from course_utils.chapters.optimizers.cases import (
+    ADAGRAD_STATES,
+    STATES,
+    adamw_in_words,
+    adamw_states,
+    held_bytes,
+    momentum_in_words,
+    momentum_states,
+    with_one_dtype_each,
+)
 from course_utils.chapters.optimizers.state_in_words import Recipe, state_in_words
-from course_utils.core import measure, predict
+from course_utils.core import predict
 from course_utils.core.accountant import SHARDED_FROM
-from course_utils.core.accountant import recipe as recipe_of
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
 
-def _momentum_states() -> list[tuple]:
-    """Return the cases of `momentum`: a middle step, a first one, and one without a gradient."""
-
-    def tensors(*scales: Number, seed: int) -> list[torch.Tensor]:
-        draw = torch.Generator().manual_seed(seed)
-        return [scale * torch.randn(4, generator=draw, dtype=torch.float64) for scale in scales]
-
-    # A case is (p, g, buffer, lr, mu). The scales are those of p, g and buffer: before a first step
-    # the buffer is 0, and without a gradient g is 0.
-    return [
-        (*tensors(1, 1, 1, seed=1), 0.1, 0.9),
-        (*tensors(1, 1, 0, seed=2), 0.5, 0.8),
-        (*tensors(1, 0, 1, seed=3), 0.1, 0.5),
-    ]
-
-
-@function(_momentum_states, tolerance=1e-6, gives=("p", "buffer"))
+@function(
+    momentum_states,
+    tolerance=1e-6,
+    gives=("p", "buffer"),
+    case_words=momentum_in_words,
+    hints=(
+        "Make the new buffer first: what is left of the old one, and the gradient on top.",
+        "Then step as SGD does, with the new buffer in place of the gradient. Return both.",
+    ),
+)
 def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
@@ -69,6 +72,8 @@ def momentum(
     uphill = p + lr * b
     yield (uphill, b), "That goes up the slope: subtract the step."
     yield (b, p - lr * b), "The order is (p, buffer)."
+    yield (p - b, b), "lr is missing: it multiplies the whole step."
+    yield (p - lr * b, buffer), "That is the buffer from before. Return the new one."
 
 
 def _wrong_buffers(
@@ -127,31 +132,11 @@ def _adamw(
     return new_p, m, v
 
 
-def _adamw_states() -> list[tuple]:
-    """Return the cases of `adamw_step`.
-
-    They are a first and a later step, a tiny gradient, a step with decay, and one with decay alone.
-    """
-    draw = torch.Generator().manual_seed(6)
-
-    def numbers(scale: Number = 1.0) -> torch.Tensor:
-        return scale * torch.randn(4, generator=draw, dtype=torch.float64)
-
-    zero = torch.zeros(4, dtype=torch.float64)
-    # A case is (p, g, m, v, t, lr, decay); v averages squares, so it is never below 0.
-    return [
-        (numbers(), numbers(), zero, zero, 1, 0.1, 0.0),
-        (numbers(), numbers(), numbers(), numbers() ** 2, 7, 0.1, 0.0),
-        (numbers(), numbers(1e-7), zero, zero, 1, 0.1, 0.0),
-        (numbers(), numbers(), numbers(), numbers() ** 2, 3, 0.1, 0.5),
-        (numbers(), zero, zero, zero, 1, 0.1, 0.5),
-    ]
-
-
 @function(
-    _adamw_states,
+    adamw_states,
     tolerance=1e-9,
     gives=("p", "m", "v"),
+    case_words=adamw_in_words,
     hints=(
         "First the two averages: m = 0.9 * m + 0.1 * g, and v likewise, of g * g with 0.999.",
         "They begin at 0. For this step alone, divide m by 1 - 0.9**t and v by 1 - 0.999**t.",
@@ -184,10 +169,18 @@ def _wrong_formulas(state: tuple) -> Answers:
     p, g, m, v, t, lr, decay = state
     uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # dividing by 1 - beta^∞ = 1
     yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
+    m_corrected = "Both averages begin at 0: correct m and v, each with its own beta."
+    first_alone = _adamw(state, divisor=lambda second: _root_and_epsilon(second * (1 - 0.999**t)))
+    yield first_alone, m_corrected
+    second_alone = _adamw((p, g, m, v, t, lr * (1 - 0.9**t), decay / (1 - 0.9**t)))
+    yield second_alone, m_corrected
     inside = _adamw(state, divisor=lambda second: (second + 1e-8).sqrt())
     yield inside, "Epsilon stands outside the root."
     l2 = _adamw((p, g + decay * p, m, v, t, lr, 0.0))
     yield l2, "AdamW takes the decay off the parameter. Added to the gradient, it is Adam with L2."
+    without_epsilon = _adamw(state, divisor=torch.sqrt)
+    yield without_epsilon, "Epsilon is missing in the divisor: a gradient of 0 gives 0/0."
+    yield _of_gradients(state), "v averages the squares of the gradient, g * g, and not g."
     one_later = _adamw((p, g, m, v, t + 1, lr, decay))
     yield one_later, "t counts from 1: the first step divides by 1 - beta."
     summed = _adamw(state, weight=1.0)
@@ -196,6 +189,20 @@ def _wrong_formulas(state: tuple) -> Answers:
     yield exchanged, "0.9 is for the average, 0.999 for the average of squares."
     rootless = _adamw(state, divisor=lambda second: second + 1e-8)
     yield rootless, "Divide by the root of the average of squares, not by the average itself."
+
+
+def _of_gradients(state: tuple) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return (p, m, v) of a reader who averages g in v, in place of g * g.
+
+    The root of a number below 0 is NaN. Two results with NaN are equal only to the last bit, so
+    this is written as the solution is.
+    """
+    p, g, m, v, t, lr, decay = state
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g
+    first = m / (1 - 0.9**t)
+    second = v / (1 - 0.999**t)
+    return p * (1 - lr * decay) - lr * first / (second**0.5 + 1e-8), m, v
 
 
 def _wrong_results(state: tuple) -> Answers:
@@ -215,6 +222,10 @@ def _wrong_results(state: tuple) -> Answers:
     yield (new_p, new_v, new_m), "The order is (p, m, v)."
     without_rate = _adamw((p, g, m, v, t, lr, decay / lr))  # so that lr × decay is decay alone
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
+    by_a_number = p - lr * decay - step
+    yield (by_a_number, new_m, new_v), "The decay takes a share of p: multiply it by p, too."
+    growing = p * (1 + lr * decay) - step
+    yield (growing, new_m, new_v), "The decay makes p smaller: 1 - lr × decay."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by the share lr × decay of itself."
     undecayed_p, _, _ = without_decay
@@ -230,17 +241,6 @@ def _wrong_results(state: tuple) -> Answers:
 
 
 # AdaGrad, in *Beyond*.
-
-P = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)  # a parameter of four numbers
-G = torch.tensor([0.4, 1.5, -0.7, -2.5], dtype=torch.float64)  # its gradient
-SQUARES = torch.tensor([1.3, 0.6, 2.1, 0.9], dtype=torch.float64)  # v after earlier steps
-NOTHING = torch.zeros(4, dtype=torch.float64)  # v before a first step, or a gradient of 0
-ADAGRAD_STATES = [  # p, g, v, lr: a later step, a first one, a tiny gradient, and none at all
-    (P, G, SQUARES, 0.1),
-    (P, 100 * G, NOTHING, 0.5),
-    (P, 1e-8 * G, NOTHING, 0.1),
-    (P, NOTHING, NOTHING, 0.1),
-]
 
 
 @function(
@@ -286,58 +286,15 @@ def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> An
 
 # The accountant's term.
 
-STATES = [  # numbers, recipe, GPUs, stage
-    (1003, recipe_of("bf16+master adamw"), 8, 3),
-    (1003, recipe_of("bf16+master adamw"), 8, 2),
-    (1003, recipe_of("bf16+master adamw"), 8, 1),
-    (1003, recipe_of("bf16+master adamw"), 8, 0),
-    (1000, recipe_of("fp32 adamw"), 1, 0),
-    (70_553_706_496, recipe_of("bf16 sgd"), 1024, 3),
-    # A recipe may lack a part. torch's own optimizers keep no master, and inference needs
-    # neither gradients nor an optimizer.
-    (
-        64**2,
-        {"gradients": ("fp32",), "parameters": ("fp32",), "optimizer": ("fp32", "fp32")},
-        1,
-        0,
-    ),
-    (1003, {"parameters": ("bf16",)}, 8, 3),
-]
-
-
-def _held(
-    numbers: int, recipe: Recipe, share: Number, sharded: Collection[str]
-) -> dict[str, Number]:
-    """Return the bytes of each part of the recipe on a GPU.
-
-    Of each part in `sharded`, the GPU holds `share` numbers; of every other part, all `numbers`.
-    """
-    held = {}
-    for part, dtypes in recipe.items():
-        bytes_each = sum(measure.DTYPES[dtype].itemsize for dtype in dtypes)
-        held[part] = bytes_each * (share if part in sharded else numbers)
-    return held
-
-
-def _with_one_dtype_each(held: Mapping[str, int], recipe: Recipe) -> dict[str, int]:
-    """Return a wrong answer: the bytes in `held` if one dtype of each part is counted.
-
-    Of Adam's m and v, for example, it has one. All dtypes of a part have the same size, so dividing
-    by their count leaves one of them.
-    """
-    counted = {}
-    for part, nbytes in held.items():
-        dtype_count = max(len(recipe[part]), 1)  # SGD keeps no number, so its part has no dtype
-        counted[part] = nbytes // dtype_count
-    return counted
-
 
 # It yields the right answer first, and then likely mistakes, each with the sentence on it.
 @function(
     STATES,
     case_words=state_in_words,
+    unit="bytes",
     hints=(
-        "Go through recipe.items(). A number of a part takes the bytes of all its dtypes.",
+        "The given line is right for a part that is not sharded. Ask inside the loop whether it "
+        "is, and return the dict after the loop.",
         "A part is sharded if stage >= SHARDED_FROM[part]. Then a GPU holds its share of the "
         "numbers; otherwise it holds all of them.",
         "Rounded up, the share is (numbers + gpus - 1) // gpus.",
@@ -350,30 +307,42 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         share += 1  # round up
     sharded = predict.training.split_in(stage)
 
-    right = _held(numbers, recipe, share, sharded)
+    right = held_bytes(numbers, recipe, share, sharded)
     yield (
         right,
         "Four stages, five recipes, two of which lack a part, "
         "and a number that the GPUs do not divide.",
     )
-    yield _held(numbers, recipe, share, ()), "What the stage shards is split over the GPUs."
+    yield held_bytes(numbers, recipe, share, ()), "What the stage shards is split over the GPUs."
     yield (
-        _held(numbers, recipe, share, recipe.keys()),
+        held_bytes(numbers, recipe, share, recipe.keys()),
         "SHARDED_FROM says from which stage on a part is sharded.",
     )
-    one_stage_late = _held(numbers, recipe, share, predict.training.split_in(max(stage - 1, 0)))
+    yield from slips.of_the_stage(numbers, recipe, share, stage)
+    one_more = held_bytes(numbers, recipe, numbers // gpus + 1, sharded)
+    yield from slips.of_the_share(one_more, held_bytes(1, recipe, 1 / gpus, sharded))
+    one_stage_late = held_bytes(
+        numbers, recipe, share, predict.training.split_in(max(stage - 1, 0))
+    )
     yield one_stage_late, "A part is sharded from its stage on, that stage included."
-    rounded_down = _held(numbers, recipe, numbers // gpus, sharded)
+    rounded_down = held_bytes(numbers, recipe, numbers // gpus, sharded)
     yield rounded_down, "Round up: the largest share has to fit."
-    unrounded = _held(numbers, recipe, numbers / gpus, sharded)
+    unrounded = held_bytes(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
+    yield from slips.of_bytes(right, recipe)
     yield sum(right.values()), "Return the bytes of each part, by its name, and not their sum."
     yield (
-        _with_one_dtype_each(right, recipe),
+        with_one_dtype_each(right, recipe),
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
+    yield from slips.of_the_dict(right)
+    yield from _of_lacking_parts(right, recipe)
+
+
+def _of_lacking_parts(right: dict[str, int], recipe: Recipe) -> Answers:
+    """Yield what a function gives that asks for parts that the recipe lacks."""
     lacking = [part for part in SHARDED_FROM if part not in recipe]
     # A function that asks for every part, the parameters first, stops with a KeyError at the first
     # one that is lacking. SHARDED_FROM lists the parameters last. If none is lacking, it is right.

@@ -1,11 +1,17 @@
-"""The figure of notebook 6."""
+"""The figures of notebook 6."""
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.style import CURVES, Curve, axes_with, name_curves
+from course_utils.engine.figures.style import COLOURS, CURVES, INK, Curve, axes_with, name_curves
+
+STAGES = range(4)
+PIECES = 4  # of a sharded part, in the picture: one for each of so many GPUs
+BOX = 0.8  # the width of a part that is whole, where a column is 1 wide
 
 
 def singular_values(by_curve: Mapping[str, Sequence[Number]]) -> Figure:
@@ -22,3 +28,42 @@ def singular_values(by_curve: Mapping[str, Sequence[Number]]) -> Figure:
         axes.set_ylim(axes.get_ylim())  # names that are added move the limits no more
         name_curves(axes, ends)
     return axes.figure
+
+
+def state_by_stage(sharded_from: Mapping[str, int]) -> Figure:
+    """Draw what one of four GPUs holds of each part of the state, by ZeRO's stage.
+
+    `sharded_from` has for each part the first stage in which it is sharded. A whole part is a full
+    box; of a sharded one a GPU holds a piece, and the others' pieces are dashed.
+    """
+    title = "From its stage on, a GPU holds only a share of a part"
+    with axes_with(title, "stage", "part", height=300) as axes:
+        for row, first in enumerate(sharded_from.values()):
+            for stage in STAGES:
+                _draw_part(axes, stage, -row, is_sharded=stage >= first)
+        parts = list(sharded_from)
+        axes.set_xlim(-0.6, STAGES[-1] + 0.6)
+        axes.set_ylim(-len(parts) + 0.4, 0.6)
+        axes.set_xticks(list(STAGES), [f"stage {stage}" for stage in STAGES])
+        axes.set_yticks([-row for row in range(len(parts))], parts)
+        axes.grid(visible=False)
+    return axes.figure
+
+
+def _draw_part(axes: Axes, x: Number, y: Number, *, is_sharded: bool) -> None:
+    """Draw a part as a box, or in pieces of which the first one is full."""
+    pieces = PIECES if is_sharded else 1
+    width = BOX / pieces
+    for piece in range(pieces):
+        corner = (x - BOX / 2 + piece * width, y - 0.3)
+        is_held = piece == 0
+        rectangle = Rectangle(
+            corner,
+            width,
+            0.6,
+            facecolor=COLOURS["parameters"] if is_held else "none",
+            edgecolor=INK,
+            linestyle="-" if is_held else "--",
+            linewidth=1,
+        )
+        axes.add_patch(rectangle)

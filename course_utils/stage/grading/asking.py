@@ -180,9 +180,9 @@ class RemoteFunction:
             norms=_floats(fields["norms"]),
             lost=_floats(fields["lost"]),
             products={wire.DTYPES[name] for name in fields["products"]},
+            norms_at_larger_scale=_floats(fields["norms_at_larger_scale"]),
         )
-        scalers = entry(fields, "scalers", int)
-        seen.scalers = [None] * min(scalers, MOST_ROWS)  # a check only counts the scalers
+        seen.scalers = [None] * min(entry(fields, "scalers", int), MOST_ROWS)  # only counted
         if report["stopped"] is not None:
             seen.error = error_of(report["stopped"])  # it ended the loop midway
         return seen

@@ -146,6 +146,7 @@ def loop(channel: Channel, answer: Callable[..., object], _: Message) -> None:
         "lost": seen.lost,
         "products": [str(dtype).removeprefix("torch.") for dtype in seen.products],
         "scalers": len(seen.scalers),
+        "norms_at_larger_scale": seen.norms_at_larger_scale,
     }
     channel.send({"untouched": False, "seen": fields, "stopped": stopped_with, "error": error})
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from course_utils.chapters.mixed_precision import check, repair
+from course_utils.chapters.mixed_precision import check, repair, repair_check
 from course_utils.core.say.language import speak
 from course_utils.subjects.models import MLP
 from course_utils.subjects.training import precision
@@ -84,12 +84,12 @@ def test_a_verdict_on_a_loop_is_in_the_readers_language(seen):
     )
     speak({sentence: "Null sind {percent} der ersten Gradienten."})
     try:
-        said = next(check._objections(seen["A"], seen[""]))
+        said = next(repair_check._objections(seen["A"], seen[""]))
     finally:
         speak({})
     zeros = repair.percent(seen["A"].zeros[0])
     assert said == f"Null sind {zeros} der ersten Gradienten."
-    english = next(check._objections(seen["A"], seen[""]))
+    english = next(repair_check._objections(seen["A"], seen[""]))
     assert english == sentence.format(percent=zeros)
 
 

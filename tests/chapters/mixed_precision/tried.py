@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
 from course_utils.chapters.mixed_precision import check, repair
-from course_utils.core import floats
+from course_utils.core import accountant, floats
 from tests.engine.tried import Check, Tried
 
 
@@ -222,6 +222,7 @@ IN_FP16 = ("dtype=torch.float32", "dtype=torch.float16")
 NO_AUTOCAST = ('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')
 NO_CACHE = ("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False")
 FEW_ADDED = (ADD_UP, ADD_UP.replace("16_384", "15"))
+FIXED_FACTOR = ("max_norm=0.2", "max_norm=0.2 * 65_536")
 FEWER_STEPS = ("range(200)", "range(20)")
 ONE_STEP = ("range(200)", "range(1)")
 LARGE_FIRST_SCALE = ('("cpu")', '("cpu", init_scale=2.0**20)')
@@ -287,6 +288,18 @@ TRIED_LOOP_A = Tried(
     right=TRIED_LOOP.right,
     wrong=(*TRIED_LOOP.wrong, (loop(IN_BF16, letter="A"), "leave autocast in fp16")),
 )
+
+
+def recipe_without_a_comma(name):
+    return accountant.recipe(name) | {"parameters": accountant.recipe(name)["parameters"][0]}
+
+
+def recipe_of_words(name):
+    right = accountant.recipe(name)
+    _, _, gradients = name.partition(", ")
+    return right | {"gradients": (gradients,) if gradients else right["gradients"]}
+
+
 TRIED: dict[Check, Tried] = {
     check.master_step: Tried(
         right=(master_by_addcmul,),
@@ -353,7 +366,13 @@ TRIED: dict[Check, Tried] = {
             (blocks_on_average, "expected"),
         ),
     ),
-    check.recipe: Tried(wrong=((recipe_of_two_formats, "A name can have other formats"),)),
+    check.recipe: Tried(
+        wrong=(
+            (recipe_of_two_formats, "A name can have other formats"),
+            (recipe_without_a_comma, "A tuple of one dtype has a comma"),
+            (recipe_of_words, "That is a word of the name"),
+        ),
+    ),
     check.mended_c: Tried(
         right=(loop(IN_BF16, NO_SCALE), loop(SAME_NORM)),
         wrong=(
@@ -369,10 +388,18 @@ TRIED: dict[Check, Tried] = {
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
             (loop(FEW_ADDED), "Which line makes it other than that?"),
+            (loop(FIXED_FACTOR, letter="C"), "The scale changes during a run: unscale first"),
+            (loop(("yield loss.item()", "pass")), "the last line, yield, is missing."),
         ),
     ),
     check.mended_a: TRIED_LOOP_A,
-    check.mended_b: TRIED_LOOP,
+    check.mended_b: Tried(
+        right=TRIED_LOOP.right,
+        wrong=(
+            *TRIED_LOOP.wrong,
+            (loop(("bfloat16()", "half()"), letter="B"), "Which line casts the weights?"),
+        ),
+    ),
     check.mended_d: TRIED_LOOP,
     check.mended_e: TRIED_LOOP,
 }

@@ -10,7 +10,7 @@ from course_utils.core.say.language import speak
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (0, "For 1,003 numbers (bf16+master adamw), 8 GPUs, stage 3"),
+        (0, "For 1,003 numbers (bf16+master adamw), 6 GPUs, stage 2"),
         (4, "For 1,000 numbers (fp32 adamw), 1 GPU, stage 0"),
         (6, "For 4,096 numbers (gradients, parameters and optimizer alone), 1 GPU, stage 0"),
     ],

@@ -1,13 +1,14 @@
 """Answers to the exercises of notebook 06."""
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
 
 from course_utils.chapters.accountant import BYTES, SHARDED_FROM
 from course_utils.chapters.optimizers import check
-from course_utils.core import measure
+from course_utils.core import accountant, measure
 from course_utils.core.accountant import Mixture, Model, mixture_matrices, newton_schulz_flops
 from tests.engine.tried import Check, Tried
 
@@ -316,10 +317,63 @@ def flops_at_most(rows, columns, steps):
     return steps * 6 * min(rows, columns) * rows * columns
 
 
+def state(numbers, recipe, gpus, stage, *, is_sharded=None, factor=1):
+    """The state as it should be, or with other parts sharded, or times a factor."""
+    is_sharded = is_sharded or (lambda part: stage >= accountant.SHARDED_FROM[part])
+    held = {}
+    for part, dtypes in recipe.items():
+        bytes_each = factor * sum(accountant.BYTES[dtype] for dtype in dtypes)
+        held[part] = bytes_each * (-(-numbers // gpus) if is_sharded(part) else numbers)
+    return held
+
+
+def state_in_bits(*case):
+    return state(*case, factor=8)
+
+
+def state_of_one_stage(numbers, recipe, gpus, stage):
+    def is_sharded(part):
+        return stage == accountant.SHARDED_FROM[part]
+
+    return state(numbers, recipe, gpus, stage, is_sharded=is_sharded)
+
+
+def state_with_tuples_looked_up(numbers, recipe, gpus, stage):
+    return {part: numbers * accountant.BYTES[dtypes] for part, dtypes in recipe.items()}
+
+
+def state_by_a_list(*case):
+    return list(state(*case).values())
+
+
+def momentum_without_lr(p, g, buffer, lr, mu):
+    buffer = mu * buffer + g
+    return p - buffer, buffer
+
+
+def momentum_with_the_old_buffer(p, g, buffer, lr, mu):
+    return p - lr * (mu * buffer + g), buffer
+
+
+def adamw_with(p, g, m, v, t, lr, decay, *, correct_m=True, correct_v=True, epsilon=1e-8, power=2):
+    """A step as the notebook's solution takes it, or with one mistake."""
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * (g * g if power == 2 else g)
+    first = m / (1 - 0.9**t) if correct_m else m
+    second = v / (1 - 0.999**t) if correct_v else v
+    return p * (1 - lr * decay) - lr * first / (second**0.5 + epsilon), m, v
+
+
 TRIED: dict[Check, Tried] = {
     check.state_bytes: Tried(
         right=(state_in_a_loop,),
-        wrong=((state_of_four_parts, "A recipe may lack a part"),),
+        wrong=(
+            (state_of_four_parts, "A recipe may lack a part"),
+            (state_in_bits, "Those are bits"),
+            (state_of_one_stage, "stays sharded in all later stages"),
+            (state_with_tuples_looked_up, "A part has several dtypes"),
+            (state_by_a_list, "Return a dict"),
+        ),
     ),
     check.initial_std: Tried(
         right=(std_by_a_power,),
@@ -330,9 +384,21 @@ TRIED: dict[Check, Tried] = {
     ),
     check.momentum: Tried(
         right=(momentum_from_lists,),
-        wrong=((momentum_outside_lr, "gave p[0]: -0.218 instead of 0.799; buffer ✓."),),
+        wrong=(
+            (momentum_outside_lr, "gave p[0]: -0.218 instead of 0.799; buffer ✓."),
+            (momentum_without_lr, "lr is missing"),
+            (momentum_with_the_old_buffer, "That is the buffer from before"),
+        ),
     ),
-    check.adamw_step: Tried(right=(with_lerp,)),
+    check.adamw_step: Tried(
+        right=(with_lerp,),
+        wrong=(
+            (partial(adamw_with, correct_m=False), "correct m and v"),
+            (partial(adamw_with, correct_v=False), "correct m and v"),
+            (partial(adamw_with, epsilon=0.0), "Epsilon is missing in the divisor"),
+            (partial(adamw_with, power=1), "averages the squares of the gradient"),
+        ),
+    ),
     check.adagrad: Tried(
         right=(adagrad_as_torch_writes_it, adagrad_number_by_number),
         wrong=(
