@@ -23,9 +23,9 @@ CHANGED = template("The answer has changed: run this cell again.")
 STOPPED = template(
     "The cell of the answer stopped with an error. Mend it, and run both cells again."
 )
-NO_VERDICT = Verdict(
-    "not judged", STOPPED
-)  # stands for the verdict on an answer whose cell has stopped
+# Finds the names in front of = and after def: my_days = 3 and def my_days, but not my_days == 3.
+ASSIGNED = re.compile(r"\b(\w+) *=[^=]|\bdef (\w+)")
+stopped: set[str] = set()  # the names that a cell assigns that has stopped with an error
 
 
 def note_what_is_shown() -> None:
@@ -46,6 +46,7 @@ def note_what_is_shown() -> None:
         """Take note of what a cell has shown; `result` is IPython's ExecutionResult."""
         verdicts = list(SHOWN)
         SHOWN.clear()
+        _note_stopped(result)
         _take_back_outdated(latest_by_answer, result)
         _remember(latest_by_answer, verdicts, result)
         _record(shell, verdicts, result)
@@ -55,17 +56,29 @@ def note_what_is_shown() -> None:
     shell.events.register("post_run_cell", note)
 
 
+def is_of_a_stopped_answer(source: str, name: str) -> bool:
+    """Whether a cell with that source judges the answer `name`, whose own cell stopped."""
+    return name in stopped and any(name == answer for _, answer in CHECKED.findall(source))
+
+
+def _assigned(result: object) -> set[str]:
+    """Return the names that the cell assigns or defines."""
+    return {name for names in ASSIGNED.findall(_source(result)) for name in names if name}
+
+
+def _note_stopped(result: object) -> None:
+    """Note which names are without their newest value, because their cell stopped."""
+    if result.success:
+        stopped.difference_update(_assigned(result))
+    else:
+        stopped.update(_assigned(result))
+
+
 def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
     """Take back each verdict whose answer the cell has assigned or defined anew."""
     why = CHANGED if result.success else STOPPED
-    for name in list(latest_by_answer):
-        # Matches my_days = 3 and def my_days, but not my_days == 3.
-        assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
-        if re.search(assigns, _source(result)):
-            verdict = latest_by_answer.pop(name)
-            verdict.take_back(translated(why))
-            if not result.success:
-                latest_by_answer[name] = NO_VERDICT
+    for name in _assigned(result) & set(latest_by_answer):
+        latest_by_answer.pop(name).take_back(translated(why))
 
 
 def _remember(
@@ -78,7 +91,7 @@ def _remember(
     answer_of = dict(CHECKED.findall(_source(result)))  # such as {"days": "my_days"}
     for verdict in verdicts:
         name = answer_of.get(verdict.exercise)
-        if latest_by_answer.get(name) is NO_VERDICT:
+        if name in stopped:
             verdict.take_back(translated(STOPPED))
         elif name:
             latest_by_answer[name] = verdict
