@@ -167,6 +167,39 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
     assert short.locator(f"{HERE} .course-held").count() == 0
 
 
+SESSION = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+DIES = f"""() => {{
+  const code = "import os; os._exit(1)";
+  {SESSION}.kernel.requestExecute({{ code }}).done.catch(() => {{}});
+}}"""
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_a_field_without_its_kernel_says_so_takes_nothing_and_is_made_anew_by_the_key(short: Page):
+    field = short.locator(f"{HERE} .course-ask")
+    box = field.get_by_role("textbox")
+    show = field.get_by_role("button", name="Show", exact=True)
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    after(short, 1)
+    for loses in (f"() => {SESSION}.kernel.restart()", DIES):
+        box.fill("41")
+        box.press("Enter")
+        expect(show).to_be_focused()
+        short.evaluate(loses)
+        expect(field).to_contain_text("The kernel has been restarted. Run this cell again.")
+        expect(box).to_be_disabled()
+        expect(show).to_be_hidden()
+        short.wait_for_function(f"() => ({HAS_KERNEL})()")
+        for ok in short.locator("dialog.jp-Dialog button").all():  # "The kernel has died."
+            ok.click()
+        # The next cell is out of view: the key doesn't run it, but the one that asks.
+        short.evaluate(f"() => {{ {notebook}.activeCellIndex = 2; {notebook}.activate(); }}")
+        assert after(short, 1)["below"] == []
+        expect(box).to_be_enabled()
+        expect(field).not_to_contain_text("restarted")
+        expect(short.locator(f"{HERE} .jp-Cell").nth(2)).not_to_contain_text("42")
+
+
 @pytest.mark.parametrize("short", [DRAWN], indirect=True)
 def test_the_key_goes_on_from_a_button_that_was_disabled_when_it_was_pressed(short: Page):
     """As *Measure* is, while its job runs: the browser takes the focus from it."""

@@ -23,14 +23,22 @@ function render({ model, el }) {
   function draw() {
     const states = model.get("lines");
     const isClosed = model.get("is_closed");
-    lines.forEach((line, at) => line.draw(states[at], isClosed));
-    bars?.draw(states, isClosed);
+    const isLost = !isClosed && hasLostItsKernel();
+    lines.forEach((line, at) => line.draw(states[at], isClosed || isLost));
+    bars?.draw(states, isClosed || isLost);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
-    field.words.textContent = model.get("words") || hint(isGuessed);
-    field.failure.textContent = model.get("failure");
+    field.words.textContent = isLost ? "" : model.get("words") || hint(isGuessed);
+    field.failure.textContent = isLost ? labels.restarted : model.get("failure");
+    field.show.hidden = isLost || !field.root.classList.contains("course-waits");
     field.show.classList.toggle("due", isGuessed);
     if (model.get("has_gone_on")) lift();
     goOn(states);
+  }
+
+  // Whether the kernel that made the field is gone, so that nothing that is typed would arrive.
+  // ipywidgets marks the view after a restart, and the workspace does so if the kernel has died.
+  function hasLostItsKernel() {
+    return el.classList.contains("jupyter-widgets-disconnected");
   }
 
   // The sentence beside the button while the guess is not closed.
@@ -82,6 +90,7 @@ function render({ model, el }) {
     if (entered >= 0 && !lines[entered].send()) draw();
   });
   model.on("change", draw);
+  new MutationObserver(draw).observe(el, { attributeFilter: ["class"] });
   draw();
   return () => el.replaceChildren();
 }

@@ -33,6 +33,7 @@ def labels() -> dict[str, str]:
         "left": translated("So far {sum} of {whole} {unit} ({goal}), and {left} are left."),
         "beyond": translated("So far {sum} of {whole} {unit} ({goal}): {beyond} too many."),
         "noGuess": translated("no guess"),
+        "restarted": translated("The kernel has been restarted. Run this cell again."),
     }
 
 

@@ -60,6 +60,9 @@
     [...source.matchAll(/^\s*(\w+)\s*=\s*ask\(/gm)].map(([, name]) => name);
   const reveals = (source, name) =>
     /\breveal\(|\bguess\s*=/.test(source) && new RegExp(`\\b${name}\\b`).test(source);
+  // The class of a view whose kernel is gone, and such a field or lab that still waits for a guess.
+  const LOST = "jupyter-widgets-disconnected";
+  const LOST_GUESS = `.${LOST} .course-ask.course-waits, .course-lab.course-waits.${LOST}`;
   const topOf = (node) => node.getBoundingClientRect().top;
 
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
@@ -72,6 +75,15 @@
     if (node.querySelector(".course-wall")) return null;
     const waiting = [...node.querySelectorAll(".course-waits")];
     return waiting.find((lab) => lab.matches(LIVE_LAB)) ?? null;
+  }
+
+  // After a restart ipywidgets marks what has lost its kernel, but not after a kernel has died.
+  function markAsLost(notebook) {
+    for (const { node } of notebook.widgets) {
+      for (const lost of node.querySelectorAll(".course-lab, :has(> .course-ask)")) {
+        lost.classList.add(LOST);
+      }
+    }
   }
 
   // The top and bottom of the part of a cell that has to be seen: of a cell with a lab, the lab and
@@ -345,6 +357,21 @@
       stay(scroller, ran, ends, asks || hasLifted, former);
     }
 
+    // A field that has lost its kernel says that its cell is to be run again. That is what the key
+    // does then, in place of the cell that is out of view behind the field.
+    const execute = app.commands.execute.bind(app.commands);
+    app.commands.execute = (id, options) => {
+      const notebook = id === GOES_ON || id === STAYS ? currentNotebook() : null;
+      if (notebook && !seenBefore.has(notebook.activeCell)) {
+        const above = notebook.widgets.slice(0, notebook.activeCellIndex);
+        const lost = above.findLast((cell) => seenBefore.has(cell));
+        if (lost?.node.querySelector(LOST_GUESS)) {
+          notebook.activeCellIndex = notebook.widgets.indexOf(lost);
+        }
+      }
+      return execute(id, options);
+    };
+
     app.commands.commandExecuted.connect((_, { id, result }) => {
       if ((id === GOES_ON || id === STAYS) && !runsAgain) afterRun(id, result);
     });
@@ -356,15 +383,20 @@
     let haveRun = new WeakSet(); // cells that the present kernel has run, as far as this page saw
     const forgetAtRestart = new WeakSet(); // the sessions that are followed
 
-    function followKernel(sessionContext) {
+    function followKernel(sessionContext, notebook) {
       if (forgetAtRestart.has(sessionContext)) return;
       forgetAtRestart.add(sessionContext);
       const forget = () => {
         haveRun = new WeakSet();
       };
-      sessionContext.kernelChanged.connect(forget);
+      sessionContext.kernelChanged.connect((_, { oldValue }) => {
+        forget();
+        if (oldValue) markAsLost(notebook);
+      });
       sessionContext.statusChanged.connect((_, status) => {
-        if (status.endsWith("restarting")) forget(); // also "autorestarting"
+        if (!status.endsWith("restarting") && status !== "dead") return; // also "autorestarting"
+        forget();
+        markAsLost(notebook);
       });
     }
 
@@ -410,7 +442,7 @@
       for (const { content, context } of app.shell.widgets("main")) {
         if (!context?.path.endsWith(".ipynb") || watched.has(content)) continue;
         watched.add(content);
-        followKernel(context.sessionContext);
+        followKernel(context.sessionContext, content);
         context.ready.then(() => {
           watch(content);
           content.model.cells.changed.connect(() => watch(content));
