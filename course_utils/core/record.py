@@ -62,8 +62,8 @@ class Done:
 class Said:
     """What the record has of a question: `said` is the reader's guess, or None if there is none.
 
-    `has_gone_on` is True if the reader has pressed *Show*, and `is_closed` if they have seen the
-    measured value.
+    `has_gone_on` is True if the reader has pressed *Show*, and `is_closed` if that was so, or if
+    they have seen the measured value: no later guess counts.
     """
 
     said: Number | str | None = None
@@ -137,7 +137,7 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
             line = json.loads(as_json)
             former = so_far.get(line["asked"], Said())
             if what == "shown":
-                so_far[line["asked"]] = replace(former, has_gone_on=True)
+                so_far[line["asked"]] = replace(former, has_gone_on=True, is_closed=True)
             elif what == "seen":
                 so_far[line["asked"]] = replace(former, is_closed=True)
             elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer

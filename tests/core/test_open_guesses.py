@@ -118,13 +118,13 @@ def test_a_share_in_percent_is_the_nearest_float(tenths):
     assert said(of_one("share"), f"{tenths / 10} %") == tenths / 1000
 
 
-def test_a_guess_can_be_changed_until_it_is_revealed():
+def test_a_guess_can_be_changed_until_show_is_pressed():
     guess = of_one("GB")
     assert said(guess, "2") == 2
-    guess.go_on()
     assert said(guess, "3") == 3
-    guess.close()
-    with pytest.raises(ValueError, match="The answer has been shown"):
+    guess.go_on()
+    assert guess.is_closed
+    with pytest.raises(ValueError, match="Show was pressed"):
         guess.say("6 × 7", "42")
     assert guess.said == {"6 × 7": 3}
     assert repr(guess) == "6 × 7: 3 GB"
@@ -172,10 +172,11 @@ def test_one_of_several_questions_says_and_does_what_the_whole_does():
     assert seen == []
     whole.go_on()
     assert seen == ["7 days"]
-    assert not whole.is_closed, "to be seen is not to be revealed"
-    one.close()
-    assert whole.is_closed
+    assert (whole.is_closed, one.is_closed) == (True, True)
     assert whole["sending"].is_closed
+    other = OpenGuess(("sending", "pauses"), "days")
+    other["pauses"].close()
+    assert other.is_closed, "whoever has seen one answer has seen the other, too"
     with pytest.raises(KeyError, match="'days', but sending and pauses"):
         whole["days"]
 

@@ -106,26 +106,30 @@ def test_the_field_shows_how_a_guess_was_read_and_what_makes_no_sense_in_its_own
         "said": "7 days",
         "typed": "1 week",
         "fault": "",
+        "kept": "",
     }
-    assert (second["said"], second["typed"]) == ("", "some")
+    assert (second["said"], second["typed"], second["kept"]) == ("", "some", "")
     assert second["fault"].startswith("'some' is not a number here.")
     send(field, say={"name": "pauses", "typed": "1e"})
     send(field, say={"name": "pauses", "typed": "2"})
     assert [(line["typed"], line["fault"]) for line in field.lines] == [("1 week", ""), ("2", "")]
 
 
-def test_show_lifts_the_curtain_and_the_reveal_closes_the_field(fields):
+def test_show_lifts_the_curtain_and_settles_the_guess(fields, mine):
     guess = ask("the format", among=("fp16", "bf16"))
     (field,) = fields
     assert field.lines[0]["options"] == ["fp16", "bf16"]
     assert (field.has_gone_on, field.is_closed, field.words) == (False, False, "")
     send(field, say={"name": "the format", "typed": "bf16"})
     send(field, show=True)
-    assert (field.has_gone_on, field.is_closed, field.words) == (True, False, "")
-    guess.close()
-    assert (field.is_closed, field.words) == (True, CLOSED)
+    assert (field.has_gone_on, field.is_closed, field.words) == (True, True, CLOSED)
     send(field, say={"name": "the format", "typed": "fp16"})
     assert guess.said == {"the format": "bf16"}
+    after_a_restart = ask("the format", among=("fp16", "bf16"))
+    assert (after_a_restart.said, after_a_restart.is_closed) == ({"the format": "bf16"}, True)
+    send(fields[1], say={"name": "the format", "typed": "fp16"})
+    record.note_said(mine, "floats", "the format", "fp16")  # as an older version would write
+    assert record.said_so_far(mine, "floats")["the format"].said == "bf16"
 
 
 def test_a_field_that_closes_without_a_guess_does_not_speak_of_one(fields):
@@ -413,7 +417,7 @@ def test_one_of_several_is_recorded_by_its_name_and_a_result_that_is_not_shown_i
     send(fields[0], say={"name": "pauses", "typed": "2"})
     run("kept = reveal(my_days['pauses'], predicted=1, measured=2)")
     send(fields[0], show=True)
-    assert not fields[0].is_closed
+    assert record.guesses(mine) == {}
     run("reveal(my_days['pauses'], predicted=1, measured=2)")
     assert fields[0].is_closed
     assert record.guesses(mine) == {"floats": [Guess("pauses", 2, 2, unit="days")]}
@@ -442,3 +446,12 @@ def test_with_show_a_text_that_was_refused_gives_way_to_the_guess_that_is_kept()
     assert field.lines[0]["fault"]
     field.show_what_follows()
     assert (field.lines[0]["typed"], field.lines[0]["fault"]) == ("0.97", "")
+
+
+def test_whoever_empties_a_line_is_told_which_guess_is_kept_before_show_and_after_it():
+    field = Field(OpenGuess(("a", "b"), "GB"))
+    for name, typed in (("a", "2"), ("b", "3"), ("b", "")):
+        field.say(name, typed)
+    assert [line["kept"] for line in field.lines] == ["", "Until then, your guess is 3 GB."]
+    field.show_what_follows()
+    assert [line["kept"] for line in field.lines] == ["", "Your last guess was kept: 3 GB."]

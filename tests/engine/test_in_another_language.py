@@ -163,7 +163,7 @@ def test_yes_and_no_in_a_table():
         (OpenGuess(("a",), "share"), "2", "A SHARE IS BETWEEN 0 AND 1;"),
         (OpenGuess(("a",), "of 200"), "201", "IT IS A WHOLE NUMBER FROM 0 TO 200."),
         (OpenGuess(("a",), among=("x", "y")), "z", "CHOOSE ONE OF THESE: x, y."),
-        (OpenGuess(("a",), is_closed=True), "3", "THE ANSWER HAS BEEN SHOWN,"),
+        (OpenGuess(("a",), is_closed=True), "3", "SHOW WAS PRESSED, SO THIS GUESS"),
     ],
 )
 def test_what_a_field_refuses(guess, typed, words):
@@ -180,7 +180,7 @@ def test_the_words_of_the_field_itself():
     assert field.labels["show"] == "SHOW"
     assert "{left}" in field.labels["left"]  # which the page fills in
     guess.close()
-    assert field.words == "THE ANSWER WAS SHOWN BEFORE THERE WAS A GUESS."
+    assert field.words == "SHOW WAS PRESSED BEFORE THERE WAS A GUESS."
     assert guessing.field.labels()["yourGuess"] == "YOUR GUESS"
 
 

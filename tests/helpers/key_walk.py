@@ -87,6 +87,16 @@ LOOK = """async ([at, drawn]) => {
     height: lab ? bottom - boxOf(lab).top : 0,
   };
 }"""
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+# How much of a reveal, or of the card of a field, is outside the window.
+OUTSIDE = """(at) => {
+  const { content: notebook } = window.jupyterapp.shell.currentWidget;
+  const { node } = notebook.widgets[at];
+  const part = node.querySelector(".course-ask-card, .jp-OutputArea-output.jp-RenderedHTML");
+  const seen = notebook.node.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
+  const { top, bottom } = (part ?? node).getBoundingClientRect();
+  return Math.max(0, seen.top - top, bottom - seen.bottom);
+}"""
 REPLAY = """async (path) => {
   const code = `from tests.helpers import replay; replay.begin(${JSON.stringify(path)})`;
   const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
@@ -132,10 +142,13 @@ def walk(page: Page, path: Path) -> list[str]:
     The page has a student's copy of it. Returns what was wrong.
     """
     wrong = []
+    has_run = 0  # the cells before this one have run
     page.evaluate(WATCH)
     cells = read(path)["cells"]
     parts = outline(as_handed_out(read(path))).parts
     for at, cell in enumerate(cells):
+        if at < has_run:
+            continue
         asks = parts[at].waits_for_a_guess
         if not (asks or drawn_by(cell)):
             page.keyboard.press("Shift+Enter")
@@ -149,13 +162,16 @@ def walk(page: Page, path: Path) -> list[str]:
             wrong.append(f"{words}: in the window were cells {found['below']}")
         if asks:
             wrong += [f"{words}: {fault}" for fault in show(page, at, cell)]
+        if is_guess(source(cell)):
+            has_run = page.evaluate(ACTIVE)  # Show has run the reveal
     return wrong
 
 
 def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
     """The answer is not seen when the next cell runs, but after Show; then the key goes on.
 
-    Yields what was wrong with that.
+    After the Show of a field, its reveal is in the window, or the next cell is chosen. Yields what
+    was wrong with that.
     """
     found = press(page, at, cell)
     if found["below"]:
@@ -168,6 +184,14 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
     shown = page.evaluate(LOOK, [at, LAB_OR_GUESS if makes_lab(cell) else ""])
     if shown["outside"] > 1:
         yield f"when it is shown, {shown['outside']:.0f} px of {shown['height']:.0f} are outside"
+    if is_guess(source(cell)):
+        chosen = page.evaluate(ACTIVE)
+        if chosen > at + 1:
+            page.evaluate(LOOK, [chosen - 1, "table"])
+        hidden = page.evaluate(OUTSIDE, chosen - 1)
+        if chosen <= at or hidden > 1 or waiting.count():
+            yield f"after Show, cell {chosen} is chosen, and {hidden:.0f} px of its reveal outside"
+        return
     found = press(page, at, cell)
     if found["active"] != at + 1 or waiting.count():
         yield f"after Show, cell {found['active']} is chosen, and {waiting.count()} wait"

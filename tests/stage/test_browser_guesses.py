@@ -26,6 +26,7 @@ skip_without_browser()
 
 LAPTOP = {"width": 1366, "height": 768}
 PHONE = {"width": 390, "height": 844}
+LARGE = {"width": 2560, "height": 1440}
 OPEN = """async (name) => {
   const options = { path: name, kernel: { shouldStart: false } };
   await window.jupyterapp.commands.execute('docmanager:open', options);
@@ -135,6 +136,8 @@ def test_in_a_students_copy(tmp_path: Path, chromium: Browser, paths: list[Path]
     with jupyterlab(tmp_path) as address:
         page.goto(address.format(paths[0]))
         assert_nothing_follows(page, paths)
+        page.set_viewport_size(LARGE)
+        assert_nothing_follows(page, paths[:1])
         page.close()
 
 

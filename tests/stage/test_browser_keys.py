@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from course_utils.engine.guessing.field import CLOSED
 from course_utils.stage.notebook.files import read, write
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.folds import with_folds
@@ -22,7 +23,7 @@ from tests.helpers.browser import (
     start_kernel,
 )
 from tests.helpers.key_walk import FORGET, HERE, LAPTOP, LOOK, REPLAY, WATCH, walk
-from tests.helpers.thorough import SOME_NOTEBOOKS, few
+from tests.helpers.thorough import SOME_NOTEBOOKS, few, thorough
 from tests.helpers.waiting import wait_until
 
 skip_without_browser()
@@ -79,6 +80,21 @@ def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(
     students.evaluate(CLOSE)
 
 
+@thorough
+@pytest.mark.parametrize("size", [(1920, 1200), (2560, 1440)], ids=str)
+def test_in_a_large_window_nothing_more_is_given_away(students: Page, size: tuple[int, int]):
+    path = SOME_NOTEBOOKS[0]
+    width, height = size
+    students.set_viewport_size({"width": width, "height": height})
+    students.evaluate(OPEN, path.name)
+    students.wait_for_function(IS_OPEN, arg=path.name)
+    students.evaluate(REPLAY, str(path))
+    found = walk(students, path)
+    students.set_viewport_size(LAPTOP)
+    students.evaluate(CLOSE)
+    assert found == []
+
+
 ASKED = [
     'from course_utils import ask\n\nmy_guess = ask("6 × 7")',
     "6 * 7",
@@ -95,6 +111,18 @@ IN_CAPITALS = [
     'speak({"What follows comes up with Show.": "THE REST COMES UP WITH “SHOW”."})',
     'labs.figure("sum", "fmt", "power", "shown")',
 ]
+TO_REVEAL = "from course_utils import ask, reveal"
+REVEALED = [
+    TO_REVEAL,
+    'my_guess = ask(["6 × 7", "6 × 8", "6 × 9"])',
+    "six = 6  # on the way",
+    "# As long as some reveals are.\n" * 9
+    + 'numbers = {f"6 × {n}": 6 * n for n in (7, 8, 9)}\n'
+    + "reveal(my_guess, predicted=numbers, measured={name: n for name, n in numbers.items() if six})",
+    "# What comes next is as long as a picture.\n" * 30,
+]
+FAILING = [*REVEALED[:2], "six", *REVEALED[3:]]
+FAR = [TO_REVEAL, 'my_guess = ask("6 × 7")', "def my_six():\n    return ...", *REVEALED[3:]]
 STILL = [
     "from course_utils import figures, floats",
     'figures.range_and_gap({"bf16": floats.FORMATS["bf16"]})',
@@ -163,7 +191,8 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
     expect(show).to_be_focused()
     assert 3 in after(short, 1, "Enter")["below"]
     expect(show).to_be_hidden()
-    assert after(short, 1)["active"] == 2, "from inside the field, the key goes on"
+    assert short.evaluate(ACTIVE) == 2
+    assert after(short, 2)["active"] == 3, "the key runs what follows"
     assert short.locator(f"{HERE} .course-held").count() == 0
 
 
@@ -198,6 +227,71 @@ def test_a_field_without_its_kernel_says_so_takes_nothing_and_is_made_anew_by_th
         expect(box).to_be_enabled()
         expect(field).not_to_contain_text("restarted")
         expect(short.locator(f"{HERE} .jp-Cell").nth(2)).not_to_contain_text("42")
+
+
+KEEP_BUSY = """() => {
+  const { sessionContext } = window.jupyterapp.shell.currentWidget;
+  sessionContext.session.kernel.requestExecute({ code: "import time; time.sleep(2)" });
+}"""
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+
+
+def guessed(page: Page) -> Locator:
+    """Run the first cells and type a guess; returns the field, in which Show is not pressed yet."""
+    after(page, 1)
+    after(page, 2)
+    field = page.locator(f"{HERE} .course-ask")
+    field.get_by_role("textbox").first.fill("41")
+    return field
+
+
+def press_show(field: Locator) -> None:
+    field.get_by_role("button", name="Show", exact=True).click()
+
+
+@pytest.mark.parametrize("short", [REVEALED], indirect=True)
+def test_show_settles_the_guess_and_the_reveal_is_run_and_whole_in_the_window(short: Page):
+    field = guessed(short)
+    short.evaluate(KEEP_BUSY)  # Python hears of it later
+    press_show(field)
+    for box in field.get_by_role("textbox").all():
+        assert box.is_disabled(), "at once"
+    assert field.get_by_role("textbox").first.input_value() == "41"
+    reveal = short.locator(f"{HERE} .jp-RenderedHTML:has([role=img])")
+    expect(reveal).to_contain_text("your guess 41")
+    expect(field).to_contain_text(CLOSED)
+    expect(reveal).to_be_in_viewport(ratio=1)
+    assert short.evaluate(ACTIVE) == 5
+
+    # The next key goes on; and the reveal is whole in the window again when it is run by the key.
+    after(short, 5)
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    short.evaluate(f"() => {{ {notebook}.activeCellIndex = 4; {notebook}.activate(); }}")
+    assert after(short, 4)["active"] == 5
+    expect(reveal).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("short", [FAILING], indirect=True)
+def test_if_the_way_to_the_reveal_fails_the_guess_is_settled_and_the_key_runs_the_reveal(
+    short: Page,
+):
+    field = guessed(short)
+    press_show(field)
+    expect(field).to_contain_text(CLOSED)
+    reveal = short.locator(f"{HERE} .jp-CodeCell", has_text="numbers = ")
+    expect(reveal).to_be_in_viewport(ratio=1)
+    short.wait_for_function(f"() => ({ACTIVE})() === 4")
+
+
+@pytest.mark.parametrize("short", [FAR], indirect=True)
+def test_where_the_reader_has_to_do_something_before_the_reveal_show_leads_there(short: Page):
+    field = guessed(short)
+    press_show(field)
+    expect(field).to_contain_text(CLOSED)
+    expect(code(short, "my_six")).to_be_in_viewport(ratio=1)
+    assert short.evaluate(ACTIVE) == 3
+    assert after(short, 3)["active"] == 4, "the key runs it"
+    expect(short.locator(f"{HERE} .jp-RenderedHTML:has([role=img])")).to_have_count(0)
 
 
 @pytest.mark.parametrize("short", [DRAWN], indirect=True)

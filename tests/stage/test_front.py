@@ -271,7 +271,7 @@ def test_whoever_has_finished_a_notebook_goes_on_with_the_next_one_and_is_told_s
     button = goes_on(tmp_path)
     assert button.words == f"Continue: 4, {fourth.about.title}"
     assert button.link == f"lab/{fourth.name}"
-    assert button.finished.startswith("You have finished notebook 3: all turns and guesses")
+    assert button.finished.startswith("You have finished notebook 3: on its main path, all turns")
     # Where the reader was in the fourth before, they go on there.
     turn = fourth.turns[0]
     went_to(tmp_path, "flops", turn.cells[0], 1e9 - 60)
@@ -293,7 +293,9 @@ def test_a_notebook_with_an_open_guess_is_not_finished_unless_its_answer_was_see
     assert button.words == f"Continue: 3, {third.turns[0].title}"
     assert button.finished == ""
     record.note_seen(tmp_path, "einsum", open_guess)
-    assert goes_on(tmp_path).words.startswith("Continue: 4, ")
+    button = goes_on(tmp_path)
+    assert button.words.startswith("Continue: 4, ")
+    assert "guess" not in button.finished, "one is missing, and the row of the notebook says so"
 
 
 def test_after_the_eighth_the_first_that_is_open_comes_and_after_all_the_napkin(tmp_path):

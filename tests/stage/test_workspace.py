@@ -39,6 +39,7 @@ from course_utils.core.say import Guess
 from course_utils.core.say.language import speak
 from course_utils.engine.judging import after_cell
 from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.code import asks_in
 from course_utils.stage.notebook.files import WIDGET, read, source, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace import (
@@ -1106,7 +1107,7 @@ def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture
         return {"type": "notebook", "content": notebooks.short() if content else None}
 
     server = SimpleNamespace(
-        contents_manager=SimpleNamespace(get=get),
+        contents_manager=SimpleNamespace(get=get, root_dir="."),
         kernel_manager=SimpleNamespace(restart_kernel=asked.append),
         session_manager=SimpleNamespace(list_sessions=lambda: sessions),
     )
@@ -1124,3 +1125,22 @@ def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture
     assert (WIDGET in shown) == live
     assert '"image/png"' in shown
     assert asked == restarts
+
+
+def test_a_guess_that_show_has_settled_is_said_in_place_of_its_field_when_opened_again(tmp_path):
+    (tmp_path / record.HIDDEN).mkdir()
+    notebook = read(NOTEBOOKS[3])
+    (cell,) = (cell for cell in notebook["cells"] if source(cell).startswith("my_backward = ask("))
+    (name,) = asks_in(source(cell))[0].questions
+
+    def text() -> str:
+        opened = reopened.with_settled_guesses(notebook, tmp_path)["cells"]
+        (again,) = (one for one in opened if one["id"] == cell["id"])
+        return "".join(again["outputs"][0]["data"]["text/plain"])
+
+    record.note_said(tmp_path, "flops", name, 1.5)
+    assert text().endswith("(To type it, run this cell.)")
+    record.note_shown(tmp_path, "flops", name)
+    assert text() == (
+        f"Your guess: {name}: 1.5 times. Your guess stays as it was when Show was pressed."
+    )

@@ -18,8 +18,8 @@ class OpenGuess:
     `names` are the questions' names, which are also the rows of the reveal's table. `unit` is the
     unit of the numbers, and `among` has the options if the answer is a word. `said` has the
     reader's numbers or options by name. `has_gone_on` is True once the reader has pressed *Show*,
-    and so sees the cells below. Once the guess `is_closed`, it cannot be changed, because the
-    reader has seen the measured value.
+    and so sees the cells below. From then on the guess `is_closed`: it cannot be changed, because
+    the answer may be in view.
 
     `on_change` has functions without arguments that are called after each change. `_waiting` has
     those that `when_seen` will call.
@@ -41,17 +41,18 @@ class OpenGuess:
         former guess is then kept.
         """
         if self.is_closed:
-            raise ValueError(translated("The answer has been shown, so this guess stays as it is."))
+            raise ValueError(translated("Show was pressed, so this guess stays as it is."))
         self.said[name] = self._read(typed)
         self._changed()
 
     def go_on(self) -> None:
-        """Note that the reader has pressed *Show*, with a guess or without one."""
+        """Note that the reader has pressed *Show*, with a guess or without one, and close it."""
         self.has_gone_on = True
         waiting = self._waiting
         self._waiting = []  # before the calls, so that each is made once only
         for call in waiting:
             call()
+        self.is_closed = True
         self._changed()
 
     def when_seen(self, call: Callable[[], None]) -> None:

@@ -18,16 +18,18 @@ function render({ model, el }) {
   const bars = model.get("between")?.length ? addBars(field, lines, model) : null;
   // The number of the line in which Enter was pressed, until the focus has gone on; else -1.
   let entered = -1;
+  let isShown = false; // whether Show was pressed here; Python may hear of it later
 
   // Shows the state that Python has sent.
   function draw() {
     const states = model.get("lines");
-    const isClosed = model.get("is_closed");
+    const isClosed = isShown || model.get("is_closed");
     const isLost = !isClosed && hasLostItsKernel();
     lines.forEach((line, at) => line.draw(states[at], isClosed || isLost));
     bars?.draw(states, isClosed || isLost);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
-    field.words.textContent = isLost ? "" : model.get("words") || hint(isGuessed);
+    const words = model.get("words") || hint(states, isGuessed, isClosed);
+    field.words.textContent = isLost ? "" : words;
     field.failure.textContent = isLost ? labels.restarted : model.get("failure");
     field.show.hidden = isLost || !field.root.classList.contains("course-waits");
     field.show.classList.toggle("due", isGuessed);
@@ -41,8 +43,9 @@ function render({ model, el }) {
     return el.classList.contains("jupyter-widgets-disconnected");
   }
 
-  // The sentence beside the button while the guess is not closed.
-  function hint(isGuessed) {
+  // The sentence beside the button, as long as Python has sent none.
+  function hint(states, isGuessed, isClosed) {
+    if (isClosed) return states.some(({ said }) => said) ? labels.closed : labels.closedWithout;
     if (model.get("has_gone_on")) return isGuessed ? labels.canChange : "";
     return isGuessed ? labels.guessed : labels.open;
   }
@@ -79,7 +82,9 @@ function render({ model, el }) {
     bars?.send();
     // First what follows is unfolded, on a page, and then the space above it goes. The other way
     // round, the page would be too short for a moment, and the browser would scroll it up.
+    isShown = true; // before the message: on a page, the answer comes at once
     model.send({ show: true });
+    draw();
     lift();
   });
   field.root.addEventListener("keydown", (event) => {
@@ -162,16 +167,18 @@ function addLine(field, { name, options }, model) {
     return has !== sent;
   }
 
-  function draw({ said, typed, fault }, isClosed) {
+  function draw({ said, typed, fault, kept }, isClosed) {
     // Two quick answers bring two states. The first must not undo the second on the screen.
-    const isOutdated = isPending() && typed !== sent && !isClosed;
+    const isOutdated = isPending() && typed !== sent && !model.get("is_closed");
     has = typed;
+    input.close(isClosed);
     if (isOutdated) return;
     // How it was read, where that is not to be seen in the field.
     const isTyped = said === typed || said === `${typed} ${unit}`;
-    note.textContent = fault || (said && !isTyped ? `= ${said}` : "");
+    const reading = said && !isTyped ? `= ${said}` : "";
+    note.textContent = [fault, kept].filter(Boolean).join(" ") || reading;
     note.classList.toggle("course-ask-fault", fault !== "");
-    input.draw(typed, { isClosed, isWrong: fault !== "", isNew: typed !== sent });
+    input.draw(typed, { isWrong: fault !== "", isNew: typed !== sent });
     sent = typed;
   }
 
@@ -194,13 +201,16 @@ function addText(line, label, unit, name) {
   add(title, "span", "course-ask-unit").textContent = unit;
   const value = () => node.value.trim();
 
-  function draw(typed, { isClosed, isWrong, isNew }) {
+  function close(isClosed) {
+    node.disabled = isClosed;
+  }
+
+  function draw(typed, { isWrong, isNew }) {
     // A text that somebody is typing at the moment is not replaced.
     if (isNew && (document.activeElement !== node || node.value === "")) node.value = typed;
-    node.disabled = isClosed;
     node.setAttribute("aria-invalid", String(isWrong));
   }
-  return { node, value, draw, focus: () => node.focus() };
+  return { node, value, draw, close, focus: () => node.focus() };
 }
 
 // Adds bars beside the lines, where the guesses are parts of a sum: each begins where the one above it
@@ -347,13 +357,14 @@ function addOptions(line, label, options, group) {
   const chosen = () => buttons.find((button) => button.checked);
   const value = () => chosen()?.value ?? "";
 
-  function draw(typed, { isClosed }) {
-    for (const button of buttons) {
-      button.checked = button.value === typed;
-      button.disabled = isClosed;
-    }
+  function close(isClosed) {
+    for (const button of buttons) button.disabled = isClosed;
   }
-  return { node, value, draw, focus: () => (chosen() ?? buttons[0]).focus() };
+
+  function draw(typed) {
+    for (const button of buttons) button.checked = button.value === typed;
+  }
+  return { node, value, draw, close, focus: () => (chosen() ?? buttons[0]).focus() };
 }
 
 function add(parent, tag, className) {

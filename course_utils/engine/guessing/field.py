@@ -15,8 +15,8 @@ _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
 RUN = template("(To type it, run this cell.)")
-CLOSED = template("Your guess stays as it was when the answer was shown.")
-CLOSED_WITHOUT = template("The answer was shown before there was a guess.")
+CLOSED = template("Your guess stays as it was when Show was pressed.")
+CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
 
 
 def labels() -> dict[str, str]:
@@ -26,7 +26,9 @@ def labels() -> dict[str, str]:
         "show": translated("Show"),
         "share": translated("from 0 to 1, or in %"),
         "canChange": translated("You can change it until the answer is shown."),
-        "guessed": translated("You can change it. What follows comes up with Show."),
+        "guessed": translated("You can change it until you press Show."),
+        "closed": translated(CLOSED),
+        "closedWithout": translated(CLOSED_WITHOUT),
         "open": translated("What follows comes up with Show, with your guess or without one."),
         "rest": translated("what is left"),
         "bar": translated("{name}, bar, {unit}"),
@@ -52,7 +54,7 @@ class Field(anywidget.AnyWidget):
     lines = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
     has_gone_on = traitlets.Bool(False).tag(sync=True)  # whether *Show* was pressed
-    is_closed = traitlets.Bool(False).tag(sync=True)  # whether the reader has seen the answer
+    is_closed = traitlets.Bool(False).tag(sync=True)  # whether *Show* settled the guess
     words = traitlets.Unicode().tag(sync=True)  # below all lines
     failure = traitlets.Unicode().tag(sync=True)  # an error of the course, no mistake of the reader
 
@@ -64,6 +66,9 @@ class Field(anywidget.AnyWidget):
         self._typed: dict[str, str] = {}
         # By question: the sentence on why the text is no answer. A text that is one has no entry.
         self._faults: dict[str, str] = {}
+        # The questions whose text was refused when *Show* was pressed, so that the guess before it
+        # was kept.
+        self._went_back: set[str] = set()
         guess.on_change.append(self._show)
         self.on_msg(self._on_message)
         self._show()
@@ -84,6 +89,7 @@ class Field(anywidget.AnyWidget):
         """Do what the button *Show* does. Of a text that was refused, the field goes back."""
         for name in self._faults:
             del self._typed[name]  # the field shows what is kept of the guess, or nothing
+            self._went_back.add(name)
         self._faults.clear()
         self._show()
         self.guess.go_on()
@@ -128,17 +134,23 @@ class Field(anywidget.AnyWidget):
     def _line(self, name: str) -> dict[str, object]:
         """Return what the page shows for one question.
 
-        `typed` is the text in the field; `said` is how it was understood, with its unit; and
-        `fault` is the sentence on a text that makes no sense.
+        `typed` is the text in the field; `said` is how it was understood, with its unit; `fault`
+        is the sentence on a text that makes no sense; and `kept` one on the guess in its place.
         """
         said = self.guess.in_words(name)
         fault = self._faults.get(name, "")
+        kept = ""
+        if said and fault:
+            kept = translated("Until then, your guess is {said}.", said=said)
+        elif said and name in self._went_back:
+            kept = translated("Your last guess was kept: {said}.", said=said)
         return {
             "name": name,
             "options": list(self.guess.among),
             "said": said,
             "typed": self._typed.get(name, self.guess.typed(name)),
             "fault": fault,
+            "kept": kept,
         }
 
     # The rest is what a notebook stores, and what is shown where no kernel runs.

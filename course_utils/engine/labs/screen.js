@@ -4,6 +4,10 @@
 
 const TYPING_PAUSE_MS = 700; // without a key for so long, a reader has stopped typing
 const MARKED_MS = 3000; // how long a scale is marked that has changed
+// The words on a number that was typed beside a slider and was not taken as it is.
+const WHOLE = "{name} is a whole number from {least} to {most}.";
+const TAKEN = `${WHOLE} In place of “{typed}”, {taken} was taken.`;
+const KEPT = `${WHOLE} “{typed}” is none, so {taken} was kept.`;
 // The next three are in the picture's units.
 const REACH = 26; // how far beside a track a pointer may be and still move its mark
 const SLIP = 4; // how much farther from a track than before a stroke may be and still move its mark
@@ -40,11 +44,11 @@ function render({ model, el }) {
     markScales();
     guess.prepare(markWithFocus);
     clicks.prepare(hadFocus && !markWithFocus);
-    nameTheControls(el, model.get("name"), say);
+    nameTheControls(el, model.get("name"), say, remark);
   }
 
   const fillTable = () => showTable(model.get("table"), parts);
-  const showWords = wordsShower(model, el, parts);
+  const { showWords, remark } = wordsShower(model, el, parts);
   fold.addEventListener("toggle", fillTable);
   model.on("change:svg", draw);
   model.on("change:table", fillTable);
@@ -56,12 +60,13 @@ function render({ model, el }) {
   return () => el.replaceChildren();
 }
 
-// Returns a function that says these words in the reader's language, with a name in their gap. What
-// `labels` lacks is said in English.
+// Returns a function that says these words in the reader's language, with a name or several things in
+// their gaps. What `labels` lacks is said in English.
 function wordsOf(model) {
-  return (english, name = "") => {
+  return (english, inGaps = "") => {
     const words = model.get("labels")?.[english] ?? english;
-    return words.replace("{name}", () => name);
+    const gaps = typeof inGaps === "string" ? { name: inGaps } : inGaps;
+    return words.replace(/\{(\w+)\}/g, (gap, name) => gaps[name] ?? gap);
   };
 }
 
@@ -131,14 +136,17 @@ function showTable(rows, { fold, table }) {
   });
 }
 
-// Returns a function that shows the model's present words and progress. A number that is half typed
-// is no mistake yet, so while somebody types, the sentence on a mistake waits until they pause.
+// Returns two functions. `showWords` shows the model's present words and progress. A number that is
+// half typed is no mistake yet, so while somebody types, the sentence on a mistake waits until they
+// pause. `remark` shows a sentence of the page itself in the place of a mistake, until the reader
+// does something else; without a sentence, it takes that away.
 function wordsShower(model, el, { mistake, meaning, picture, progress, report }) {
   let timer;
+  let remarked = "";
 
   function showNow() {
     meaning.textContent = model.get("meaning");
-    mistake.textContent = model.get("mistake");
+    mistake.textContent = model.get("mistake") || remarked;
     report.textContent = model.get("report");
     report.classList.toggle("failed", model.get("failed"));
     progress.hidden = model.get("progress") < 0;
@@ -151,12 +159,20 @@ function wordsShower(model, el, { mistake, meaning, picture, progress, report })
     return el.closest(".course-lab")?.contains(focused) && focused.matches("input[type=text]");
   }
 
-  return function showWords() {
+  function showWords() {
     clearTimeout(timer);
     const isNewMistake = model.get("mistake") && !mistake.textContent;
     if (isNewMistake && isTyping()) timer = setTimeout(showNow, TYPING_PAUSE_MS);
     else showNow();
-  };
+  }
+
+  function remark(sentence) {
+    if (remarked === sentence) return;
+    remarked = sentence;
+    showNow();
+  }
+
+  return { showWords, remark };
 }
 
 // Keys that are pressed together with one of these belong to the browser or to JupyterLab:
@@ -570,7 +586,7 @@ const RETRY_MS = 50;
 // ipywidgets leaves some controls without a name that screen readers find: the handles of sliders,
 // whose label only stands beside them, the buttons of Play, and text fields that only have a title.
 // Controls may come after the screen, so this waits for them.
-function nameTheControls(el, name, say, tries = TRIES) {
+function nameTheControls(el, name, say, remark, tries = TRIES) {
   const lab = el.closest(".course-lab");
   if (lab) {
     lab.setAttribute("role", "group");
@@ -578,14 +594,14 @@ function nameTheControls(el, name, say, tries = TRIES) {
     // What screen.css shows in place of the controls after a restart, as a text in CSS.
     const restarted = say("The kernel has been restarted. Run this cell again.");
     lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
-    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say);
+    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say, remark);
     for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button, say);
     for (const field of lab.querySelectorAll("input[title]")) {
       field.setAttribute("aria-label", field.title);
     }
   }
   if (tries && !hasNamedSliders(lab)) {
-    setTimeout(() => nameTheControls(el, name, say, tries - 1), RETRY_MS);
+    setTimeout(() => nameTheControls(el, name, say, remark, tries - 1), RETRY_MS);
   }
 }
 
@@ -609,7 +625,7 @@ function namePlayButton(button, say) {
 }
 
 // Gives a slider's handle, and the number beside it, the name that a reader sees in front.
-function nameSlider(handle, say) {
+function nameSlider(handle, say, remark) {
   const slider = handle.closest(".widget-slider");
   const name = slider.querySelector("label").textContent;
   const isNamed = handle.hasAttribute("aria-label");
@@ -622,6 +638,54 @@ function nameSlider(handle, say) {
   } else {
     readout.setAttribute("role", "textbox");
     readout.setAttribute("aria-label", say("{name}, typed", name));
+    if (!isNamed) readWhatIsTyped(handle, readout, say, remark);
+  }
+}
+
+// The number that was typed, such as 12, 65,536 or 2^16; NaN if it is none.
+function numberTyped(words) {
+  const power = /^(\d+) *(?:\^|\*\*) *(\d+)$/.exec(words);
+  if (power) return Number(power[1]) ** Number(power[2]);
+  return /^[-−+]?\d[\d,_]*(\.\d+)?$/.test(words)
+    ? Number(words.replace(/[,_]/g, "").replace("−", "-"))
+    : NaN;
+}
+
+// What is typed beside a slider of whole numbers is read here first. ipywidgets alone would read 2^16
+// as 2, and would take another number than was typed without a word.
+function readWhatIsTyped(handle, readout, say, remark) {
+  const around = handle.closest(".widget-slider").parentElement;
+  const end = (name) => Number(handle.getAttribute(`aria-value${name}`));
+  let shown = ""; // what stood there before
+
+  function take() {
+    const typed = readout.textContent.trim();
+    if (typed === shown) return;
+    const [least, most] = [end("min"), end("max")];
+    const number = numberTyped(typed);
+    const isNumber = !Number.isNaN(number);
+    const taken = isNumber ? String(Math.round(Math.min(most, Math.max(least, number)))) : shown;
+    readout.textContent = taken;
+    shown = taken;
+    if (Number(taken) === number) return;
+    const name = handle.getAttribute("aria-label");
+    remark(say(isNumber ? TAKEN : KEPT, { name, least, most, typed: typed.slice(0, 40), taken }));
+  }
+
+  const isHere = ({ target }) => target === readout;
+  around.addEventListener("focusin", (event) => {
+    if (isHere(event)) shown = readout.textContent.trim();
+  });
+  // Before ipywidgets reads it.
+  for (const kind of ["blur", "keydown"]) {
+    around.addEventListener(kind, (event) => {
+      const isDone = kind === "blur" || event.key === "Enter";
+      if (isHere(event) && isDone) take();
+    }, true);
+  }
+  // What the reader does next is about something else.
+  for (const kind of ["keydown", "pointerdown"]) {
+    handle.closest(".course-lab").addEventListener(kind, () => remark(""), true);
   }
 }
 

@@ -20,6 +20,12 @@ WORDS = (
     template("What follows comes up with Show."),
     template("{name}: back to the start"),
     template("The kernel has been restarted. Run this cell again."),
+    template(
+        "{name} is a whole number from {least} to {most}. In place of “{typed}”, {taken} was taken."
+    ),
+    template(
+        "{name} is a whole number from {least} to {most}. “{typed}” is none, so {taken} was kept."
+    ),
 )
 
 

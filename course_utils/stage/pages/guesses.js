@@ -9,6 +9,9 @@ import { template, translated } from "./words.js";
 // The same in each language: "01_floats.zh_CN.html" is the page "01_floats.html".
 const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
 const KEPT = `guesses on ${PAGE}`;
+const KEPT_SHOWN = `shown on ${PAGE}`;
+const UNTIL_THEN = template("Until then, your guess is {said}.");
+const WAS_KEPT = template("Your last guess was kept: {said}.");
 const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
 // The words of field.js, which are English in the table.
 const LABELS = Object.fromEntries(
@@ -21,21 +24,23 @@ const RIGHT = 94;
 const FACTORS_OF_UNITS = [100];
 for (const power of [1, 2, 3, 4]) FACTORS_OF_UNITS.push(1000 ** power, 1024 ** power);
 
-const typed = keptBefore(); // by the guess, and by the name of the question
+const typed = { ...keptUnder(KEPT) }; // by the guess, and by the name of the question
+const shown = { ...keptUnder(KEPT_SHOWN) }; // by the guess, whether Show was pressed below it
 const said = {}; // the numbers or options that were typed, in the same way
 
 // A private window may keep nothing, and something else may have been written there.
-function keptBefore() {
+function keptUnder(key) {
   try {
-    return { ...JSON.parse(localStorage.getItem(KEPT)) };
+    return JSON.parse(localStorage.getItem(key));
   } catch {
-    return {};
+    return null;
   }
 }
 
 function keep() {
   try {
     localStorage.setItem(KEPT, JSON.stringify(typed));
+    localStorage.setItem(KEPT_SHOWN, JSON.stringify(shown));
   } catch {
     // The guess then lasts until the page is closed.
   }
@@ -48,20 +53,28 @@ export function begin(element) {
   typed[name] = { ...typed[name] };
   said[name] = {};
   const states = lines.map((line) => stateOf(line, String(typed[name][line.name] ?? "")));
+  // Show settles a guess. Whoever had none can make one when the page is loaded again.
+  let isClosed = Boolean(shown[name]) && isGuessed();
+  if (isClosed) fold.open = true;
   const listeners = [];
   const model = { get: (what) => values()[what], on: (_, call) => listeners.push(call), send };
 
   // What field.js shows, as Python has it in the notebook.
   function values() {
-    const isGuessed = lines.some((line) => line.name in said[name]);
-    const words = fold.open && isGuessed ? translated(CAN_CHANGE) : "";
-    const shown = { has_gone_on: fold.open, is_closed: false, words, failure: "" };
-    return { lines: states, unit, between, labels: LABELS, ...shown };
+    // A fold can also be opened by a link to what is in it.
+    const canChange = fold.open && !isClosed && isGuessed();
+    const words = canChange ? translated(CAN_CHANGE) : "";
+    const now = { has_gone_on: fold.open, is_closed: isClosed, words, failure: "" };
+    return { lines: states, unit, between, labels: LABELS, ...now };
+  }
+
+  function isGuessed() {
+    return lines.some((line) => line.name in said[name]);
   }
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.
   function stateOf(line, text) {
-    const state = { ...line, typed: text, said: "", number: null, fault: "" };
+    const state = { ...line, typed: text, said: "", number: null, fault: "", kept: "" };
     try {
       if (text) {
         said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
@@ -74,13 +87,14 @@ export function begin(element) {
     if (number === undefined) return state;
     state.said = line.options.length ? number : withUnit(number, unit);
     state.number = line.options.length ? null : number;
+    if (state.fault) state.kept = translated(UNTIL_THEN, { said: state.said });
     return state;
   }
 
   // What the field sends: a text that was typed into a line, or that Show was pressed.
   function send({ say, show }) {
-    if (show) fold.open = true;
-    if (say) {
+    if (show) settle();
+    if (say && !isClosed) {
       const at = lines.findIndex((line) => line.name === say.name);
       if (!say.typed) forget(say.name);
       states[at] = stateOf(lines[at], say.typed);
@@ -89,6 +103,20 @@ export function begin(element) {
     }
     if (fold.open) noteAllMet();
     for (const listener of listeners) listener();
+  }
+
+  // What Show does. A text that was refused gives way to the guess before it.
+  function settle() {
+    lines.forEach((line, at) => {
+      if (!states[at].fault) return;
+      states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
+      const { said: last } = states[at];
+      if (last) states[at].kept = translated(WAS_KEPT, { said: last });
+    });
+    fold.open = true;
+    isClosed = true;
+    shown[name] = true;
+    keep();
   }
 
   // Whoever sees the answer has met what was asked, and it comes back on another day.

@@ -47,9 +47,14 @@ GO_ON = "Continue: {number}, {title}"
 AND = "{items} and {last}"
 COMMA = "{items}, {next}"
 IN_A_ROW = "{text} {sentence}"  # in Chinese, nothing stands between two sentences
-FINISHED = "You have finished notebook {number}: all turns and guesses of its main path are done."
+# An answer can be shown without a guess, so nothing is said of guesses.
+FINISHED = (
+    "You have finished notebook {number}: on its main path, all turns are right and all answers "
+    "have been shown."
+)
 ALL_FINISHED = (
-    "You have finished all eight notebooks: all turns and guesses of their main paths are done."
+    "You have finished all eight notebooks: on their main paths, all turns are right and all "
+    "answers have been shown."
 )
 TAKE_NAPKIN = "Take the napkin: ten questions"
 SENTENCES = (

@@ -1,13 +1,22 @@
 """A notebook that is opened again shows pictures of the labs whose kernel no longer has them.
 
 A kernel that has ended or was restarted has no labs. In their place, JupyterLab would show
-“Error displaying widget: model not found”.
+“Error displaying widget: model not found”. It has no fields of guesses either: a sentence in their
+place says what is asked, or, once *Show* has been pressed, what was guessed.
 """
+
+from pathlib import Path
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.serverapp import ServerApp
 
-from course_utils.stage.notebook.files import Notebook
+from course_utils.core import record
+from course_utils.core.say import OpenGuess
+from course_utils.core.say.language import in_a_row, translated
+from course_utils.engine.guessing.field import ASKS, CLOSED, CLOSED_WITHOUT
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.code import Ask, asks_in
+from course_utils.stage.notebook.files import Cell, Notebook, source
 from course_utils.stage.workspace.outputs import without_views
 
 
@@ -43,9 +52,55 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
         """Return what `get` returns; in a notebook without its labs, pictures in their place."""
         model = await ensure_async(get(path, *arguments, **options))
         # A page that asks only for a file's name and date gets no content.
-        if model["type"] == "notebook" and model["content"] and not await has_its_labs(path):
-            model["content"] = without_views(model["content"])
+        if model["type"] == "notebook" and model["content"]:
+            folder = (Path(contents.root_dir) / path.strip("/")).parent
+            model["content"] = with_settled_guesses(model["content"], folder)
+            if not await has_its_labs(path):
+                model["content"] = without_views(model["content"])
         return model
 
     contents.get = get_with_pictures
     kernels.restart_kernel = noting_restart
+
+
+def with_settled_guesses(notebook: Notebook, folder: Path) -> Notebook:
+    """Return the notebook with the guess itself in place of a question that was settled by *Show*.
+
+    `folder` is where the notebook lies. Only the record in a reader's folder knows of guesses.
+    """
+    if not (folder / record.HIDDEN).is_dir():
+        return notebook
+    so_far = record.said_so_far(folder, about(notebook, "").chapter)
+    cells = [_settled(cell, so_far) for cell in notebook["cells"]]
+    return {**notebook, "cells": cells}
+
+
+def _settled(cell: Cell, so_far: dict[str, record.Said]) -> Cell:
+    """Return the cell; if its guess is settled, with the guess in the text of its output."""
+    if cell["cell_type"] != "code" or not cell.get("outputs"):
+        return cell
+    asks = asks_in(source(cell))
+    if len(asks) != 1:
+        return cell
+    (ask,) = asks
+    if not any(so_far.get(name, record.Said()).is_closed for name in ask.questions):
+        return cell
+    outputs = [_saying(output, _sentence(ask, so_far)) for output in cell["outputs"]]
+    return {**cell, "outputs": outputs}
+
+
+def _saying(output: dict[str, object], words: str) -> dict[str, object]:
+    """Return the output of a field with these words in place of its text."""
+    data = output.get("data", {})
+    if "text/plain" not in data:
+        return output
+    return {**output, "data": {**data, "text/plain": words}}
+
+
+def _sentence(ask: Ask, so_far: dict[str, record.Said]) -> str:
+    """Return what the reader has said to the questions, and that it stays so."""
+    said = {name: so_far[name].said for name in ask.questions if name in so_far}
+    given = {name: guess for name, guess in said.items() if guess is not None}
+    guess = OpenGuess(ask.questions, ask.unit, ask.among, given)
+    closed = translated(CLOSED) if given else translated(CLOSED_WITHOUT)
+    return in_a_row(translated(ASKS), f"{guess}.", closed)

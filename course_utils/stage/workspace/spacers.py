@@ -1,5 +1,6 @@
 """The spacer below a guess: it keeps what follows out of view until the guess is made."""
 
+import html
 from collections.abc import Sequence
 
 from course_utils.stage.notebook.files import Cell, Notebook
@@ -9,8 +10,10 @@ from course_utils.stage.translations.sentences import said
 from course_utils.stage.translations.templates import WAITS
 
 # The spacer is the stored output of the cell of a guess. It fills the window, so that the answer is
-# not in view, and disappears as soon as the cell runs, as any output does.
-SPACER_LINES = 38  # enough to fill a window
+# not in view, and disappears as soon as the cell runs, as any output does. In the course's own
+# JupyterLab it is as high as the window, by its class; elsewhere it has so many lines.
+SPACER_LINES = 38  # enough to fill a laptop's window
+CLASS = "course-spacer"  # in stage/workspace/keys, and in the style of stage/present
 WITHIN = 3  # the code cells below a guess among which one shows the answer
 WORDS = WAITS
 MARK = "course_spacer"
@@ -19,12 +22,6 @@ FORMER_WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
 )
-# The point at the end keeps the blank lines from being the end of the text.
-SPACER = {
-    "data": {"text/plain": [f"{WORDS}\n", *["\n"] * SPACER_LINES, "."]},
-    "metadata": {},
-    "output_type": "display_data",
-}
 
 
 def with_spacers(notebook: Notebook) -> Notebook:
@@ -47,10 +44,14 @@ def with_spacers(notebook: Notebook) -> Notebook:
 def _spacer(spoken: str) -> dict[str, object]:
     """Return the spacer; a translated one is known by a mark, and not by its words."""
     words = said(spoken, WORDS)
-    if words == WORDS:
-        return SPACER
+    # The point at the end keeps the blank lines from being the end of the text.
     text = [f"{words}\n", *["\n"] * SPACER_LINES, "."]
-    return {**SPACER, "data": {"text/plain": text}, "metadata": {MARK: True}}
+    page = f'<pre class="{CLASS}">{html.escape("".join(text))}</pre>'
+    return {
+        "data": {"text/html": page, "text/plain": text},
+        "metadata": {} if words == WORDS else {MARK: True},
+        "output_type": "display_data",
+    }
 
 
 def words_of(cell: Cell) -> str:

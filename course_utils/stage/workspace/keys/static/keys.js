@@ -18,14 +18,17 @@
   const HELD = "course-held";
   // What can wait for a guess: a lab, or the field of a guess.
   const LAB = ".course-lab, .course-ask";
-  // A figure that does not move, or a table, unless it is folded.
+  // A figure that does not move, a table, unless it is folded, or a reveal with a guess, which is all
+  // of an output: its legend, its rows and the sentence below them.
   const PICTURE =
-    ".jp-OutputArea-output.jp-RenderedImage img, .jp-OutputArea-output.jp-RenderedHTML > table";
+    ".jp-OutputArea-output.jp-RenderedImage img, .jp-OutputArea-output.jp-RenderedHTML > table, " +
+    ".jp-OutputArea-output.jp-RenderedHTML:has([role=img])";
   const LIVE_LAB =
     ".course-lab:not(.jupyter-widgets-disconnected), " +
     ".course-ask:not(.jupyter-widgets-disconnected *)";
   const STYLE = `
     .jp-Notebook .jp-Cell .course-waits { min-height: 100vh; align-content: flex-start; }
+    .jp-Notebook .jp-Cell .course-spacer { min-height: 100vh; }
     /* The buttons of the cell that waits out of view are not to be reached by Tab. */
     .jp-Cell:has(.course-waits) + .jp-Cell .jp-cell-toolbar { visibility: hidden; }
     .jp-Cell.${HELD}::after, .course-waits::after {
@@ -63,6 +66,9 @@
   // The class of a view whose kernel is gone, and such a field or lab that still waits for a guess.
   const LOST = "jupyter-widgets-disconnected";
   const LOST_GUESS = `.${LOST} .course-ask.course-waits, .course-lab.course-waits.${LOST}`;
+  // Whether the reader does something with such a cell: guess, drag, write a function, be judged.
+  const needsTheReader = (source) =>
+    /\bask\(|\blabs\.|\bcheck\.|^\s*(return\s+)?\.\.\./m.test(source);
   const topOf = (node) => node.getBoundingClientRect().top;
 
   const scrollerOf = (notebook) => notebook.node.querySelector(".jp-WindowedPanel-outer");
@@ -142,6 +148,10 @@
       top = topOf(node.querySelector(".jp-Cell-outputWrapper"));
     } else if (question?.classList.contains("jp-MarkdownCell")) {
       top = Math.max(topOf(question), boxOf(cell).bottom + MARGIN - seen.height);
+    } else if (!node.querySelector(LAB)) {
+      // Of a reveal, the picture and the sentence below it are seen, however long the code is.
+      const box = boxOf(cell);
+      top = Math.min(box.top, Math.max(top, box.bottom + MARGIN - seen.height));
     }
     scrollBy(scroller, top - seen.top);
   }
@@ -159,6 +169,9 @@
     return false;
   }
 
+  // The cells that the present kernels have run, as far as this page saw; see `followTheFolds`.
+  let haveRun = new WeakSet();
+
   // The number of the latest cell that is kept in view. An earlier cell is no longer moved, and
   // after `leave` none is.
   let watched = 0;
@@ -167,8 +180,8 @@
   // Keep the cell's lab or picture in view while it is drawn, until the reader does something. With
   // `always`, a cell with neither is kept in view, too. `ends` is the promise of the cell's run, `was` the
   // cell's top before it, and `former` the lab that the run replaces. Without `moves`, the cell is
-  // only brought to the top, and that only while it waits for a guess.
-  function keep(scroller, cell, ends, { always, moves, was, former }) {
+  // only brought to the top, and that only while it waits for a guess, or if it `arrives`.
+  function keep(scroller, cell, ends, { always, moves, was, former, arrives = false }) {
     leave();
     const mine = watched;
     const { node } = cell;
@@ -195,7 +208,7 @@
       if (mine === watched) {
         const isShown = always || lab !== null || node.querySelector(PICTURE) !== null;
         if (moves && isShown) bringIntoView(scroller, cell, was);
-        if (!moves && (isHeld || waitingLab(node))) bringToTheTop(scroller, cell);
+        if (!moves && (arrives || isHeld || waitingLab(node))) bringToTheTop(scroller, cell);
       }
       const { top, bottom } = boxOf(cell);
       const place = `${Math.round(top)} ${Math.round(bottom)} ${isDrawn}`;
@@ -291,36 +304,72 @@
     }
     window.addEventListener("keydown", goOnFromLab, true);
 
-    // All cells may have run before the reader came to a guess. Its reveal below then shows no
-    // guess, or a former one. So when *Show* is pressed, each reveal that has run is run again.
-    let runsAgain = false; // while a cell runs that the reader has not asked for
-    function revealAgain(event) {
-      const field = event.target.closest?.(".course-ask-show")?.closest(".course-ask");
-      const notebook = field ? currentNotebook() : null;
-      if (!notebook) return;
-      const { widgets, activeCellIndex } = notebook;
-      const at = widgets.findIndex(({ node }) => node.contains(field));
-      if (at < 0) return;
-      const names = namesAskedIn(sourceOf(widgets[at]));
-      const hasRun = (cell) => isCode(cell) && cell.model.executionCount !== null;
-      const isRevealed = (cell) => names.some((name) => reveals(sourceOf(cell), name));
-      const was = topOf(widgets[at].node);
-      const runs = [];
-      runsAgain = true;
-      widgets.forEach((cell, number) => {
-        if (number <= at || !hasRun(cell) || !isRevealed(cell)) return;
-        notebook.activeCellIndex = number; // the command runs the active cell
-        runs.push(app.commands.execute(STAYS));
+    // The cells that lead from an asking cell to its reveal, which is the last of them: code that
+    // only gets things ready, and then the reveal. None if there is something to read or to do on
+    // the way, or no reveal.
+    function wayToReveal(widgets, asking, isReveal) {
+      const end = widgets.findIndex((cell, at) => at > asking && isReveal(cell));
+      const way = widgets.slice(asking + 1, end + 1);
+      const isToBePassed = (cell) => isCode(cell) && !needsTheReader(sourceOf(cell));
+      return way.slice(0, -1).every(isToBePassed) ? way : [];
+    }
+
+    let runsForShow = false; // while cells run that the reader has not asked for
+    // Run these cells; returns the promise of whether all have run without an error.
+    async function runForShow(notebook, cells) {
+      runsForShow = true;
+      const runs = cells.map((cell) => {
+        notebook.deselectAll();
+        notebook.activeCellIndex = notebook.widgets.indexOf(cell); // the command runs that one
+        return app.commands.execute(STAYS);
       });
-      runsAgain = false;
-      notebook.activeCellIndex = activeCellIndex;
-      if (runs.length === 0) return;
-      // JupyterLab brings the cell that it runs into view; the reader looks at the field.
+      runsForShow = false;
+      const results = await Promise.all(runs.map((run) => run.catch(() => false)));
+      return !results.includes(false);
+    }
+
+    // *Show* settles a guess, and what follows is its reveal: it is run and comes into the window,
+    // with the code that it needs. If there is something to read on the way to it, the reader goes
+    // on from the next cell.
+    //
+    // All cells may have run before the reader came to the guess. Then each reveal of it shows no
+    // guess, or a former one, so those are run again.
+    function settle(event) {
+      const field = event.target.closest?.(".course-ask-show")?.closest(LIVE_LAB);
+      const notebook = field ? currentNotebook() : null;
+      const at = notebook?.widgets.findIndex(({ node }) => node.contains(field)) ?? -1;
+      if (at < 0) return;
+      const { widgets } = notebook;
+      const names = namesAskedIn(sourceOf(widgets[at]));
+      const isReveal = (cell) =>
+        isCode(cell) && names.some((name) => reveals(sourceOf(cell), name));
+      const way = wayToReveal(widgets, at, isReveal);
+      const reveal = way.at(-1);
+      const needed = way.filter((cell) => cell === reveal || !haveRun.has(cell));
+      const shown = widgets.filter((cell, number) => {
+        const hasRun = cell.model.executionCount !== null;
+        return number > at && isReveal(cell) && hasRun && cell !== reveal;
+      });
+      // Without a reveal, the reader goes on looking at the field.
+      const kept = reveal ?? widgets[at];
+      const was = topOf(kept.node);
+      const ends = runForShow(notebook, [...needed, ...shown]);
+
+      const next = reveal ? widgets.indexOf(reveal) + 1 : at + 1;
+      notebook.activeCellIndex = Math.min(next, widgets.length - 1);
+      notebook.activate();
+      // If something on the way failed, or no kernel is there, the next key runs the reveal.
+      ends.then((isRevealed) => {
+        const hasStayed = notebook.activeCellIndex === next;
+        if (reveal && !isRevealed && hasStayed) notebook.activeCellIndex = next - 1;
+      });
+      // JupyterLab alone would bring each cell that it runs into view.
       const scroller = scrollerOf(notebook);
       const moves = !isPresented(scroller);
-      keep(scroller, widgets[at], Promise.all(runs), { always: true, moves, was, former: null });
+      const arrives = Boolean(reveal);
+      keep(scroller, kept, ends, { always: true, moves, was, former: null, arrives });
     }
-    window.addEventListener("click", revealAgain);
+    window.addEventListener("click", settle);
 
     // Take away the space below the cells above that kept the rest out of view; returns whether
     // there was any.
@@ -361,7 +410,8 @@
     // does then, in place of the cell that is out of view behind the field.
     const execute = app.commands.execute.bind(app.commands);
     app.commands.execute = (id, options) => {
-      const notebook = id === GOES_ON || id === STAYS ? currentNotebook() : null;
+      const isByKey = (id === GOES_ON || id === STAYS) && !runsForShow;
+      const notebook = isByKey ? currentNotebook() : null;
       if (notebook && !seenBefore.has(notebook.activeCell)) {
         const above = notebook.widgets.slice(0, notebook.activeCellIndex);
         const lost = above.findLast((cell) => seenBefore.has(cell));
@@ -373,14 +423,13 @@
     };
 
     app.commands.commandExecuted.connect((_, { id, result }) => {
-      if ((id === GOES_ON || id === STAYS) && !runsAgain) afterRun(id, result);
+      if ((id === GOES_ON || id === STAYS) && !runsForShow) afterRun(id, result);
     });
   }
 
   // In a copy the imports are folded (`workspace/folds.py`), so a reader may begin with the first
   // code in view, below them. Imports that this kernel has not run yet run before it.
   function followTheFolds(app) {
-    let haveRun = new WeakSet(); // cells that the present kernel has run, as far as this page saw
     const forgetAtRestart = new WeakSet(); // the sessions that are followed
 
     function followKernel(sessionContext, notebook) {
