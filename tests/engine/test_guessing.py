@@ -106,9 +106,8 @@ def test_the_field_shows_how_a_guess_was_read_and_what_makes_no_sense_in_its_own
         "said": "7 days",
         "typed": "1 week",
         "fault": "",
-        "kept": "",
     }
-    assert (second["said"], second["typed"], second["kept"]) == ("", "some", "")
+    assert (second["said"], second["typed"]) == ("", "some")
     assert second["fault"].startswith("'some' is not a number here.")
     send(field, say={"name": "pauses", "typed": "1e"})
     send(field, say={"name": "pauses", "typed": "2"})
@@ -446,12 +445,3 @@ def test_with_show_a_text_that_was_refused_gives_way_to_the_guess_that_is_kept()
     assert field.lines[0]["fault"]
     field.show_what_follows()
     assert (field.lines[0]["typed"], field.lines[0]["fault"]) == ("0.97", "")
-
-
-def test_whoever_empties_a_line_is_told_which_guess_is_kept_before_show_and_after_it():
-    field = Field(OpenGuess(("a", "b"), "GB"))
-    for name, typed in (("a", "2"), ("b", "3"), ("b", "")):
-        field.say(name, typed)
-    assert [line["kept"] for line in field.lines] == ["", "Until then, your guess is 3 GB."]
-    field.show_what_follows()
-    assert [line["kept"] for line in field.lines] == ["", "Your last guess was kept: 3 GB."]

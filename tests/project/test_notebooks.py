@@ -30,7 +30,7 @@ from tests.helpers.words import words_on
 from tests.tools import glossary, minutes
 from tests.tools.claims import numbers
 from tests.tools.glossary import hosted_anchor
-from tests.tools.minutes import main_path
+from tests.tools.minutes import count, main_path
 from tests.tools.outputs import normalise
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -418,3 +418,12 @@ def test_no_two_stored_rates_of_one_machine_and_dtype_contradict_each_other(path
     for machine_and_dtype, rates in found.items():
         assert max(rates) <= 1.5 * min(rates), machine_and_dtype
     assert found or path.stem != "04_flops"
+
+
+@every_notebook
+def test_the_first_picture_that_moves_comes_within_the_first_half_of_the_main_path(path):
+    cells = main_path(path)
+    parts = outline({"cells": cells}).parts
+    first = next(at for at, part in enumerate(parts) if part.figure)
+    before = count("before it", cells[:first])
+    assert before.exact < count("the main path", cells).exact / 2

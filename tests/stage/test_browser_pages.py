@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
+from course_utils.engine.guessing.field import CLOSED
 from course_utils.stage.pages import __main__
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
@@ -213,6 +214,10 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
             is_drawn_in = picture.locator("[data-mark]").count() > 0
             assert shown < whole
             assert whole >= (480 if is_drawn_in else 720)
+        for figure in page.locator("main .picture").all():
+            whole, shown = figure.evaluate("(part) => [part.scrollWidth, part.clientWidth]")
+            assert shown < 700 <= whole, "its letters are as large as the text's"
+        assert page.locator("main .picture").count() > 0
         page.goto(f"{site}/08_checkpointing.html")  # has a file's path, which is one long word
         page.evaluate(UNFOLD)
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
@@ -363,8 +368,41 @@ def test_a_guess_is_judged_when_its_field_is_left_and_show_unfolds_what_follows(
         expect(following).to_be_visible()
         expect(ask.get_by_role("button", name="Show")).to_be_hidden()
         assert ask.bounding_box()["y"] == top  # the page has not moved
+        # Show has settled the guess, also when the page is loaded again.
+        expect(field).to_be_disabled()
+        expect(ask).to_contain_text(CLOSED)
+        page.reload()
+        expect(field).to_be_disabled()
+        expect(field).to_have_value("3/2")
+        expect(following).to_be_visible()
         expect(ask_of(page, "my_days_of_70b")).to_be_visible()
         expect(answer_to(page, "my_days_of_70b")).to_be_hidden()
+
+
+def test_after_show_the_answer_is_whole_in_the_window_and_says_which_guess_was_kept(chromium, site):
+    with unread(chromium, site, "02_tensors") as page:
+        ask = ask_of(page, "my_kept")
+        field = ask.get_by_role("textbox")
+        field.fill("64 MiB")
+        field.press("Enter")
+        field.fill("many")
+        field.press("Enter")
+        expect(ask).to_contain_text("Your last guess is kept: 67,108,864 bytes.")
+        ask.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        ask.get_by_role("button", name="Show").click()
+        expect(ask).to_contain_text("Your last guess is kept: 67,108,864 bytes.")
+        expect(field).to_have_value("64 MiB")
+        expect(answer_to(page, "my_kept").locator(".seen")).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_page_the_first_thing_to_touch_is_within_two_screens_of_a_laptop(chromium, site):
+    with opened(chromium, site, NOTEBOOKS[0].stem, viewport=LAPTOP) as page:
+        tops = {}
+        for path in NOTEBOOKS:
+            page.goto(f"{site}/{path.stem}.html")
+            first = page.locator("main :is([data-ask], .course-lab)").first
+            tops[path.stem] = first.bounding_box()["y"]
+        assert {name: top for name, top in tops.items() if top >= 2 * LAPTOP["height"]} == {}
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,7 @@ class OpenGuess:
         self._waiting = []  # before the calls, so that each is made once only
         for call in waiting:
             call()
-        self.is_closed = True
-        self._changed()
+        self.close()
 
     def when_seen(self, call: Callable[[], None]) -> None:
         """Call that function when the reader has pressed *Show*: now, if that was done before.

@@ -28,7 +28,7 @@ function render({ model, el }) {
     lines.forEach((line, at) => line.draw(states[at], isClosed || isLost));
     bars?.draw(states, isClosed || isLost);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
-    const words = model.get("words") || hint(states, isGuessed, isClosed);
+    const words = model.get("words") || hint(isGuessed, isClosed);
     field.words.textContent = isLost ? "" : words;
     field.failure.textContent = isLost ? labels.restarted : model.get("failure");
     field.show.hidden = isLost || !field.root.classList.contains("course-waits");
@@ -44,8 +44,8 @@ function render({ model, el }) {
   }
 
   // The sentence beside the button, as long as Python has sent none.
-  function hint(states, isGuessed, isClosed) {
-    if (isClosed) return states.some(({ said }) => said) ? labels.closed : labels.closedWithout;
+  function hint(isGuessed, isClosed) {
+    if (isClosed) return "";
     if (model.get("has_gone_on")) return isGuessed ? labels.canChange : "";
     return isGuessed ? labels.guessed : labels.open;
   }
@@ -82,6 +82,7 @@ function render({ model, el }) {
     bars?.send();
     // First what follows is unfolded, on a page, and then the space above it goes. The other way
     // round, the page would be too short for a moment, and the browser would scroll it up.
+    for (const line of lines) line.goBack();
     isShown = true; // before the message: on a page, the answer comes at once
     model.send({ show: true });
     draw();
@@ -146,6 +147,8 @@ function addLine(field, { name, options }, model) {
   input.node.setAttribute("aria-describedby", note.id);
   let has = ""; // the text that Python has
   let sent = ""; // the text that was sent last, or that Python has
+  let isRefused = false; // whether the text is no answer
+  let wentBack = false; // whether it was none when Show was pressed, so that the one before was kept
 
   function send() {
     const typed = input.value();
@@ -168,7 +171,11 @@ function addLine(field, { name, options }, model) {
     return has !== sent;
   }
 
-  function draw({ said, typed, fault, kept }, isClosed) {
+  function goBack() {
+    wentBack = isRefused || isPending();
+  }
+
+  function draw({ said, typed, fault }, isClosed) {
     // Two quick answers bring two states. The first must not undo the second on the screen.
     const isOutdated = isPending() && typed !== sent && !model.get("is_closed");
     has = typed;
@@ -177,15 +184,22 @@ function addLine(field, { name, options }, model) {
     // How it was read, where that is not to be seen in the field.
     const isTyped = said === typed || said === `${typed} ${unit}`;
     const reading = said && !isTyped ? `= ${said}` : "";
-    note.textContent = [fault, kept].filter(Boolean).join(" ") || reading;
+    note.textContent = said ? withKept(said, fault) || reading : fault;
+    isRefused = fault !== "";
     note.classList.toggle("course-ask-fault", fault !== "");
     input.draw(typed, { isWrong: fault !== "", isNew: typed !== sent });
     sent = typed;
   }
 
+  // The sentence on a text that is no answer, and on the guess that is kept in its place.
+  function withKept(said, fault) {
+    const kept = fill(labels.kept, { said });
+    return fault ? `${fault} ${kept}` : wentBack ? kept : "";
+  }
+
   input.node.addEventListener("change", send);
   const contains = (node) => line.contains(node);
-  return { draw, send, say, write, focus: input.focus, contains, isPending, node: line };
+  return { draw, send, say, write, focus: input.focus, contains, isPending, goBack, node: line };
 }
 
 // Adds a text field. Its visible name is `label`; for screen readers, `name` follows, if it is not

@@ -31,8 +31,7 @@ def labels() -> dict[str, str]:
         "share": translated("from 0 to 1, or in %"),
         "canChange": translated("You can change it until the answer is shown."),
         "guessed": translated("You can change it until you press Show."),
-        "closed": translated(CLOSED),
-        "closedWithout": translated(CLOSED_WITHOUT),
+        "kept": translated("Your last guess is kept: {said}."),
         "open": translated("What follows comes up with Show, with your guess or without one."),
         "behind": translated(BEHIND),
         "rest": translated("what is left"),
@@ -71,9 +70,6 @@ class Field(anywidget.AnyWidget):
         self._typed: dict[str, str] = {}
         # By question: the sentence on why the text is no answer. A text that is one has no entry.
         self._faults: dict[str, str] = {}
-        # The questions whose text was refused when *Show* was pressed, so that the guess before it
-        # was kept.
-        self._went_back: set[str] = set()
         guess.on_change.append(self._show)
         self.on_msg(self._on_message)
         self._show()
@@ -94,10 +90,8 @@ class Field(anywidget.AnyWidget):
         """Do what the button *Show* does. Of a text that was refused, the field goes back."""
         for name in self._faults:
             del self._typed[name]  # the field shows what is kept of the guess, or nothing
-            self._went_back.add(name)
         self._faults.clear()
-        self._show()
-        self.guess.go_on()
+        self.guess.go_on()  # which calls _show by way of on_change
 
     def _on_message(self, _: object, content: object, __: object) -> None:
         """Do what the page's message asks for; if that fails, show the error in the field.
@@ -134,28 +128,20 @@ class Field(anywidget.AnyWidget):
         """Return the sentence below a guess that cannot be changed any more; empty before."""
         if not self.guess.is_closed:
             return ""
-        return translated(CLOSED) if self.guess.said else translated(CLOSED_WITHOUT)
+        return translated(CLOSED if self.guess.said else CLOSED_WITHOUT)
 
     def _line(self, name: str) -> dict[str, object]:
         """Return what the page shows for one question.
 
-        `typed` is the text in the field; `said` is how it was understood, with its unit; `fault`
-        is the sentence on a text that makes no sense; and `kept` one on the guess in its place.
+        `typed` is the text in the field; `said` is how it was understood, with its unit; and
+        `fault` is the sentence on a text that makes no sense.
         """
-        said = self.guess.in_words(name)
-        fault = self._faults.get(name, "")
-        kept = ""
-        if said and fault:
-            kept = translated("Until then, your guess is {said}.", said=said)
-        elif said and name in self._went_back:
-            kept = translated("Your last guess was kept: {said}.", said=said)
         return {
             "name": name,
             "options": list(self.guess.among),
-            "said": said,
+            "said": self.guess.in_words(name),
             "typed": self._typed.get(name, self.guess.typed(name)),
-            "fault": fault,
-            "kept": kept,
+            "fault": self._faults.get(name, ""),
         }
 
     # The rest is what a notebook stores, and what is shown where no kernel runs.

@@ -10,8 +10,8 @@ import { template, translated } from "./words.js";
 const PAGE = location.pathname.replace(/\.[a-z]{2,3}(_[A-Z]{2})?\.html$/, ".html");
 const KEPT = `guesses on ${PAGE}`;
 const KEPT_SHOWN = `shown on ${PAGE}`;
-const UNTIL_THEN = template("Until then, your guess is {said}.");
-const WAS_KEPT = template("Your last guess was kept: {said}.");
+const CLOSED = template("Your guess stays as it was when Show was pressed.");
+const CLOSED_WITHOUT = template("Show was pressed before there was a guess.");
 const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
 // The words of field.js, which are English in the table.
 const LABELS = Object.fromEntries(
@@ -61,11 +61,15 @@ export function begin(element) {
 
   // What field.js shows, as Python has it in the notebook.
   function values() {
-    // A fold can also be opened by a link to what is in it.
-    const canChange = fold.open && !isClosed && isGuessed();
-    const words = canChange ? translated(CAN_CHANGE) : "";
+    const words = sentenceBelow();
     const now = { has_gone_on: fold.open, is_closed: isClosed, words, failure: "" };
     return { lines: states, unit, between, labels: LABELS, ...now };
+  }
+
+  function sentenceBelow() {
+    if (isClosed) return translated(isGuessed() ? CLOSED : CLOSED_WITHOUT);
+    // A fold can also be opened by a link to what is in it.
+    return fold.open && isGuessed() ? translated(CAN_CHANGE) : "";
   }
 
   function isGuessed() {
@@ -74,7 +78,7 @@ export function begin(element) {
 
   // The state of a line with this text in it. A text that makes sense is noted as the guess.
   function stateOf(line, text) {
-    const state = { ...line, typed: text, said: "", number: null, fault: "", kept: "" };
+    const state = { ...line, typed: text, said: "", number: null, fault: "" };
     try {
       if (text) {
         said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
@@ -87,7 +91,6 @@ export function begin(element) {
     if (number === undefined) return state;
     state.said = line.options.length ? number : withUnit(number, unit);
     state.number = line.options.length ? null : number;
-    if (state.fault) state.kept = translated(UNTIL_THEN, { said: state.said });
     return state;
   }
 
@@ -108,15 +111,22 @@ export function begin(element) {
   // What Show does. A text that was refused gives way to the guess before it.
   function settle() {
     lines.forEach((line, at) => {
-      if (!states[at].fault) return;
-      states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
-      const { said: last } = states[at];
-      if (last) states[at].kept = translated(WAS_KEPT, { said: last });
+      if (states[at].fault) states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
     });
     fold.open = true;
     isClosed = true;
     shown[name] = true;
     keep();
+    requestAnimationFrame(leadToAnswer); // when the space below the field is gone
+  }
+
+  // Bring the answer into the window, unless it is so far down that the field would leave it.
+  function leadToAnswer() {
+    const answer = document.querySelector(`[data-answers~="${name}"] .answer`);
+    if (!answer?.checkVisibility()) return;
+    const { top } = element.getBoundingClientRect();
+    const { bottom } = answer.getBoundingClientRect();
+    if (bottom - top <= innerHeight) answer.scrollIntoView({ block: "nearest" });
   }
 
   // Whoever sees the answer has met what was asked, and it comes back on another day.

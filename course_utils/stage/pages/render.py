@@ -205,14 +205,18 @@ def _outline(titles: Sequence[str]) -> str:
     sections = f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details>'
     words = "Show everything, guesses aside"
     # page.js shows the button if anything on the page is folded.
-    return f'{sections}<p><button type="button" data-everything hidden>{words}</button></p>'
+    button = f'<button type="button" data-everything hidden>{words}</button>'
+    return f'<div class="ways">{sections}{button}</div>'
 
 
 def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
     """Return one output of a cell: a lab if it is a widget, otherwise the output as on a slide."""
     if WIDGET not in data or figure is None:
-        _, html = deck.rendered("output", data)
-        return html
+        kind, html = deck.rendered("output", data)
+        if kind != "picture":
+            return html
+        # On a phone it is moved sideways, and the Tab key reaches it for that.
+        return f'<div class="picture" tabindex="0" role="group">{html}</div>'
     name = figure.lab
     if name not in found:
         found[name] = precomputed(name)

@@ -53,14 +53,18 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
         model = await ensure_async(get(path, *arguments, **options))
         # A page that asks only for a file's name and date gets no content.
         if model["type"] == "notebook" and model["content"]:
-            folder = (Path(contents.root_dir) / path.strip("/")).parent
-            model["content"] = with_settled_guesses(model["content"], folder)
-            if not await has_its_labs(path):
-                model["content"] = without_views(model["content"])
+            is_alive = await has_its_labs(path)
+            model["content"] = _as_reopened(model["content"], contents.root_dir, path, is_alive)
         return model
 
     contents.get = get_with_pictures
     kernels.restart_kernel = noting_restart
+
+
+def _as_reopened(notebook: Notebook, root: str, path: str, is_alive: bool) -> Notebook:
+    """Return the notebook of that path with what has to stand in place of labs and fields."""
+    settled = with_settled_guesses(notebook, (Path(root) / path.strip("/")).parent)
+    return settled if is_alive else without_views(settled)
 
 
 def with_settled_guesses(notebook: Notebook, folder: Path) -> Notebook:

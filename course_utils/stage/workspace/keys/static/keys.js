@@ -60,6 +60,11 @@
     }
     .jp-Notebook .jp-Cell .course-waits { min-height: 100vh; align-content: flex-start; }
     .jp-Notebook .jp-Cell .course-spacer { min-height: 100vh; }
+    /* On a phone a figure is moved sideways, so that its letters stay readable. */
+    @media (max-width: 640px) {
+      .jp-OutputArea-output.jp-RenderedImage { overflow-x: auto; }
+      .jp-OutputArea-output.jp-RenderedImage img { min-width: 700px; }
+    }
     /* The buttons of the cell that waits out of view are not to be reached by Tab. */
     .jp-Cell:has(.course-waits) + .jp-Cell .jp-cell-toolbar { visibility: hidden; }
     .jp-Cell.${HELD}::after, .course-waits::after {
