@@ -53,7 +53,8 @@ def _of_a_stopped_answer(shell: InteractiveShell, name: str) -> str:
     """Return what the check says instead of a verdict, if it lacks the answer `name`, else ""."""
     from course_utils.engine.judging import after_cell, verdict  # here: see this module's docstring
 
-    if after_cell.is_of_a_stopped_answer(shell.user_ns["In"][-1], name):
+    judged = [answer for _, answer in after_cell.CHECKED.findall(shell.user_ns["In"][-1])]
+    if name in judged and name in after_cell.stopped:
         return repr(verdict.Verdict("not judged", after_cell.STOPPED))
     return ""
 

@@ -15,10 +15,6 @@ _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
 RUN = template("(To type it, run this cell.)")
-# Stands over the cells behind a guess, in JupyterLab.
-BEHIND = template(
-    "Your guess above comes first. What follows comes up with Show, with your guess or without one."
-)
 CLOSED = template("Your guess stays as it was when Show was pressed.")
 CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
 
@@ -33,7 +29,10 @@ def labels() -> dict[str, str]:
         "guessed": translated("You can change it until you press Show."),
         "kept": translated("Your last guess is kept: {said}."),
         "open": translated("What follows comes up with Show, with your guess or without one."),
-        "behind": translated(BEHIND),
+        "behind": translated(
+            "Your guess above comes first. What follows comes up with Show, with your guess or "
+            "without one."
+        ),
         "rest": translated("what is left"),
         "bar": translated("{name}, bar, {unit}"),
         "left": translated("So far {sum} of {whole} {unit} ({goal}), and {left} are left."),

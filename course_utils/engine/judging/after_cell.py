@@ -24,7 +24,7 @@ STOPPED = template(
     "The cell of the answer stopped with an error. Mend it, and run both cells again."
 )
 # Finds the names in front of = and after def: my_days = 3 and def my_days, but not my_days == 3.
-ASSIGNED = re.compile(r"\b(\w+) *=[^=]|\bdef (\w+)")
+ASSIGNED = re.compile(r"\b(?:def +|(?=\w+ *=[^=]))(\w+)")
 stopped: set[str] = set()  # the names that a cell assigns that has stopped with an error
 
 
@@ -46,7 +46,6 @@ def note_what_is_shown() -> None:
         """Take note of what a cell has shown; `result` is IPython's ExecutionResult."""
         verdicts = list(SHOWN)
         SHOWN.clear()
-        _note_stopped(result)
         _take_back_outdated(latest_by_answer, result)
         _remember(latest_by_answer, verdicts, result)
         _record(shell, verdicts, result)
@@ -56,28 +55,14 @@ def note_what_is_shown() -> None:
     shell.events.register("post_run_cell", note)
 
 
-def is_of_a_stopped_answer(source: str, name: str) -> bool:
-    """Whether a cell with that source judges the answer `name`, whose own cell stopped."""
-    return name in stopped and any(name == answer for _, answer in CHECKED.findall(source))
-
-
-def _assigned(result: object) -> set[str]:
-    """Return the names that the cell assigns or defines."""
-    return {name for names in ASSIGNED.findall(_source(result)) for name in names if name}
-
-
-def _note_stopped(result: object) -> None:
-    """Note which names are without their newest value, because their cell stopped."""
-    if result.success:
-        stopped.difference_update(_assigned(result))
-    else:
-        stopped.update(_assigned(result))
-
-
 def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
     """Take back each verdict whose answer the cell has assigned or defined anew."""
-    why = CHANGED if result.success else STOPPED
-    for name in _assigned(result) & set(latest_by_answer):
+    names = set(ASSIGNED.findall(_source(result)))
+    stopped.difference_update(names)
+    if not result.success:
+        stopped.update(names)
+    for name in names & set(latest_by_answer):
+        why = STOPPED if name in stopped else CHANGED
         latest_by_answer.pop(name).take_back(translated(why))
 
 
