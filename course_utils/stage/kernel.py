@@ -1,5 +1,7 @@
 """An IPython extension for the kernels of the course: it explains a NameError after a restart.
 
+A check whose answer is missing because the answer's cell stopped says so in the error's place.
+
 It also loads the two extensions that not every kernel needs.
 
 The environment's etc/ipython/ipython_kernel_config.json loads it. Until there is such an error,
@@ -36,20 +38,32 @@ def _explain(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Show which cell defines the missing name. If no cell does, show the error as usual.
+    """Show why the name is missing. If no cell of the notebook makes it, show the error as usual.
 
     The arguments are those that IPython passes to the handler of an error.
     """
     name = error.name or ""  # a NameError that a program raises by itself may have none
-    beginning = _beginning_of_the_cell_that_defines(name)
-    if beginning:
-        words = _not_known(name, beginning)
+    words = _of_a_stopped_answer(shell, name) or _not_known(name)
+    if words:
         error._render_traceback_ = lambda: [words]  # IPython shows these lines as the traceback
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
-def _not_known(name: str, beginning: str) -> str:
-    """Return the sentences on a name that a cell with this beginning would define."""
+def _of_a_stopped_answer(shell: InteractiveShell, name: str) -> str:
+    """Return what the check says instead of a verdict, if it lacks the answer `name`, else ""."""
+    from course_utils.engine.judging import after_cell, verdict  # here: see this module's docstring
+
+    judged = [answer for _, answer in after_cell.CHECKED.findall(shell.user_ns["In"][-1])]
+    if name in judged and name in after_cell.stopped:
+        return repr(verdict.Verdict("not judged", after_cell.STOPPED))
+    return ""
+
+
+def _not_known(name: str) -> str:
+    """Return the sentences on a name that a cell of the notebook makes; "" if no cell does."""
+    beginning = _beginning_of_the_cell_that_defines(name)
+    if not beginning:
+        return ""
     from course_utils.core.say.language import translated  # here: see this module's docstring
 
     return translated(

@@ -59,7 +59,7 @@ def test_show_says_how_far_off_each_mark_was_and_the_record_gets_one_line_once(w
     assert record.guesses(workspace) == {}
     panel.set(shown=True)
     assert "× 2" in panel.screen.svg
-    assert "× 0.333" in panel.screen.svg
+    assert "÷ 3" in panel.screen.svg
     how_far = "far: 0.333 times what was measured"
     sentence = f"The farthest of your guesses, c, is {how_far}."
     assert panel.screen.meaning == sentence

@@ -278,7 +278,7 @@ MAY_IMPORT = {
         "stage.present",
         "stage.workspace",
     },
-    "stage.kernel": {"IPython", "core.say"},
+    "stage.kernel": {"IPython", "core.say", "engine.judging"},
     "stage.notebook": {"core.record", "core.say"},
     "stage.pages": {
         "nbconvert",

@@ -196,6 +196,39 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
     assert short.locator(f"{HERE} .course-held").count() == 0
 
 
+SESSION = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+DIES = f"""() => {{
+  const code = "import os; os._exit(1)";
+  {SESSION}.kernel.requestExecute({{ code }}).done.catch(() => {{}});
+}}"""
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_a_field_without_its_kernel_says_so_takes_nothing_and_is_made_anew_by_the_key(short: Page):
+    field = short.locator(f"{HERE} .course-ask")
+    box = field.get_by_role("textbox")
+    show = field.get_by_role("button", name="Show", exact=True)
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    after(short, 1)
+    for loses in (f"() => {SESSION}.kernel.restart()", DIES):
+        box.fill("41")
+        box.press("Enter")
+        expect(show).to_be_focused()
+        short.evaluate(loses)
+        expect(field).to_contain_text("The kernel has been restarted. Run this cell again.")
+        expect(box).to_be_disabled()
+        expect(show).to_be_hidden()
+        short.wait_for_function(f"() => ({HAS_KERNEL})()")
+        for ok in short.locator("dialog.jp-Dialog button").all():  # "The kernel has died."
+            ok.click()
+        # The next cell is out of view: the key doesn't run it, but the one that asks.
+        short.evaluate(f"() => {{ {notebook}.activeCellIndex = 2; {notebook}.activate(); }}")
+        assert after(short, 1)["below"] == []
+        expect(box).to_be_enabled()
+        expect(field).not_to_contain_text("restarted")
+        expect(short.locator(f"{HERE} .jp-Cell").nth(2)).not_to_contain_text("42")
+
+
 KEEP_BUSY = """() => {
   const { sessionContext } = window.jupyterapp.shell.currentWidget;
   sessionContext.session.kernel.requestExecute({ code: "import time; time.sleep(2)" });
@@ -236,6 +269,68 @@ def test_show_settles_the_guess_and_the_reveal_is_run_and_whole_in_the_window(sh
     short.evaluate(f"() => {{ {notebook}.activeCellIndex = 4; {notebook}.activate(); }}")
     assert after(short, 4)["active"] == 5
     expect(reveal).to_be_in_viewport(ratio=1)
+
+
+BEHIND = f"{HERE} .jp-Cell.course-behind"
+COVER = f"{HERE} .course-cover"
+
+
+def is_covered(page: Page, cells: int, told: Locator) -> bool:
+    """Whether so many cells are covered, so that this one of their texts cannot be read."""
+    expect(page.locator(BEHIND)).to_have_count(cells)
+    expect(page.locator(COVER)).to_have_count(1)
+    return told.is_hidden()
+
+
+@pytest.mark.parametrize("short", [REVEALED], indirect=True)
+def test_whatever_key_leads_past_a_guess_what_tells_the_answer_is_covered(short: Page):
+    guessed(short)
+    told = code(short, "numbers = ")
+    assert is_covered(short, 3, told)
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    short.evaluate(f"() => {notebook}.activate()")
+    for key in ("ArrowDown", "ArrowDown", "End", "PageDown", "Enter", "Escape"):
+        short.keyboard.press(key)
+        assert is_covered(short, 3, told), key
+    short.evaluate(f"() => {notebook}.scrollToItem(4, 'center')")
+    assert is_covered(short, 3, told)
+
+    # Without its kernel no guess is taken, so nothing is covered.
+    short.evaluate(f"() => {SESSION}.kernel.restart()")
+    expect(short.locator(BEHIND)).to_have_count(0)
+    expect(told).to_be_visible()
+    short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
+    field = guessed(short)
+    assert is_covered(short, 3, told)
+
+    cover = short.locator(COVER)
+    expect(cover).to_contain_text("Your guess above comes first.")
+    cover.get_by_role("button", name="Show", exact=True).click()
+    reveal = short.locator(f"{HERE} .jp-RenderedHTML:has([role=img])")
+    expect(reveal).to_contain_text("your guess 41")
+    expect(reveal).to_be_in_viewport(ratio=1)
+    expect(told).to_be_visible()
+    expect(field).to_contain_text(CLOSED)
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+
+
+@pytest.mark.parametrize("short", [DRAWN], indirect=True)
+def test_what_follows_a_figure_that_asks_is_covered_until_show(short: Page):
+    after(short, 1)
+    after(short, 2)
+    told = code(short, "it stops at 256")
+    assert is_covered(short, 1, told)
+    short.locator(COVER).get_by_role("button", name="Show", exact=True).click()
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+    expect(told).to_be_visible()
+    expect(short.locator(f"{HERE} .course-lab .course-picture svg")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("short", [FAR], indirect=True)
+def test_where_the_reader_has_to_do_something_before_the_reveal_nothing_is_covered(short: Page):
+    guessed(short)
+    expect(code(short, "def my_six")).to_have_count(1)
+    expect(short.locator(BEHIND)).to_have_count(0)
 
 
 @pytest.mark.parametrize("short", [FAILING], indirect=True)

@@ -110,3 +110,37 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
     assert still_broken == broken
     assert mended.startswith("Right.")
     assert last == broken
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        ("def my_days(flops, gpus, peak, share):\n    ...",),
+        ("def my_days(flops, gpus, peak, share):\n    ...", "days = check.days(my_days).kept"),
+    ],
+    ids=["before anything ran", "after the stub ran", "after the stub was checked"],
+)
+def test_an_answer_whose_cell_stops_is_not_judged_whatever_ran_before(tmp_path, before):
+    answer = "def my_days(flops, gpus, peak, share)\n    return 3"
+    judged = "days = check.days(my_days).kept"
+    source = "def my_days(flops, gpus, peak, share):\n    ..."
+    cells = [nbformat.v4.new_code_cell(source), nbformat.v4.new_code_cell(judged)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "04_flops.ipynb")
+    said = []
+
+    def hear(message):
+        content = message["content"]
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            said.append(content["data"]["text/plain"])
+        elif message["msg_type"] == "error":
+            said.append("\n".join(content["traceback"]))
+
+    with kernel_in(tmp_path, JPY_SESSION_NAME=str(tmp_path / "04_flops.ipynb")) as (_, client):
+        for cell in ("from course_utils.chapters.flops import check", *before, answer, judged):
+            client.execute_interactive(cell, timeout=60, output_hook=hear)
+        assert said[-1].startswith("Not judged. The cell of the answer stopped with an error.")
+        # Once it runs without an error, it is judged again.
+        client.execute_interactive("my_days = 3", timeout=60, output_hook=hear)
+        client.execute_interactive(judged, timeout=60, output_hook=hear)
+    assert said[-1].startswith("Not yet.")

@@ -230,7 +230,7 @@ ASKED = [
     QUESTION,
     'my_guess = ask("6 × 7", "apples")',
     "Let us see.",
-    "6 * 7",
+    "from course_utils import reveal\n\nreveal(my_guess, predicted=42, measured=6 * 7)",
     "So it is 42.\n\n" * 20,
     "from matplotlib import pyplot as plt\n" + "x = 0\n" * 14 + "_ = plt.plot([1, 2])",
     "More words.\n\n" * 20,
@@ -266,19 +266,29 @@ def test_a_field_has_its_question_above_it_large_type_and_nothing_of_what_follow
             expect(follows).not_to_be_in_viewport()
         assert field.bounding_box()["height"] > 40, "letters as large as those of the text"
 
-        # The keys of a presenter's remote go on from inside the field, too, and back.
+        # After Show, the keys of a presenter's remote go on from what follows, and back.
         field.fill("40")
         field.press("Enter")
-        page.get_by_role("button", name="Show", exact=True).click()
+        page.locator(".course-ask-show").click()
         expect(follows).to_be_in_viewport()
         page.keyboard.press("PageUp")
+        page.keyboard.press("PageUp")
         expect(active).to_contain_text(QUESTION)
-        field.focus()
-        page.keyboard.press("PageDown")
+        notebook = "window.jupyterapp.shell.currentWidget.content"
+        page.evaluate(f"() => {{ {notebook}.activeCellIndex = 4; {notebook}.activate(); }}")
         expect(active).to_contain_text("Let us see.")
 
+        # A reveal's picture is as wide as the text, and its words are as large.
+        for _ in ASKED[4:6]:
+            page.keyboard.press("PageDown")
+        reveal = page.locator(".jp-RenderedHTML svg[role=img]")
+        expect(reveal).to_be_in_viewport(ratio=1)
+        assert reveal.bounding_box()["width"] > 1100
+        words = reveal.locator("text", has_text="your guess")
+        assert words.bounding_box()["height"] > 20
+
         # A figure is seen whole, below however much code.
-        for _ in ASKED[4:8]:
+        for _ in ASKED[6:8]:
             page.keyboard.press("PageDown")
         expect(page.locator(".jp-RenderedImage img")).to_be_in_viewport(ratio=0.99)
         page.close()

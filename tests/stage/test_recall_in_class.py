@@ -112,7 +112,8 @@ def test_a_cell_with_an_answer_names_only_the_guess_and_shows_the_answer_it_was_
         assert shown.answer == asked.answer
         # Nobody has guessed: the answer stands large, and then how it follows.
         html = shown._repr_html_()
-        assert html.startswith(f'<div style="{in_class.LARGE}">{escape(asked.answer_text)}</div>')
+        assert html.startswith(f"<p>{escape(asked.text)}</p>")
+        assert f'<p style="{in_class.LARGE}">{escape(f"It is {asked.answer_text}.")}</p>' in html
         assert html.endswith(f"<p>{escape(asked.derivation)}</p>")
         assert repr(shown).startswith(f"It is {asked.answer_text}.")
         guess = shell.user_ns[f"my_recall_{place + 1}"]
@@ -130,7 +131,7 @@ def test_a_guess_stands_beside_the_answer_as_in_a_reveal_with_the_advice_on_a_mi
     guess = OpenGuess((ITEMS[name],), asked.unit)
     guess.say(ITEMS[name], str(mistake.said))
     html = recalled(guess)._repr_html_()
-    assert html.startswith("<div")
+    assert html.startswith(f"<p>{escape(asked.text)}</p><div")
     assert "<svg" in html
     assert "your guess" in html
     assert "calculated and calculated" not in html
@@ -142,7 +143,7 @@ def test_where_only_the_exact_number_is_right_no_picture_makes_a_near_one_look_s
     drawn = QUESTIONS[name].draw(DAY.toordinal())
     html = in_class.Recalled(drawn, drawn.asked.answer + 1)._repr_html_()
     assert "<svg" not in html
-    assert f"<p>It is {drawn.asked.answer_text}." in html
+    assert f'<p style="{in_class.LARGE}">It is {drawn.asked.answer_text}.' in html
 
 
 def test_a_text_without_markup_is_shown_as_it_is():

@@ -24,14 +24,23 @@ function render({ model, el }) {
   function draw() {
     const states = model.get("lines");
     const isClosed = isShown || model.get("is_closed");
-    lines.forEach((line, at) => line.draw(states[at], isClosed));
-    bars?.draw(states, isClosed);
+    const isLost = !isClosed && hasLostItsKernel();
+    lines.forEach((line, at) => line.draw(states[at], isClosed || isLost));
+    bars?.draw(states, isClosed || isLost);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
-    field.words.textContent = model.get("words") || hint(isGuessed, isClosed);
-    field.failure.textContent = model.get("failure");
+    const words = model.get("words") || hint(isGuessed, isClosed);
+    field.words.textContent = isLost ? "" : words;
+    field.failure.textContent = isLost ? labels.restarted : model.get("failure");
+    field.show.hidden = isLost || !field.root.classList.contains("course-waits");
     field.show.classList.toggle("due", isGuessed);
     if (model.get("has_gone_on")) lift();
     goOn(states);
+  }
+
+  // Whether the kernel that made the field is gone, so that nothing that is typed would arrive.
+  // ipywidgets marks the view after a restart, and the workspace does so if the kernel has died.
+  function hasLostItsKernel() {
+    return el.classList.contains("jupyter-widgets-disconnected");
   }
 
   // The sentence beside the button, as long as Python has sent none.
@@ -87,6 +96,7 @@ function render({ model, el }) {
     if (entered >= 0 && !lines[entered].send()) draw();
   });
   model.on("change", draw);
+  new MutationObserver(draw).observe(el, { attributeFilter: ["class"] });
   draw();
   return () => el.replaceChildren();
 }
@@ -102,6 +112,7 @@ function buildField(el, name, number, labels) {
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", labels.yourGuess);
   root.tabIndex = -1;
+  root.dataset.behind = labels.behind; // for the workspace, which covers the cells below
   const card = add(root, "div", "course-ask-card");
   const lines = add(card, "div", "course-ask-lines");
   lines.classList.toggle("course-ask-several", number > 1);

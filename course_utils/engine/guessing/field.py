@@ -29,11 +29,16 @@ def labels() -> dict[str, str]:
         "guessed": translated("You can change it until you press Show."),
         "kept": translated("Your last guess is kept: {said}."),
         "open": translated("What follows comes up with Show, with your guess or without one."),
+        "behind": translated(
+            "Your guess above comes first. What follows comes up with Show, with your guess or "
+            "without one."
+        ),
         "rest": translated("what is left"),
         "bar": translated("{name}, bar, {unit}"),
         "left": translated("So far {sum} of {whole} {unit} ({goal}), and {left} are left."),
         "beyond": translated("So far {sum} of {whole} {unit} ({goal}): {beyond} too many."),
         "noGuess": translated("no guess"),
+        "restarted": translated("The kernel has been restarted. Run this cell again."),
     }
 
 

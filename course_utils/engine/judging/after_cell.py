@@ -23,9 +23,9 @@ CHANGED = template("The answer has changed: run this cell again.")
 STOPPED = template(
     "The cell of the answer stopped with an error. Mend it, and run both cells again."
 )
-NO_VERDICT = Verdict(
-    "not judged", STOPPED
-)  # stands for the verdict on an answer whose cell has stopped
+# Finds the names in front of = and after def: my_days = 3 and def my_days, but not my_days == 3.
+ASSIGNED = re.compile(r"\b(?:def +|(?=\w+ *=[^=]))(\w+)")
+stopped: set[str] = set()  # the names that a cell assigns that has stopped with an error
 
 
 def note_what_is_shown() -> None:
@@ -57,15 +57,13 @@ def note_what_is_shown() -> None:
 
 def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
     """Take back each verdict whose answer the cell has assigned or defined anew."""
-    why = CHANGED if result.success else STOPPED
-    for name in list(latest_by_answer):
-        # Matches my_days = 3 and def my_days, but not my_days == 3.
-        assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
-        if re.search(assigns, _source(result)):
-            verdict = latest_by_answer.pop(name)
-            verdict.take_back(translated(why))
-            if not result.success:
-                latest_by_answer[name] = NO_VERDICT
+    names = set(ASSIGNED.findall(_source(result)))
+    stopped.difference_update(names)
+    if not result.success:
+        stopped.update(names)
+    for name in names & set(latest_by_answer):
+        why = STOPPED if name in stopped else CHANGED
+        latest_by_answer.pop(name).take_back(translated(why))
 
 
 def _remember(
@@ -78,7 +76,7 @@ def _remember(
     answer_of = dict(CHECKED.findall(_source(result)))  # such as {"days": "my_days"}
     for verdict in verdicts:
         name = answer_of.get(verdict.exercise)
-        if latest_by_answer.get(name) is NO_VERDICT:
+        if name in stopped:
             verdict.take_back(translated(STOPPED))
         elif name:
             latest_by_answer[name] = verdict

@@ -12,6 +12,8 @@ const KEPT = `${WHOLE} “{typed}” is none, so {taken} was kept.`;
 const REACH = 26; // how far beside a track a pointer may be and still move its mark
 const SLIP = 4; // how much farther from a track than before a stroke may be and still move its mark
 const LONGEST_STEP = 3; // between two points of a stroke at which marks are moved
+const BEHIND =
+  "Your guess above comes first. What follows comes up with Show, with your guess or without one.";
 // What the arrow keys add to the number of the column, and to that of the row.
 const DIRECTIONS = {
   ArrowLeft: { across: -1, down: 0 },
@@ -605,6 +607,8 @@ function nameTheControls(el, name, say, remark, tries = TRIES) {
     // What screen.css shows in place of the controls after a restart, as a text in CSS.
     const restarted = say("The kernel has been restarted. Run this cell again.");
     lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
+    // What stands over the cells below while the lab waits for a guess.
+    lab.dataset.behind = say(BEHIND);
     for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say, remark);
     for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button, say);
     for (const field of lab.querySelectorAll("input[title]")) {

@@ -18,6 +18,10 @@ WORDS = (
     template("{name}, typed"),
     template("Play {name}"),
     template("What follows comes up with Show."),
+    template(
+        "Your guess above comes first. What follows comes up with Show, with your guess or "
+        "without one."
+    ),
     template("{name}: back to the start"),
     template("The kernel has been restarted. Run this cell again."),
     template(

@@ -55,9 +55,17 @@ class Recalled:
         return " ".join(self._sentences())
 
     def _repr_html_(self) -> str:
-        """Return the answer in large letters, beside the guess if there is one, and sentences."""
-        paragraphs = [f"<p>{escape(words)}</p>" for words in self._sentences()]
-        return self._picture() + "".join(paragraphs)
+        """Return the question, the guess beside the answer, and what there is to say.
+
+        The question is said again, because the cell with the answer comes to the window's top.
+        Without a picture, the verdict is in large letters.
+        """
+        question = f"<p>{escape(self.drawn.asked.text)}</p>"
+        drawn = self._picture()
+        verdict, *others = [escape(words) for words in self._sentences()]
+        large = "" if drawn else f' style="{LARGE}"'
+        paragraphs = [f"<p{large}>{verdict}</p>", *(f"<p>{words}</p>" for words in others)]
+        return question + drawn + "".join(paragraphs)
 
     def _sentences(self) -> list[str]:
         """Return the verdict, the advice if there is some, and how the answer follows."""
@@ -65,13 +73,12 @@ class Recalled:
         return [words for words in (told.verdict, told.advice, told.derivation) if words]
 
     def _picture(self) -> str:
-        """Return the guess beside the answer, as a reveal draws them; else the answer alone.
+        """Return the guess beside the answer, as a reveal draws them; "" if there is no guess.
 
         A guess that has to be exact has no picture, in which all that is near would look right.
         """
-        asked = self.drawn.asked
-        if isinstance(self.said, str) or asked.is_exact:
-            return f'<div style="{LARGE}">{escape(asked.answer_text)}</div>'
+        if isinstance(self.said, str) or self.drawn.asked.is_exact:
+            return ""
         guess = self.drawn.guess(self.said)
         return picture.of_numbers([picture.Shown(guess, guess.measured, (guess.kind, guess.kind))])
 

@@ -69,8 +69,8 @@ def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Ite
     for number, step in enumerate(found.steps, 1):
         predicted.append((number, 100 * step.below))
         measured.append((number, 100 * step.still))
-    yield plot.line(predicted, "line predicted")
     yield plot.line(measured, "line measured")
+    yield plot.line(predicted, "line predicted dashed")  # above, since they are often the same
     x, y = plot.at(*measured[asked.step - 1])
     yield svg.dot(x, y, 7, class_="measured")
     curves = [

@@ -205,7 +205,9 @@ def _how_far_off(guess: Guess) -> str:
         return f"{sign}{three_digits(abs(points))}"
     if guess.off == math.inf:  # no factor makes a guess of 0 right
         return translated(guess.word)
-    return f"× {three_digits(guess.said / guess.measured)}"
+    ratio = guess.said / guess.measured
+    # A factor below 1, such as × 0.00781, would have to be turned round by the reader.
+    return f"÷ {three_digits(1 / ratio)}" if 0 < ratio < 1 else f"× {three_digits(ratio)}"
 
 
 def _field(asked: object, name: str) -> Drawn:

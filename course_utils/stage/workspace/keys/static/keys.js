@@ -26,7 +26,38 @@
   const LIVE_LAB =
     ".course-lab:not(.jupyter-widgets-disconnected), " +
     ".course-ask:not(.jupyter-widgets-disconnected *)";
+  // The class of a cell that is covered until *Show* is pressed above it, and the cover's button.
+  const BEHIND = "course-behind";
+  const SHOW = ".course-ask-show, .widget-toggle-button:not(.widget-toggle-buttons *)";
   const STYLE = `
+    /* The cells keep their size, so that nothing moves when they are uncovered. */
+    .jp-Cell.${BEHIND} { position: relative; min-height: 56px; }
+    .jp-Cell.${BEHIND} > :not(.course-cover), .jp-Cell.${BEHIND} > :not(.course-cover) * {
+      visibility: hidden !important;
+    }
+    .course-cover {
+      position: absolute;
+      inset: 6px 8px auto calc(var(--jp-cell-prompt-width) + 8px);
+      display: flex;
+      align-items: center;
+      gap: 8px 16px;
+      padding: 8px 16px;
+      border: 1px dashed var(--jp-border-color0);
+      border-radius: 6px;
+      color: var(--jp-ui-font-color1);
+      font-family: var(--jp-content-font-family);
+      font-size: var(--jp-content-font-size1);
+    }
+    .course-cover button {
+      padding: 3px 14px;
+      border: 1px solid var(--jp-border-color0);
+      border-radius: 4px;
+      background: var(--jp-layout-color1);
+      color: var(--jp-ui-font-color0);
+      font: inherit;
+      font-weight: 600;
+      cursor: pointer;
+    }
     .jp-Notebook .jp-Cell .course-waits { min-height: 100vh; align-content: flex-start; }
     .jp-Notebook .jp-Cell .course-spacer { min-height: 100vh; }
     /* On a phone a figure is moved sideways, so that its letters stay readable. */
@@ -68,6 +99,9 @@
     [...source.matchAll(/^\s*(\w+)\s*=\s*ask\(/gm)].map(([, name]) => name);
   const reveals = (source, name) =>
     /\breveal\(|\bguess\s*=/.test(source) && new RegExp(`\\b${name}\\b`).test(source);
+  // The class of a view whose kernel is gone, and such a field or lab that still waits for a guess.
+  const LOST = "jupyter-widgets-disconnected";
+  const LOST_GUESS = `.${LOST} .course-ask.course-waits, .course-lab.course-waits.${LOST}`;
   // Whether the reader does something with such a cell: guess, drag, write a function, be judged.
   const needsTheReader = (source) =>
     /\bask\(|\blabs\.|\bcheck\.|^\s*(return\s+)?\.\.\./m.test(source);
@@ -83,6 +117,15 @@
     if (node.querySelector(".course-wall")) return null;
     const waiting = [...node.querySelectorAll(".course-waits")];
     return waiting.find((lab) => lab.matches(LIVE_LAB)) ?? null;
+  }
+
+  // After a restart ipywidgets marks what has lost its kernel, but not after a kernel has died.
+  function markAsLost(notebook) {
+    for (const { node } of notebook.widgets) {
+      for (const lost of node.querySelectorAll(".course-lab, :has(> .course-ask)")) {
+        lost.classList.add(LOST);
+      }
+    }
   }
 
   // The top and bottom of the part of a cell that has to be seen: of a cell with a lab, the lab and
@@ -399,8 +442,129 @@
       stay(scroller, ran, ends, asks || hasLifted, former);
     }
 
+    // A field that has lost its kernel says that its cell is to be run again. That is what the key
+    // does then, in place of the cell that is out of view behind the field.
+    const execute = app.commands.execute.bind(app.commands);
+    app.commands.execute = (id, options) => {
+      const isByKey = (id === GOES_ON || id === STAYS) && !runsForShow;
+      const notebook = isByKey ? currentNotebook() : null;
+      if (notebook && !seenBefore.has(notebook.activeCell)) {
+        const above = notebook.widgets.slice(0, notebook.activeCellIndex);
+        const lost = above.findLast((cell) => seenBefore.has(cell));
+        if (lost?.node.querySelector(LOST_GUESS)) {
+          notebook.activeCellIndex = notebook.widgets.indexOf(lost);
+        }
+      }
+      return execute(id, options);
+    };
+
     app.commands.commandExecuted.connect((_, { id, result }) => {
       if ((id === GOES_ON || id === STAYS) && !runsForShow) afterRun(id, result);
+    });
+  }
+
+  // Whatever key, wheel or link leads past a guess: until *Show* is pressed, a cover lies over the
+  // cells that tell its answer. It is there only while the field or lab is alive, so that nobody is
+  // locked out.
+  const NEAR = 4; // a reveal is hidden if it is among so many code cells below its question
+
+  const isHeading = (cell) => !isCode(cell) && sourceOf(cell).startsWith("#");
+
+  // The cells that tell the answer of the guess that the cell `at` asks for: the code that leads to
+  // the reveal, the reveal, and what is right below it, up to the end of the text. A figure has its answer in itself.
+  function cellsBehind(widgets, at) {
+    const names = namesAskedIn(sourceOf(widgets[at]));
+    const isReveal = (cell) => isCode(cell) && names.some((name) => reveals(sourceOf(cell), name));
+    let end = at; // the last of them
+    if (names.length > 0) {
+      const steps = widgets.slice(at + 1).findIndex(isReveal) + 1;
+      const way = widgets.slice(at + 1, at + 1 + steps);
+      const isInTheWay = (cell) =>
+        isHeading(cell) || (isCode(cell) && needsTheReader(sourceOf(cell)));
+      if (steps === 0 || way.filter(isCode).length > NEAR || way.some(isInTheWay)) return [];
+      end = at + steps;
+    }
+    const isCodeToPass = (cell) => cell && isCode(cell) && !needsTheReader(sourceOf(cell));
+    while (isCodeToPass(widgets[end + 1]) && end < at + NEAR) end += 1;
+    const text = widgets[end + 1];
+    if (text?.model.type === "markdown" && !isHeading(text)) {
+      end += 1;
+      // Such a text is only half a sentence without the code below it.
+      if (sourceOf(text).trimEnd().endsWith(":") && isCodeToPass(widgets[end + 1])) end += 1;
+    }
+    return widgets.slice(at + 1, end + 1);
+  }
+
+  // Cover these cells; the first of them says why, and has the button of the guess.
+  function cover(notebook, asking, cells) {
+    if (cells.length === 0) return;
+    for (const { node } of cells) node.classList.add(BEHIND);
+    const [{ node }] = cells;
+    const panel = node.appendChild(document.createElement("div"));
+    panel.className = "course-cover";
+    const show = asking.node.querySelector(SHOW);
+    const words = panel.appendChild(document.createElement("span"));
+    words.textContent = waitingLab(asking.node).dataset.behind;
+    const button = panel.appendChild(document.createElement("button"));
+    button.textContent = show.textContent;
+    button.addEventListener("click", () => {
+      const scroller = scrollerOf(notebook);
+      const moves = !isPresented(scroller);
+      const options = { always: true, moves, was: topOf(node), former: null };
+      keep(scroller, asking, Promise.resolve(), options);
+      show.click();
+    });
+  }
+
+  function uncover(cells) {
+    for (const { node } of cells) {
+      node.classList.remove(BEHIND);
+      node.querySelector(":scope > .course-cover")?.remove();
+    }
+  }
+
+  function coverWhatIsBehind(app) {
+    // Of each guess, the cells that are covered for it.
+    function follow(notebook) {
+      const covered = new Map();
+      const look = (cell) => {
+        const lab = cell.isDisposed ? null : waitingLab(cell.node);
+        // All of it is there, the button's name too.
+        const waits = lab?.dataset.behind && lab.querySelector(SHOW)?.textContent;
+        if (Boolean(waits) === covered.has(cell)) return;
+        uncover(covered.get(cell) ?? []);
+        covered.delete(cell);
+        if (!waits) return;
+        const free = (other) => !other.node.classList.contains(BEHIND);
+        const at = notebook.widgets.indexOf(cell);
+        const behind = cellsBehind(notebook.widgets, at).filter(free);
+        covered.set(cell, behind);
+        cover(notebook, cell, behind);
+      };
+      const watched = new WeakSet();
+      return () => {
+        for (const cell of covered.keys()) look(cell); // a cell may be gone
+        for (const cell of notebook.widgets) {
+          if (watched.has(cell) || !isCode(cell)) continue;
+          watched.add(cell);
+          const changes = { childList: true, subtree: true, attributeFilter: ["class", "data-behind"] };
+          new MutationObserver(() => look(cell)).observe(cell.node, changes);
+          look(cell);
+        }
+      };
+    }
+
+    const followed = new WeakSet();
+    app.shell.layoutModified?.connect(() => {
+      for (const { content, context } of app.shell.widgets("main")) {
+        if (!context?.path.endsWith(".ipynb") || followed.has(content)) continue;
+        followed.add(content);
+        const watch = follow(content);
+        context.ready.then(() => {
+          watch();
+          content.model.cells.changed.connect(watch);
+        });
+      }
     });
   }
 
@@ -409,15 +573,20 @@
   function followTheFolds(app) {
     const forgetAtRestart = new WeakSet(); // the sessions that are followed
 
-    function followKernel(sessionContext) {
+    function followKernel(sessionContext, notebook) {
       if (forgetAtRestart.has(sessionContext)) return;
       forgetAtRestart.add(sessionContext);
       const forget = () => {
         haveRun = new WeakSet();
       };
-      sessionContext.kernelChanged.connect(forget);
+      sessionContext.kernelChanged.connect((_, { oldValue }) => {
+        forget();
+        if (oldValue) markAsLost(notebook);
+      });
       sessionContext.statusChanged.connect((_, status) => {
-        if (status.endsWith("restarting")) forget(); // also "autorestarting"
+        if (!status.endsWith("restarting") && status !== "dead") return; // also "autorestarting"
+        forget();
+        markAsLost(notebook);
       });
     }
 
@@ -463,7 +632,7 @@
       for (const { content, context } of app.shell.widgets("main")) {
         if (!context?.path.endsWith(".ipynb") || watched.has(content)) continue;
         watched.add(content);
-        followKernel(context.sessionContext);
+        followKernel(context.sessionContext, content);
         context.ready.then(() => {
           watch(content);
           content.model.cells.changed.connect(() => watch(content));
@@ -570,6 +739,7 @@
     autoStart: true,
     activate: (app) => {
       followTheKeys(app);
+      coverWhatIsBehind(app);
       followTheFolds(app);
       followTheDisk(app);
     },
