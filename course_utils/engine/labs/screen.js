@@ -4,16 +4,10 @@
 
 const TYPING_PAUSE_MS = 700; // without a key for so long, a reader has stopped typing
 const MARKED_MS = 3000; // how long a scale is marked that has changed
-// The words on a number that was typed beside a slider and was not taken as it is.
-const WHOLE = "{name} is a whole number from {least} to {most}.";
-const TAKEN = `${WHOLE} In place of “{typed}”, {taken} was taken.`;
-const KEPT = `${WHOLE} “{typed}” is none, so {taken} was kept.`;
 // The next three are in the picture's units.
 const REACH = 26; // how far beside a track a pointer may be and still move its mark
 const SLIP = 4; // how much farther from a track than before a stroke may be and still move its mark
 const LONGEST_STEP = 3; // between two points of a stroke at which marks are moved
-const BEHIND =
-  "Your guess above comes first. What follows comes up with Show, with your guess or without one.";
 // What the arrow keys add to the number of the column, and to that of the row.
 const DIRECTIONS = {
   ArrowLeft: { across: -1, down: 0 },
@@ -608,7 +602,8 @@ function nameTheControls(el, name, say, remark, tries = TRIES) {
     const restarted = say("The kernel has been restarted. Run this cell again.");
     lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
     // What stands over the cells below while the lab waits for a guess.
-    lab.dataset.behind = say(BEHIND);
+    lab.dataset.behind =
+      say("Your guess above comes first. What follows comes up with Show, with your guess or without one.");
     for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say, remark);
     for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button, say);
     for (const field of lab.querySelectorAll("input[title]")) {
@@ -684,7 +679,12 @@ function readWhatIsTyped(handle, readout, say, remark) {
     shown = taken;
     if (Number(taken) === number) return;
     const name = handle.getAttribute("aria-label");
-    remark(say(isNumber ? TAKEN : KEPT, { name, least, most, typed: typed.slice(0, 40), taken }));
+    const values = { name, least, most, typed: typed.slice(0, 40), taken };
+    const inItsPlace =
+      say("{name} is a whole number from {least} to {most}. In place of “{typed}”, {taken} was taken.", values);
+    const none =
+      say("{name} is a whole number from {least} to {most}. “{typed}” is none, so {taken} was kept.", values);
+    remark(isNumber ? inItsPlace : none);
   }
 
   const isHere = ({ target }) => target === readout;
