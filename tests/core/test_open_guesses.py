@@ -271,7 +271,7 @@ def test_a_reveal_has_the_guess_in_a_column_and_keeps_it_though_the_reader_goes_
         "days  your guess  predicted  measured  measured / predicted\n"
         "a                         1         1             1 exactly\n"
         "b              7          2         7                   3.5\n"
-        "b: spot on, 7."
+        "b: spot on, 7 days."
     )
 
 

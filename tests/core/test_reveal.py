@@ -106,12 +106,12 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
     picture, folded = html.split("<details><summary>The numbers</summary>")
     assert re.findall(r"font-size:30px[^>]*>([^<]*)<", picture) == ["2.42 GB"]
     assert ">spot on</span>" in picture
-    assert "<p>Spot on: 2,400,000,000 for 2,415,919,104.</p>" in picture
+    assert "<p>Spot on: 2.4 GB for 2.42 GB.</p>" in picture
     assert "<table>" not in picture
     assert "2,415,919,104" in folded
     assert spoken(html) == [
         "a: your guess 2.4 GB, predicted 2.5 GB, measured 2.42 GB. "
-        "Spot on: 2,400,000,000 for 2,415,919,104"
+        "Spot on: 2.4 GB for 2.42 GB"
     ]
 
 
@@ -140,7 +140,7 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
             Comparison({"a": 2, "<b>": 4}, {"a": 2, "<b>": 4}, "days", guess={"a": 3, "<b>": 4}),
             [
                 "a: your guess 3 days, predicted 2 days, measured 2 days. Close: 1 too high",
-                "<b>: your guess 4 days, predicted 4 days, measured 4 days. Spot on: 4",
+                "<b>: your guess 4 days, predicted 4 days, measured 4 days. Spot on: 4 days",
             ],
         ),
         (

@@ -137,8 +137,13 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
     [
         (65_536, 65_504.0, {}, "Spot on: 65,536 for 65,504"),  # fp16's largest
         (16, 16.0003, {"digits": 3}, "Spot on: 16"),
-        (144, 143.927, {"unit": "days"}, "Spot on: 144"),
-        (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 for 2.42"),
+        (144, 143.927, {"unit": "days"}, "Spot on: 144 days"),
+        # In the units and digits that the picture above the sentence has.
+        (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 GB for 2.42 GB"),
+        (64e6, 67_108_864, {"unit": "bytes"}, "Spot on: 64 MB for 67.1 MB"),
+        (44.2e9, 44_193_349_632, {"unit": "bytes"}, "Spot on: 44.2 GB"),
+        (1.3e12, 1_357_824_000_000, {"unit": "FLOP/s"}, "Spot on: 1.3 TFLOP/s for 1.36 TFLOP/s"),
+        (0.25, 0.264, {"unit": "share"}, "Spot on: 25 % for 26.4 %"),
         (9, 10, {}, "Close: 1 too low"),
         (1, 2, {}, "Far: 0.5 times what was measured"),
         (10, 20, {}, "Right power of ten: 0.5 times what was measured"),

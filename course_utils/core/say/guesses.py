@@ -10,7 +10,7 @@ from course_utils.core.say.wording import (
     Number,
     as_float,
     factor_text,
-    number_text,
+    in_words,
     three_digits,
     times_text,
 )
@@ -183,7 +183,7 @@ class Guess:
     @property
     def _beside(self) -> str:
         """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
-        said = _text(self.said)
+        said = self._text(self.said)
         kind = translated(self.kind)
         measured = self._measured_text
         if self._is_participle:
@@ -202,21 +202,21 @@ class Guess:
 
     @property
     def _nearly(self) -> str:
-        """What to say of a guess that is spot on: "2.4 for 2.42", or "2.42" if it is right."""
-        said = _text(self.said)
+        """What to say of a guess that is spot on: "2.4 GB for 2.42 GB", or "2.42 GB"."""
+        said = self._text(self.said)
         if self.is_right or said == self._measured_text:
             return said
         return translated("{said} for {measured}", said=said, measured=self._measured_text)
 
     @property
     def _measured_text(self) -> str:
-        """The measured value as text: an option, a whole number in full, or a few digits."""
-        if isinstance(self.measured, str):
-            return self.measured
-        measured = as_float(self.measured)
-        if not math.isfinite(measured) or measured == round(measured):  # round(inf) is an error
-            return _text(self.measured)
-        return number_text(measured, self.digits) if self.digits else three_digits(measured)
+        """The measured value as text: an option, or a number as the picture has it."""
+        return self._text(self.measured, self.digits)
+
+    def _text(self, value: Number | str, digits: int | None = None) -> str:
+        """Return an option or a number as text, short enough for a sentence."""
+        is_option = isinstance(value, str)
+        return short(value) if is_option else in_words(value, self.unit, digits)
 
     @property
     def _is_choice(self) -> bool:
@@ -245,11 +245,6 @@ class Guess:
         except (TypeError, ZeroDivisionError, OverflowError):
             return 0.0
         return ratio if 0 < ratio < math.inf else 0.0
-
-
-def _text(value: Number | str) -> str:
-    """Return an option or a number as text, short enough for a sentence."""
-    return short(value) if isinstance(value, str) else short(number_text(value))
 
 
 def _closeness() -> ModuleType:

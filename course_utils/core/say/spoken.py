@@ -12,7 +12,7 @@ def of_numbers(guess: Guess, predicted: Number, heads: tuple[str, str]) -> str:
     the same name, they are the same number, which is said once.
 
     >>> of_numbers(Guess("one matrix", 2.4, 2.416, unit="GB"), 2.416, ("predicted", "measured"))
-    'one matrix: your guess 2.4 GB, predicted 2.42 GB, measured 2.42 GB. Spot on: 2.4 for 2.42'
+    'one matrix: your guess 2.4 GB, predicted 2.42 GB, measured 2.42 GB. Spot on: 2.4 GB for 2.42 GB'
     """
     first, kind = map(translated, heads)
     said = in_words(guess.said, guess.unit)
