@@ -22,7 +22,7 @@ from course_utils.core.say import (
     seconds_text,
     table,
 )
-from course_utils.core.say.closeness import WORDS
+from course_utils.core.say.closeness import WORDS, bounds_between
 
 
 def compared(predicted, measured, **options):
@@ -63,10 +63,39 @@ def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, opti
     assert lines_of(comparison)[1].endswith(f"  {ratio}")
 
 
-def test_two_bounds_have_no_ratio():
+def test_two_estimates_have_no_ratio():
     head, row, _ = lines_of(compared(-2.45, 7.36, guess=5, has_ratio=False))
     assert head.split() == ["your", "guess", "predicted", "measured"]
     assert row.split() == ["a", "5", "-2.45", "7.36"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said", "words"),
+    [
+        ((19.2, 31.7), 20, "Spot on: 20 days"),
+        ((-2.45, 7.36), 1, "Spot on: 1 day"),
+        ((93.1, 43.0), 60, "Spot on: 60 days"),  # the one that is called shortest is longer
+        ((19.2, 31.7), 19, "Spot on: 19 days for 19.2 days"),
+        ((19.2, 31.7), 15, "Close: 0.781 times the number by the shortest"),
+        ((19.2, 31.7), 60, "Right power of ten: 1.89 times the number by the longest"),
+        ((0, 27.7), 40, "Close: 1.44 times the number by the longest"),
+        ((19.2, 31.7), 0.1, "Far: a factor of 192 too small"),
+    ],
+)
+def test_a_guess_between_two_estimates_is_spot_on_and_another_is_judged_by_the_nearer(
+    ends, said, words
+):
+    heads = ("by the shortest", "by the longest")
+    options = {"unit": "days", "digits": 3, "heads": heads, "has_ratio": False}
+    comparison = compared(*ends, guess=said, **options)
+    _, _, below = lines_of(comparison)
+    assert below == f"{words}."
+    low, high = sorted(ends)
+    of_words = bounds_between(*ends, "days")
+    word = next((word for least, most, word in of_words if least <= said <= most), "far")
+    (guess,) = comparison.guesses
+    assert guess.word == word, "pages judge by the bounds"
+    assert (word == "spot on") >= (low <= said <= high)
 
 
 def test_digits_are_those_shown():

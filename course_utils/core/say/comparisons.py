@@ -61,8 +61,9 @@ class Comparison(InRows):
     two columns, such as ("predicted", "reported"); the words on a guess are then like "0.9 times
     what was reported". With `digits`, a number that is not whole is shown with that many
     significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
-    pattern of bits. Never round beforehand. Without `has_ratio` there is no ratio, because of two
-    bounds, for example, it means nothing.
+    pattern of bits. Never round beforehand. Without `has_ratio` the two numbers are estimates of a
+    third one. Their ratio means nothing, so it is left out; a guess between them is spot on, and
+    any other is judged by the nearer one.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -125,15 +126,21 @@ class Comparison(InRows):
     @property
     def guesses(self) -> list[Guess]:
         """The reader's guesses, each with what was measured. What is no number is left out."""
-        _, kind = self.heads  # such as "measured" or "reported"
+        first, second = self.heads  # such as "predicted", and "measured" or "reported"
         # A comparison whose items have several units has no unit of its own, but the question has.
         unit = self.open_guess.unit if self.open_guess else self.unit
         guesses = []
         for item, guess in self._by_item().items():
             # A mapping may name something that is no item: see `_not_counted`.
-            if item in self.measured and plain(guess) is not None:
+            said = plain(guess)
+            if item in self.measured and said is not None:
                 measured = self.measured[item]
-                guesses.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
+                kind = second
+                if not self.has_ratio:  # two estimates, of which the nearer judges the guess
+                    least, most = sorted((self.predicted[item], measured))
+                    measured = min(max(said, least), most)
+                    kind = second if measured == self.measured[item] else first
+                guesses.append(Guess(item, said, measured, kind, self.digits, unit))
         return guesses
 
     def _by_item(self) -> dict[str, object]:
@@ -201,9 +208,10 @@ class Comparison(InRows):
         # Only a guess needs the picture, and a notebook has many tables without one.
         from course_utils.core.say import picture
 
-        several = [
-            picture.Shown(guess, self.predicted[guess.asked], self.heads) for guess in guesses
-        ]
+        several = []
+        for guess in guesses:
+            numbers = (self.predicted[guess.asked], self.measured[guess.asked])
+            several.append(picture.Shown(guess, *numbers, self.heads, not self.has_ratio))
         return picture.of_numbers(several)
 
     def _rows(self) -> list[list[str]]:

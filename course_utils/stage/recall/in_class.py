@@ -73,7 +73,9 @@ class Recalled:
         if isinstance(self.said, str) or asked.is_exact:
             return f'<div style="{LARGE}">{escape(asked.answer_text)}</div>'
         guess = self.drawn.guess(self.said)
-        return picture.of_numbers([picture.Shown(guess, guess.measured, (guess.kind, guess.kind))])
+        answer = guess.measured
+        heads = (guess.kind, guess.kind)
+        return picture.of_numbers([picture.Shown(guess, answer, answer, heads)])
 
 
 def answers_of(day: str, *names: str) -> Callable[..., Recalled]:
