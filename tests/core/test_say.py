@@ -14,6 +14,7 @@ from course_utils.core.say import (
     Comparison,
     Guess,
     Ledger,
+    OpenGuess,
     bytes_text,
     flops_text,
     in_words,
@@ -44,7 +45,9 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
     ("predicted", "measured", "options", "ratio"),
     [
         (7, 7, {}, "1 exactly"),
-        (10**12, 10**12 + 1, {}, "1 +1.0e-12"),
+        (10**12, 10**12 + 1, {}, "1.000000000001"),
+        (32_768, 32_772, {}, "1.00012"),
+        (1.0, 1 - 1.9e-6, {}, "0.9999981"),
         (2.0**-24, 2.0**-24, {}, "1 exactly"),
         (0, 0, {}, "both 0"),
         (0, 3, {}, "not defined"),
@@ -61,6 +64,44 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
 def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, options, ratio):
     comparison = compared(predicted, measured, **options)
     assert lines_of(comparison)[1].endswith(f"  {ratio}")
+
+
+def open_and_folded(comparison):
+    """The cells of the table in view, and of the one in the fold; None if there is none."""
+    html = comparison._repr_html_()
+    in_view, _, folded = html.partition("<details>")
+    cells = [re.findall(r"<td>(.*?)</td>", part) for part in (in_view, folded)]
+    return cells[0], cells[1] or None
+
+
+def test_a_long_number_is_in_view_with_its_unit_and_in_full_in_the_fold():
+    flops = {"forward, FLOPs": 258_545_287_168, "parameters": 494_032_768, "layers": 24}
+    in_view, folded = open_and_folded(Comparison(flops, flops))
+    assert in_view[1:5] == ["forward, FLOPs", "259 GFLOPs", "259 GFLOPs", "1 exactly"]
+    assert in_view[5:8] == ["parameters", "494 million", "494 million"]
+    assert in_view[9:12] == ["layers", "24", "24"]
+    assert folded[1:4] == ["forward, FLOPs", "258,545,287,168", "258,545,287,168"]
+    short = {"kept": 47_218_688}
+    in_view, folded = open_and_folded(Comparison(short, short, "bytes"))
+    assert in_view[1:3] == ["47,218,688", "47,218,688"], "to the byte, with separators"
+    assert folded is None
+
+
+def test_what_was_asked_for_is_exact_because_pages_judge_guesses_by_the_table():
+    numbers = {"asked": 44_193_349_632, "beside it": 44_193_349_632}
+    guess = OpenGuess(("asked",), "bytes")
+    in_view, _ = open_and_folded(Comparison(numbers, numbers, guess=guess))
+    assert in_view[2] == "44,193,349,632"
+    (alone,) = [Comparison({"a": 10**9}, {"a": 10**9}, guess=guess)]
+    in_view, folded = open_and_folded(alone)
+    assert in_view[2] == "1,000,000,000"
+    assert folded is None
+
+
+def test_a_table_has_lists_without_brackets_and_says_yes_and_no():
+    shown = table({"places": [0, 2, 4], "same": True, "shape": (4, 3)})
+    cells = re.findall(r"<td>(.*?)</td>", shown._repr_html_())
+    assert cells == ["places", "0, 2, 4", "same", "yes", "shape", "(4, 3)"]
 
 
 def test_two_estimates_have_no_ratio():

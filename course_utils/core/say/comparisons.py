@@ -8,7 +8,16 @@ from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
 from course_utils.core.say.language import translated
 from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.tables import InRows
-from course_utils.core.say.wording import Number, listed, number_text, with_digits
+from course_utils.core.say.wording import (
+    Number,
+    factor_text,
+    in_words,
+    listed,
+    number_text,
+    with_digits,
+)
+
+_LONG = 10**8  # from here on nobody reads all digits of a number in a table
 
 
 # eq=False keeps Mapping's comparison: a ledger equals any mapping with the same items.
@@ -214,6 +223,25 @@ class Comparison(InRows):
             several.append(picture.Shown(guess, *numbers, self.heads, not self.has_ratio))
         return picture.of_numbers(several)
 
+    def _rows_in_short(self) -> list[list[str]]:
+        """Return the rows with long numbers in a unit that fits, such as 259 GFLOPs.
+
+        A number that was asked for stays exact: once it is guessed, the picture says it in short.
+        """
+        head, *rows = self._rows()
+        is_alone = len(rows) == 1  # then the question is about this row, whatever its name
+        at = len(head) - (3 if self.has_ratio else 2)  # of the first number
+        for row, item in zip(rows, self.predicted, strict=True):
+            is_asked = self.open_guess and (is_alone or item in self.open_guess.names)
+            numbers = (self.predicted[item], self.measured[item])
+            unit = self.unit or item.rpartition(", ")[2]  # as in "forward, FLOPs"
+            is_long = max(map(abs, numbers)) >= _LONG
+            if is_long and unit in ("bytes", "FLOPs") and not is_asked:
+                row[at : at + 2] = [in_words(number, unit) for number in numbers]
+            elif is_long and unit == "parameters":  # such as 494 million
+                row[at : at + 2] = [factor_text(number) for number in numbers]
+        return [head, *rows]
+
     def _rows(self) -> list[list[str]]:
         """Return a head, and a row for each item. Without a guess, there is no column for it."""
         guesses = {guess.asked: guess.said for guess in self.guesses}
@@ -321,7 +349,7 @@ def _sentence(words: str) -> str:
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     """Return measured / predicted as text, or words if there is no such number.
 
-    Without `digits`, a ratio close to 1 is written as its distance from 1, such as "1 +2.0e-05".
+    Without `digits`, a ratio close to 1 has enough of them to differ from 1, such as 1.00012.
     """
     if measured != measured and predicted != predicted:  # NaN alone differs from itself
         return translated("both NaN")
@@ -337,11 +365,13 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
         return translated("out of a float's range")
     if digits:
         return with_digits(ratio, digits)
-    return translated("1 exactly") if measured == predicted else _distance_from_1(ratio)
+    return translated("1 exactly") if measured == predicted else _near_1(ratio)
 
 
-def _distance_from_1(ratio: float) -> str:
-    """Return a ratio with four digits; so close to 1 that these are 1.000, as "1 +2.0e-05"."""
-    off = ratio - 1
-    is_close = abs(off) < 5e-4  # then four digits are 1.000
-    return f"1 {off:+.1e}" if is_close else f"{ratio:.4g}"
+def _near_1(ratio: float) -> str:
+    """Return a ratio with four digits; with more if it is so close to 1 that these are 1.000."""
+    off = abs(ratio - 1)
+    digits = 4
+    if 0 < off < 5e-4:
+        digits = 2 - math.floor(math.log10(off))  # two of the digits in which it differs from 1
+    return f"{ratio:.{digits}g}"

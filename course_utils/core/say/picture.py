@@ -150,7 +150,7 @@ def _heading(shown: Shown, is_alone: bool) -> str:
     _, kind = map(translated, shown.heads)  # such as "measured" or "reported"
     measured = in_words(shown.measured, guess.unit, guess.digits)
     if shown.are_estimates:
-        measured = estimates_text(shown.predicted, shown.measured, guess.unit)
+        measured = _estimates_text(shown.predicted, shown.measured, guess.unit)
     if is_alone:
         return _large(measured, kind, guess.word)
     your_guess = translated(", your guess {said}", said=in_words(guess.said, guess.unit))
@@ -163,10 +163,10 @@ def _heading(shown: Shown, is_alone: bool) -> str:
     )
 
 
-def estimates_text(one: Number, other: Number, unit: str) -> str:
+def _estimates_text(one: Number, other: Number, unit: str) -> str:
     """Return two estimates as a range, the smaller first; one of them if both are the same.
 
-    >>> estimates_text(31.7, 19.23, "days"), estimates_text(4, 4, "days")
+    >>> _estimates_text(31.7, 19.23, "days"), _estimates_text(4, 4, "days")
     ('19.2 days to 31.7 days', '4 days')
     """
     least, most = (in_words(n, unit) for n in sorted((one, other)))

@@ -154,26 +154,7 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
         predicted, measured = [float(cell.replace(",", "")) for cell in row.cells[-2:]]
         unit = row.question.unit
         first, second = row.heads[-2:]  # such as "predicted" and "measured"
-        within = bounds(measured, unit)
-        if row.are_estimates:
-            within = bounds_between(predicted, measured, unit)
-        questions.append(
-            {
-                "guess": row.guess,
-                "name": row.question.item,
-                "unit": unit,
-                "measured": measured if math.isfinite(measured) else None,
-                "other": predicted if row.are_estimates else None,
-                "words": in_words(measured, unit),
-                "kind": second,
-                "predicted": in_words(predicted, unit),
-                "first": first,  # what the other number is called
-                "whole": whole_judged_by(measured, unit),
-                # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out:
-                # they are no JSON, and nobody can guess within them.
-                "bounds": [bound for bound in within if math.isfinite(bound[0])],
-            }
-        )
+        questions.append(_question(row, predicted, measured))
         # The picture needs some guess to be drawn, and the script puts the reader's in its place.
         some_guess = measured if math.isfinite(measured) else 1.0
         guess = Guess(row.question.item, some_guess, measured, second, unit=unit)
@@ -184,6 +165,30 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
         data = escape(json.dumps(asdict(axis)))
         templates.append(f'<template data-axis="{data}">{drawn}</template>')
     return questions, templates
+
+
+def _question(row: Row, predicted: float, measured: float) -> Json:
+    """Return what the page's script needs to judge a guess at the number in that row."""
+    unit = row.question.unit
+    first, second = row.heads[-2:]
+    within = bounds(measured, unit)
+    if row.are_estimates:
+        within = bounds_between(predicted, measured, unit)
+    return {
+        "guess": row.guess,
+        "name": row.question.item,
+        "unit": unit,
+        "measured": measured if math.isfinite(measured) else None,
+        "other": predicted if row.are_estimates else None,
+        "words": in_words(measured, unit),
+        "kind": second,
+        "predicted": in_words(predicted, unit),
+        "first": first,  # what the other number is called
+        "whole": whole_judged_by(measured, unit),
+        # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out: they are
+        # no JSON, and nobody can guess within them.
+        "bounds": [bound for bound in within if math.isfinite(bound[0])],
+    }
 
 
 def tables() -> str:
