@@ -118,7 +118,9 @@ class Comparison(InRows):
             (item,) = self.predicted
             (name,) = guess.names
             return {item: guess.said.get(name, ...)}  # `...`: not answered yet
-        return dict(guess.said)  # a copy: what the reader says later does not change a comparison
+        # In the order of the questions, whichever was answered first. It is a copy: what the reader
+        # says later does not change a comparison.
+        return {name: guess.said[name] for name in guess.names if name in guess.said}
 
     def _common_unit(self) -> str:
         """Return the unit of the comparison or of a ledger in it; empty if none of them has one.
