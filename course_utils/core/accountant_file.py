@@ -3,9 +3,10 @@
 The file is a complete program at any time. A term that the reader has not written yet is a stub,
 which calls the course's term; a line of the stub ends in MARK. As long as there are stubs, the file
 has the statements of WHILE_MISSING. They are removed with the last stub, and then the file needs
-nothing but Python. The terms that 2026 adds are no stubs, so that this does not wait for them:
-until the reader writes one, it is the course's function, with MARK behind it. This module never
-runs the file, because the workspace's server uses it, too.
+nothing but Python. The functions in GENERAL are stubs, too, each until its term is the reader's,
+because they would give the term away. The terms that 2026 adds are no stubs, so that this does not
+wait for them: until the reader writes one, it is the course's function, with MARK behind it. This
+module never runs the file, because the workspace's server uses it, too.
 """
 
 import ast
@@ -36,6 +37,12 @@ ADDED = (  # what 2026 adds, in the order of the notebooks
     "bytes_in_blocks",
     "data_parallel_bytes",
 )
+# The course's functions that count any model, each with the term that counts the usual ones.
+GENERAL = {
+    "stored_parameters": "parameters",
+    "active_forward_flops": "forward_flops",
+    "any_step_flops": "step_flops",
+}
 # Before this function was a term, files had it with these arguments and without a mark.
 BEFORE_ADDED = "def data_parallel_bytes(numbers, dtype, gradient_dtype, gpus, stage):"
 # Ends a line of each stub, and so tells the course's terms from the reader's. Readers' files have
@@ -114,7 +121,11 @@ def ours() -> str:
         if name == TERMS[0]:  # before the first stub stand the helpers that all stubs need
             text_by_name |= statements(WHILE_MISSING.rstrip("\n"))
             del text_by_name[""]  # the text after its last statement, which is empty
-        text_by_name[name] = _stub(text) if name in TERMS else text
+        text_by_name[name] = text
+        if name in TERMS:
+            text_by_name[name] = _stub(text, MARK)
+        elif name in GENERAL:
+            text_by_name[name] = _stub(text, _mark_of(name))
         if name in ADDED:
             text_by_name[name] += f"  {MARK}"
     last_statement = [name for name in text_by_name if name][-1]  # the one that calls `main()`
@@ -122,29 +133,36 @@ def ours() -> str:
     return together(text_by_name)
 
 
-def _stub(term: str) -> str:
+def _mark_of(name: str) -> str:
+    """Return what ends a line of the stub of that name in GENERAL."""
+    return f"# the course's, until your {GENERAL[name]} is right"
+
+
+def _stub(term: str, mark: str) -> str:
     """Return the term's text up to its docstring, and a call of the course's term.
 
     `term` is the text of the course's function. The stub of "days" ends in the line
-    `return course("days")(flops, gpus, peak, share)` with MARK behind it.
+    `return course("days")(flops, gpus, peak, share)` with the mark behind it.
     """
     (function,) = ast.parse(term).body
     docstring = function.body[0]  # each term has one
     head = term.split("\n")[: docstring.end_lineno]
     arguments = ", ".join(argument.arg for argument in function.args.args)
     course_term = f'course("{function.name}")'
-    call = f"    return {course_term}({arguments})  {MARK}"
+    call = f"    return {course_term}({arguments})  {mark}"
     if len(call) > MOST_COLUMNS:
-        call = f"    return {course_term}(  {MARK}\n        {arguments}\n    )"
+        call = f"    return {course_term}(  {mark}\n        {arguments}\n    )"
     return "\n".join([*head, call])
 
 
 def together(written: dict[str, str]) -> str:
     """Return a file's text from its statements: the text of each, by its name, in their order.
 
-    `written` is what `statements` has returned, perhaps with some texts changed. If no stub is
-    among them, the statements of WHILE_MISSING are left out, because only stubs need them.
+    `written` is what `statements` has returned, perhaps with some texts changed. Where a term is
+    the reader's, its general version is no stub any more. If no term is a stub, the statements of
+    WHILE_MISSING are left out, because only stubs need them.
     """
+    written = _with_general(written)
     if any(MARK in written.get(name, "") for name in TERMS):
         return "\n".join(written.values())
     # `statements` puts what follows a text's last statement under the name "". WHILE_MISSING has
@@ -155,6 +173,17 @@ def together(written: dict[str, str]) -> str:
         if name not in only_for_stubs:
             stays.append(text.removesuffix(SAY))  # the file's last statement has this call
     return "\n".join(stays)
+
+
+def _with_general(written: dict[str, str]) -> dict[str, str]:
+    """Return the statements, with the course's text of a stub in GENERAL whose term is theirs."""
+    courses = statements(OURS.read_text(encoding="utf-8"))
+    result = dict(written)
+    for name, term in GENERAL.items():
+        is_stub = _mark_of(name) in written.get(name, "")
+        if is_stub and is_theirs(written.get(term, MARK)):
+            result[name] = courses[name]
+    return result
 
 
 def program_text(path: Path) -> str:

@@ -24,7 +24,17 @@ import course_utils.core.accountant as course
 from course_utils.chapters import accountant
 from course_utils.chapters.accountant import readers_file
 from course_utils.core import keeping
-from course_utils.core.accountant_file import ADDED, MARK, OURS, TERMS, ours, statements, theirs
+from course_utils.core.accountant_file import (
+    ADDED,
+    GENERAL,
+    MARK,
+    OURS,
+    TERMS,
+    ours,
+    statements,
+    theirs,
+    with_term,
+)
 from course_utils.engine.judging import function
 from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import read
@@ -131,6 +141,12 @@ def by_hand(name, *changes):
     return statements(ours())[name].lstrip("\n"), text
 
 
+def with_general(*names):
+    """The edits by which a reader writes these terms, and what in the file is general of them."""
+    general = [name for name, term in GENERAL.items() if term in names]
+    return [by_hand(name) for name in (*names, *general)]
+
+
 def printed(program):
     """What a Python without packages prints of the file: the account, and what is missing.
 
@@ -168,6 +184,39 @@ def test_on_day_one_the_file_has_the_terms_names_and_none_of_their_solutions(wor
     assert max(columns) <= 100
 
 
+def test_what_is_general_of_a_term_is_in_the_file_as_soon_as_the_term_is_theirs(workspace):
+    """On day one, `any_step_flops` would show how `step_flops` counts."""
+    whole = statements(OURS.read_text(encoding="utf-8"))
+    text = workspace.file.read_text(encoding="utf-8")
+    before, _ = printed(workspace.file)
+    for name, term in GENERAL.items():
+        calls = {node.id for node in ast.walk(ast.parse(statements(text)[name])) if is_name(node)}
+        assert calls == {"course", *inspect.signature(getattr(course, name)).parameters}
+        text = with_term(text, term, f"\n\n{whole[term].lstrip()}")
+        assert statements(text)[name] == whole[name]
+        workspace.file.write_text(text, encoding="utf-8")
+        assert printed(workspace.file)[0] == before, "it is a program at any time"
+
+
+def test_in_a_file_from_before_what_is_general_stays_where_the_term_is_theirs():
+    whole = statements(OURS.read_text(encoding="utf-8"))
+    original = statements(ours()) | {name: whole[name] for name in GENERAL}
+    own = original | {"parameters": whole["parameters"]}
+    text = renewed(ours(), "\n".join(original.values()), "\n".join(own.values()))
+    now = statements(text)
+    assert now["stored_parameters"] == whole["stored_parameters"]
+    stubs = statements(ours())
+    for name in ("active_forward_flops", "any_step_flops"):
+        assert now[name] == stubs[name] != whole[name]
+    of_all = original | {name: whole[name] for name in TERMS}
+    text = renewed(ours(), "\n".join(original.values()), "\n".join(of_all.values()))
+    assert "course(" not in text, "all terms are theirs, and the file needs the course no more"
+
+
+def is_name(node):
+    return isinstance(node, ast.Name)
+
+
 def test_it_says_which_terms_are_missing_and_which_notebook_asks_for_them(workspace):
     account, missing = printed(workspace.file)
     shutil.copy(OURS, workspace.mine / "course.py")
@@ -180,7 +229,7 @@ def test_it_says_which_terms_are_missing_and_which_notebook_asks_for_them(worksp
         title = about(read(path), path.name).title
         expected.append(f"  {names} (notebook {number}, {title})")
     assert missing.splitlines() == expected
-    edit(workspace.file, *[by_hand(name) for name in TERMS])
+    edit(workspace.file, *with_general(*TERMS))
     assert printed(workspace.file) == (f"{account}\n", "")
 
 
@@ -192,7 +241,7 @@ def test_without_the_course_a_sentence_names_what_is_missing_until_nothing_is(wo
     last = done.stderr.splitlines()[-1]
     assert "The course is not here, and has to stand in for terms that you have not written" in last
     assert "days, parameters, forward_flops (notebook 4, FLOPs)" in last
-    edit(workspace.file, *[by_hand(name) for name in TERMS if name != "storage_bytes"])
+    edit(workspace.file, *with_general(*[name for name in TERMS if name != "storage_bytes"]))
     account, missing = printed(workspace.file)
     assert "124,439,808" in account, "no line of the account needs storage_bytes"
     assert missing.splitlines() == [MISSING, "  storage_bytes (notebook 2, Tensors)"]

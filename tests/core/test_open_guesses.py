@@ -262,6 +262,37 @@ def test_without_a_guess_a_reveal_is_the_table_that_it_was_before_there_were_fie
     )
 
 
+def test_guesses_come_in_the_order_of_the_questions_and_not_of_the_answers():
+    guess = OpenGuess(("a", "b", "c"))
+    for name in ("c", "a", "b"):
+        guess.say(name, "5")
+    numbers = {"a": 1, "b": 2, "c": 3}
+    shown = reveal(guess, predicted=numbers, measured=numbers)
+    assert [each.asked for each in shown.guesses] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "typed", "again"),
+    [
+        ("share", "5%", "5 %"),
+        ("share", "0.05", "5 %"),
+        ("share", "0.12345", "0.12345"),  # three digits would be another number
+        ("bytes", "140 GB", "140 GB"),
+        ("bytes", "8192", "8,192"),
+        ("bytes", "12", "12"),
+        ("days", "150", "150"),
+        ("GB", "0.5", "0.5"),
+    ],
+)
+def test_a_field_that_is_shown_again_has_the_guess_as_one_would_type_it(unit, typed, again):
+    guess = OpenGuess(("a",), unit)
+    guess.say("a", typed)
+    said = guess.said["a"]
+    assert guess.typed("a") == again
+    guess.say("a", again)
+    assert guess.said["a"] == said
+
+
 def test_a_reveal_has_the_guess_in_a_column_and_keeps_it_though_the_reader_goes_on():
     guess = OpenGuess(("a", "b"), "days")
     guess.say("b", "7")
@@ -272,7 +303,7 @@ def test_a_reveal_has_the_guess_in_a_column_and_keeps_it_though_the_reader_goes_
         "days  your guess  predicted  measured  measured / predicted\n"
         "a                         1         1             1 exactly\n"
         "b              7          2         7                   3.5\n"
-        "b: spot on, 7."
+        "b: spot on, 7 days."
     )
 
 

@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from course_utils.core.say import Choice, Comparison, Guess
+from course_utils.core.say.axis import MOST_TICKS
 from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
-from course_utils.core.say.picture import MOST_TICKS, Shown, for_any_guess
+from course_utils.core.say.picture import Shown, for_any_guess
 
 SPOT_ON, CLOSE, POWER, _, _ = WORDS
 
@@ -106,12 +107,11 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
     picture, folded = html.split("<details><summary>The numbers</summary>")
     assert re.findall(r"font-size:30px[^>]*>([^<]*)<", picture) == ["2.42 GB"]
     assert ">spot on</span>" in picture
-    assert "<p>Spot on: 2,400,000,000 for 2,415,919,104.</p>" in picture
+    assert "<p>Spot on: 2.4 GB for 2.42 GB.</p>" in picture
     assert "<table>" not in picture
     assert "2,415,919,104" in folded
     assert spoken(html) == [
-        "a: your guess 2.4 GB, predicted 2.5 GB, measured 2.42 GB. "
-        "Spot on: 2,400,000,000 for 2,415,919,104"
+        "a: your guess 2.4 GB, predicted 2.5 GB, measured 2.42 GB. Spot on: 2.4 GB for 2.42 GB"
     ]
 
 
@@ -140,7 +140,7 @@ def test_with_a_guess_the_measured_number_is_large_and_the_table_is_folded():
             Comparison({"a": 2, "<b>": 4}, {"a": 2, "<b>": 4}, "days", guess={"a": 3, "<b>": 4}),
             [
                 "a: your guess 3 days, predicted 2 days, measured 2 days. Close: 1 too high",
-                "<b>: your guess 4 days, predicted 4 days, measured 4 days. Spot on: 4",
+                "<b>: your guess 4 days, predicted 4 days, measured 4 days. Spot on: 4 days",
             ],
         ),
         (
@@ -254,10 +254,12 @@ def test_whatever_is_compared_has_a_picture_within_its_frame(
 
 
 @given(any_number, any_number, units, st.floats(-9, 9))
+@example(0.0, 2.6e-127, "of 200", 0.0)
 def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place(
     predicted, measured, unit, power
 ):
-    shown_later = Shown(Guess("a", 1, measured, unit=unit), predicted, ("predicted", "measured"))
+    guess = Guess("a", 1, measured, unit=unit)
+    shown_later = Shown(guess, predicted, measured, ("predicted", "measured"))
     pictures = for_any_guess([shown_later])
     for _, html in pictures:
         assert html.count("data-guess=") == 3
@@ -265,6 +267,8 @@ def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place
     sizes = [x for x in (predicted, measured) if 1e-200 < x < 1e200]
     if sizes:
         later = min(sizes) * 10.0**power if power < 0 else max(sizes) * 10.0**power
-        on_axis = [axis for axis, _ in pictures if not axis.is_linear]
-        assert any(axis.lowest <= math.log10(later) <= axis.highest for axis in on_axis)
+        assert any(
+            axis.lowest <= (later if axis.is_linear else math.log10(later)) <= axis.highest
+            for axis, _ in pictures
+        )
     assert any(axis.is_linear or axis.left > 6 for axis, _ in pictures), "for a guess of 0"

@@ -14,6 +14,7 @@ from course_utils.core.say import (
     Comparison,
     Guess,
     Ledger,
+    OpenGuess,
     bytes_text,
     flops_text,
     in_words,
@@ -22,7 +23,7 @@ from course_utils.core.say import (
     seconds_text,
     table,
 )
-from course_utils.core.say.closeness import WORDS
+from course_utils.core.say.closeness import WORDS, bounds_between
 
 
 def compared(predicted, measured, **options):
@@ -44,7 +45,9 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
     ("predicted", "measured", "options", "ratio"),
     [
         (7, 7, {}, "1 exactly"),
-        (10**12, 10**12 + 1, {}, "1 +1.0e-12"),
+        (10**12, 10**12 + 1, {}, "1.000000000001"),
+        (32_768, 32_772, {}, "1.00012"),
+        (1.0, 1 - 1.9e-6, {}, "0.9999981"),
         (2.0**-24, 2.0**-24, {}, "1 exactly"),
         (0, 0, {}, "both 0"),
         (0, 3, {}, "not defined"),
@@ -63,10 +66,77 @@ def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, opti
     assert lines_of(comparison)[1].endswith(f"  {ratio}")
 
 
-def test_two_bounds_have_no_ratio():
+def open_and_folded(comparison):
+    """The cells of the table in view, and of the one in the fold; None if there is none."""
+    html = comparison._repr_html_()
+    in_view, _, folded = html.partition("<details>")
+    cells = [re.findall(r"<td>(.*?)</td>", part) for part in (in_view, folded)]
+    return cells[0], cells[1] or None
+
+
+def test_a_long_number_is_in_view_with_its_unit_and_in_full_in_the_fold():
+    flops = {"forward, FLOPs": 258_545_287_168, "parameters": 494_032_768, "layers": 24}
+    in_view, folded = open_and_folded(Comparison(flops, flops))
+    assert in_view[1:5] == ["forward, FLOPs", "259 GFLOPs", "259 GFLOPs", "1 exactly"]
+    assert in_view[5:8] == ["parameters", "494 million", "494 million"]
+    assert in_view[9:12] == ["layers", "24", "24"]
+    assert folded[1:4] == ["forward, FLOPs", "258,545,287,168", "258,545,287,168"]
+    short = {"kept": 47_218_688}
+    in_view, folded = open_and_folded(Comparison(short, short, "bytes"))
+    assert in_view[1:3] == ["47,218,688", "47,218,688"], "to the byte, with separators"
+    assert folded is None
+
+
+def test_what_was_asked_for_is_exact_because_pages_judge_guesses_by_the_table():
+    numbers = {"asked": 44_193_349_632, "beside it": 44_193_349_632}
+    guess = OpenGuess(("asked",), "bytes")
+    in_view, _ = open_and_folded(Comparison(numbers, numbers, guess=guess))
+    assert in_view[2] == "44,193,349,632"
+    (alone,) = [Comparison({"a": 10**9}, {"a": 10**9}, guess=guess)]
+    in_view, folded = open_and_folded(alone)
+    assert in_view[2] == "1,000,000,000"
+    assert folded is None
+
+
+def test_a_table_has_lists_without_brackets_and_says_yes_and_no():
+    shown = table({"places": [0, 2, 4], "same": True, "shape": (4, 3)})
+    cells = re.findall(r"<td>(.*?)</td>", shown._repr_html_())
+    assert cells == ["places", "0, 2, 4", "same", "yes", "shape", "(4, 3)"]
+
+
+def test_two_estimates_have_no_ratio():
     head, row, _ = lines_of(compared(-2.45, 7.36, guess=5, has_ratio=False))
     assert head.split() == ["your", "guess", "predicted", "measured"]
     assert row.split() == ["a", "5", "-2.45", "7.36"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said", "words"),
+    [
+        ((19.2, 31.7), 20, "Spot on: 20 days"),
+        ((-2.45, 7.36), 1, "Spot on: 1 day"),
+        ((93.1, 43.0), 60, "Spot on: 60 days"),  # the one that is called shortest is longer
+        ((19.2, 31.7), 19, "Spot on: 19 days for 19.2 days"),
+        ((19.2, 31.7), 15, "Close: 0.781 times the number by the shortest"),
+        ((19.2, 31.7), 60, "Right power of ten: 1.89 times the number by the longest"),
+        ((0, 27.7), 40, "Close: 1.44 times the number by the longest"),
+        ((19.2, 31.7), 0.1, "Far: a factor of 192 too small"),
+    ],
+)
+def test_a_guess_between_two_estimates_is_spot_on_and_another_is_judged_by_the_nearer(
+    ends, said, words
+):
+    heads = ("by the shortest", "by the longest")
+    options = {"unit": "days", "digits": 3, "heads": heads, "has_ratio": False}
+    comparison = compared(*ends, guess=said, **options)
+    _, _, below = lines_of(comparison)
+    assert below == f"{words}."
+    low, high = sorted(ends)
+    of_words = bounds_between(*ends, "days")
+    word = next((word for least, most, word in of_words if least <= said <= most), "far")
+    (guess,) = comparison.guesses
+    assert guess.word == word, "pages judge by the bounds"
+    assert (word == "spot on") >= (low <= said <= high)
 
 
 def test_digits_are_those_shown():
@@ -137,8 +207,13 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
     [
         (65_536, 65_504.0, {}, "Spot on: 65,536 for 65,504"),  # fp16's largest
         (16, 16.0003, {"digits": 3}, "Spot on: 16"),
-        (144, 143.927, {"unit": "days"}, "Spot on: 144"),
-        (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 for 2.42"),
+        (144, 143.927, {"unit": "days"}, "Spot on: 144 days"),
+        # In the units and digits that the picture above the sentence has.
+        (2.4, 2.416, {"unit": "GB"}, "Spot on: 2.4 GB for 2.42 GB"),
+        (64e6, 67_108_864, {"unit": "bytes"}, "Spot on: 64 MB for 67.1 MB"),
+        (44.2e9, 44_193_349_632, {"unit": "bytes"}, "Spot on: 44.2 GB"),
+        (1.3e12, 1_357_824_000_000, {"unit": "FLOP/s"}, "Spot on: 1.3 TFLOP/s for 1.36 TFLOP/s"),
+        (0.25, 0.264, {"unit": "share"}, "Spot on: 25 % for 26.4 %"),
         (9, 10, {}, "Close: 1 too low"),
         (1, 2, {}, "Far: 0.5 times what was measured"),
         (10, 20, {}, "Right power of ten: 0.5 times what was measured"),

@@ -316,7 +316,7 @@ def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_
     bars = [bar for bar in patches if bar.get_height() > 0.5]
     (guessed,) = [bar for bar in patches if bar.get_height() < 0.5]
     assert (guessed.get_x(), guessed.get_width()) == (10, 20)
-    assert "you: 20, close" in written(WATERFALL)
+    assert "you: 20, spot on" in written(WATERFALL)
     extents = [(bar.get_x(), bar.get_width()) for bar in bars]
     assert extents == [(0, 10), (10, 30), (40, 15), (55, 45)]
     words = [one for one in written(WATERFALL) if not one.startswith("you: ")]

@@ -475,7 +475,8 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
     answer = answer_to(guessing, "my_lost_days")
     words = answer.locator("[data-guess=word]:visible")
     expect(words).to_have_text(["right power of ten", "far", "close", "close"])
-    expect(answer.locator(".seen")).to_contain_text("sending: 27.7 days, your guess 40 days")
+    sending = "sending: 0 days to 27.7 days, your guess 40 days"
+    expect(answer.locator(".seen")).to_contain_text(sending)
     expect(answer.locator("[data-guess=mark]:visible")).to_have_count(4)
     expect(answer.locator("[data-guess=how]:visible")).to_have_text(
         [
@@ -486,6 +487,11 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
         ]
     )
     expect(answer.locator(".seen > p")).to_have_count(0)
+    say(guessing, "my_lost_days", "20", "5", "4", "100", "")
+    # Between the two estimates, or judged by the nearer of them.
+    expect(words).to_have_text(["spot on", "spot on", "spot on", "far"])
+    first_line = answer.locator("svg[role=img]").first
+    expect(first_line).to_have_attribute("aria-label", re.compile("Spot on: 20 days$"))
     numbers = answer.locator("table")
     expect(numbers).to_be_hidden()
     answer.get_by_text("The numbers").click()

@@ -248,7 +248,7 @@ def test_a_forecast_fitted_to_half_of_the_products_holds_for_the_other_half(name
         missed.append(median)
     assert statistics.median(missed) < at_most
     _, row = machines.forecast_table({name: dtype}).rows
-    assert row[5] == f"{statistics.median(missed):.0%}"
+    assert row[5] == f"{100 * statistics.median(missed):.0f} %"
 
 
 def test_a_fit_finds_the_two_numbers_that_made_the_times():

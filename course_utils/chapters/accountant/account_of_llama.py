@@ -126,7 +126,12 @@ LINES = (
     Line(
         template("the embedding and one of its rows"), "storage_bytes", "bytes", _embedding_and_row
     ),
-    Line(template("the matrices of a layer"), "matrices", "weights", _layer_weights),
+    Line(
+        template("the matrices of a layer"),
+        "matrices",
+        "millions of weights",
+        lambda term: _layer_weights(term) / 1e6,
+    ),
     Line(
         template("the whole model"),
         "parameters",

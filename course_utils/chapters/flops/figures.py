@@ -59,7 +59,7 @@ def waterfall(
             _bar(axes, row, begin, days, certainties[row])
             label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
             if isinstance(guessed.get(part), int | float):  # a part may have no guess yet
-                guess = Guess(part, guessed[part], days, unit="days")
+                guess = _judged(part, guessed[part], by_shortest[part], days)
                 _bar_of_guess(axes, row, begin, guess)
                 _label_of_guess(axes, row, begin, guess, label_of_bar)
             begin += days
@@ -78,6 +78,12 @@ def _guessed_days(guesses: object) -> Mapping[str, object]:
     """
     said = getattr(guesses, "said", guesses)
     return said if isinstance(said, Mapping) else {}
+
+
+def _judged(part: str, said: Number, one: Number, other: Number) -> Guess:
+    """Return the guess, which is spot on between two estimates, or judged by the nearer one."""
+    least, most = sorted((one, other))
+    return Guess(part, said, min(max(said, least), most), unit="days")
 
 
 def _with_unexplained(days_by_part: Mapping[str, Number], reported: Number) -> dict[str, Number]:

@@ -65,6 +65,26 @@ def bounds(measured: float, unit: str = "", digits: int | None = None) -> list[B
     ]
 
 
+def bounds_between(one: float, other: float, unit: str = "") -> list[Bounds]:
+    """Return the bounds of each word for two estimates of what is asked.
+
+    A guess between both is spot on, and any other is judged by the nearer one.
+
+    >>> bounds_between(20, 40, "days")[0]
+    (19.0, 42.0, 'spot on')
+    """
+    lowest, highest = sorted((one, other))
+    below = {word: low for low, _, word in bounds(lowest, unit)}
+    above = {word: high for _, high, word in bounds(highest, unit)}
+    found = []
+    for word in WORDS:
+        if word in below or word in above:
+            lowest = min(lowest, below.get(word, lowest))
+            highest = max(highest, above.get(word, highest))
+            found.append((lowest, highest, word))
+    return found
+
+
 def closeness(said: float, measured: float, unit: str = "", digits: int | None = None) -> str:
     """Return the word for a guess, one of WORDS; `said` is the guess.
 

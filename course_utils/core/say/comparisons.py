@@ -8,7 +8,16 @@ from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
 from course_utils.core.say.language import translated
 from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.tables import InRows
-from course_utils.core.say.wording import Number, listed, number_text, with_digits
+from course_utils.core.say.wording import (
+    Number,
+    factor_text,
+    in_words,
+    listed,
+    number_text,
+    with_digits,
+)
+
+_LONG = 10**8  # from here on nobody reads all digits of a number in a table
 
 
 # eq=False keeps Mapping's comparison: a ledger equals any mapping with the same items.
@@ -61,8 +70,9 @@ class Comparison(InRows):
     two columns, such as ("predicted", "reported"); the words on a guess are then like "0.9 times
     what was reported". With `digits`, a number that is not whole is shown with that many
     significant digits, and no ratio is called exact: use `digits` for what is neither a count nor a
-    pattern of bits. Never round beforehand. Without `has_ratio` there is no ratio, because of two
-    bounds, for example, it means nothing.
+    pattern of bits. Never round beforehand. Without `has_ratio` the two numbers are estimates of a
+    third one. Their ratio means nothing, so it is left out; a guess between them is spot on, and
+    any other is judged by the nearer one.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -108,7 +118,9 @@ class Comparison(InRows):
             (item,) = self.predicted
             (name,) = guess.names
             return {item: guess.said.get(name, ...)}  # `...`: not answered yet
-        return dict(guess.said)  # a copy: what the reader says later does not change a comparison
+        # In the order of the questions, whichever was answered first. It is a copy: what the reader
+        # says later does not change a comparison.
+        return {name: guess.said[name] for name in guess.names if name in guess.said}
 
     def _common_unit(self) -> str:
         """Return the unit of the comparison or of a ledger in it; empty if none of them has one.
@@ -125,15 +137,21 @@ class Comparison(InRows):
     @property
     def guesses(self) -> list[Guess]:
         """The reader's guesses, each with what was measured. What is no number is left out."""
-        _, kind = self.heads  # such as "measured" or "reported"
+        first, second = self.heads  # such as "predicted", and "measured" or "reported"
         # A comparison whose items have several units has no unit of its own, but the question has.
         unit = self.open_guess.unit if self.open_guess else self.unit
         guesses = []
         for item, guess in self._by_item().items():
             # A mapping may name something that is no item: see `_not_counted`.
-            if item in self.measured and plain(guess) is not None:
+            said = plain(guess)
+            if item in self.measured and said is not None:
                 measured = self.measured[item]
-                guesses.append(Guess(item, plain(guess), measured, kind, self.digits, unit))
+                kind = second
+                if not self.has_ratio:  # two estimates, of which the nearer judges the guess
+                    least, most = sorted((self.predicted[item], measured))
+                    measured = min(max(said, least), most)
+                    kind = second if measured == self.measured[item] else first
+                guesses.append(Guess(item, said, measured, kind, self.digits, unit))
         return guesses
 
     def _by_item(self) -> dict[str, object]:
@@ -201,10 +219,30 @@ class Comparison(InRows):
         # Only a guess needs the picture, and a notebook has many tables without one.
         from course_utils.core.say import picture
 
-        several = [
-            picture.Shown(guess, self.predicted[guess.asked], self.heads) for guess in guesses
-        ]
+        several = []
+        for guess in guesses:
+            numbers = (self.predicted[guess.asked], self.measured[guess.asked])
+            several.append(picture.Shown(guess, *numbers, self.heads, not self.has_ratio))
         return picture.of_numbers(several)
+
+    def _rows_in_short(self) -> list[list[str]]:
+        """Return the rows with long numbers in a unit that fits, such as 259 GFLOPs.
+
+        A number that was asked for stays exact: once it is guessed, the picture says it in short.
+        """
+        head, *rows = self._rows()
+        is_alone = len(rows) == 1  # then the question is about this row, whatever its name
+        at = len(head) - (3 if self.has_ratio else 2)  # of the first number
+        for row, item in zip(rows, self.predicted, strict=True):
+            is_asked = self.open_guess and (is_alone or item in self.open_guess.names)
+            numbers = (self.predicted[item], self.measured[item])
+            unit = self.unit or item.rpartition(", ")[2]  # as in "forward, FLOPs"
+            is_long = max(map(abs, numbers)) >= _LONG
+            if is_long and unit in ("bytes", "FLOPs") and not is_asked:
+                row[at : at + 2] = [in_words(number, unit) for number in numbers]
+            elif is_long and unit == "parameters":  # such as 494 million
+                row[at : at + 2] = [factor_text(number) for number in numbers]
+        return [head, *rows]
 
     def _rows(self) -> list[list[str]]:
         """Return a head, and a row for each item. Without a guess, there is no column for it."""
@@ -313,7 +351,7 @@ def _sentence(words: str) -> str:
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     """Return measured / predicted as text, or words if there is no such number.
 
-    Without `digits`, a ratio close to 1 is written as its distance from 1, such as "1 +2.0e-05".
+    Without `digits`, a ratio close to 1 has enough of them to differ from 1, such as 1.00012.
     """
     if measured != measured and predicted != predicted:  # NaN alone differs from itself
         return translated("both NaN")
@@ -329,11 +367,13 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
         return translated("out of a float's range")
     if digits:
         return with_digits(ratio, digits)
-    return translated("1 exactly") if measured == predicted else _distance_from_1(ratio)
+    return translated("1 exactly") if measured == predicted else _near_1(ratio)
 
 
-def _distance_from_1(ratio: float) -> str:
-    """Return a ratio with four digits; so close to 1 that these are 1.000, as "1 +2.0e-05"."""
-    off = ratio - 1
-    is_close = abs(off) < 5e-4  # then four digits are 1.000
-    return f"1 {off:+.1e}" if is_close else f"{ratio:.4g}"
+def _near_1(ratio: float) -> str:
+    """Return a ratio with four digits; with more if it is so close to 1 that these are 1.000."""
+    off = abs(ratio - 1)
+    digits = 4
+    if 0 < off < 5e-4:
+        digits = 2 - math.floor(math.log10(off))  # two of the digits in which it differs from 1
+    return f"{ratio:.{digits}g}"

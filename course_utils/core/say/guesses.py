@@ -5,15 +5,8 @@ import numbers
 from dataclasses import dataclass
 from types import ModuleType
 
-from course_utils.core.say.language import template, translated
-from course_utils.core.say.wording import (
-    Number,
-    as_float,
-    factor_text,
-    number_text,
-    three_digits,
-    times_text,
-)
+from course_utils.core.say.language import template
+from course_utils.core.say.wording import Number, as_float
 
 # What a number is called by how it was found, as `kind` and the heads of comparisons have it. Both
 # are English in the code, and are translated where a reader sees them.
@@ -57,7 +50,7 @@ class Guess:
         closeness = _closeness()
         if self.is_right:
             return closeness.SPOT_ON
-        if self._is_choice:
+        if self.is_choice:
             return closeness.MISSED
         said = as_float(self.said)
         measured = as_float(self.measured)
@@ -77,9 +70,9 @@ class Guess:
         """
         if self.is_right:
             return 1.0
-        if self._ratio == 0:  # `_ratio` is 0 where there is no ratio
+        if self.ratio == 0:  # `ratio` is 0 where there is no ratio
             return math.inf
-        return max(self._ratio, 1 / self._ratio)
+        return max(self.ratio, 1 / self.ratio)
 
     @property
     def is_right(self) -> bool:
@@ -92,7 +85,7 @@ class Guess:
         """
         if self.said == self.measured:
             return True
-        if self._is_choice or not self.digits:
+        if self.is_choice or not self.digits:
             return False
         return self._as_shown(self.said) == self._as_shown(self.measured)
 
@@ -107,17 +100,12 @@ class Guess:
         >>> Guess("GB", 2.4e9, 2.416).words
         'Far: a factor of 993 million too large. Is it in the unit that was asked for?'
         """
-        word = translated(self.word)
-        # capitalize() would lower all other letters, which another language may have.
-        first = word[0].upper() + word[1:]
-        return translated("{word}: {how_far}", word=first, how_far=f"{self.how_far}{self.hint}")
+        return _how_far().words(self)
 
     @property
     def hint(self) -> str:
         """A question that follows `how_far` if the reader may have answered in another unit."""
-        if not self._may_be_another_unit:
-            return ""
-        return translated(". Is it in the unit that was asked for?")
+        return _how_far().hint(self)
 
     @property
     def how_far(self) -> str:
@@ -126,9 +114,7 @@ class Guess:
         >>> Guess("MFU", 11, 2, unit="percent").how_far, Guess("layers", 11, 12).how_far
         ('9 points too high', '1 too low')
         """
-        if self.word == _closeness().SPOT_ON:
-            return self._nearly
-        return self.difference or self._beside  # both numbers, where no difference says it
+        return _how_far().how_far(self)
 
     @property
     def difference(self) -> str:
@@ -137,119 +123,25 @@ class Guess:
         >>> Guess("bytes", 0, 8).difference, Guess("bytes", 16, 8).difference
         ('', '2 times what was measured')
         """
-        # Options have no difference, and are treated like a number that is not finite.
-        measured = as_float(self.measured) if not self._is_choice else math.inf
-        if self.word == _closeness().SPOT_ON or not math.isfinite(measured):
-            return ""
-        apart = as_float(self.said) - measured
-        is_high = apart > 0
-        whole = _closeness().whole_judged_by(measured, self.unit)  # such as 100, or 0
-        if whole in (1, 100):  # a share or percent
-            points = three_digits(abs(apart) * 100 / whole)
-            if is_high:
-                return translated("{points} points too high", points=points)
-            return translated("{points} points too low", points=points)
-        is_off_by_one = self.word == _closeness().CLOSE and abs(apart) == 1
-        if whole or is_off_by_one:  # a count: "1 too low" says more than a factor
-            number = three_digits(abs(apart))
-            if is_high:
-                return translated("{number} too high", number=number)
-            return translated("{number} too low", number=number)
-        if self.off == math.inf:  # no factor leads from the guess to the value, as from 0
-            return ""
-        return self._times if self.off < 10 else self._factor(is_high=is_high)
+        return _how_far().difference(self)
 
     @property
-    def _times(self) -> str:
-        """The ratio of a guess that is not far off, such as "2 times what was measured"."""
-        times = times_text(self._ratio)
-        kind = translated(self.kind)
-        if self._is_participle:
-            return translated("{times} what was {kind}", times=times, kind=kind)
-        return translated("{times} the number {kind}", times=times, kind=kind)
-
-    def _factor(self, *, is_high: bool) -> str:
-        """The ratio of a guess that is far off, such as "a factor of 12.8 too small"."""
-        factor = factor_text(self.off)
-        if is_high:
-            return translated("a factor of {factor} too large", factor=factor)
-        return translated("a factor of {factor} too small", factor=factor)
-
-    @property
-    def _is_participle(self) -> bool:
-        """Whether `kind` is "measured" or another participle, and not words like "with a step"."""
-        return self.kind.endswith("ed")
-
-    @property
-    def _beside(self) -> str:
-        """Both numbers in a sentence, such as "you said 3, and what was measured is 4"."""
-        said = _text(self.said)
-        kind = translated(self.kind)
-        measured = self._measured_text
-        if self._is_participle:
-            return translated(
-                "you said {said}, and what was {kind} is {measured}",
-                said=said,
-                kind=kind,
-                measured=measured,
-            )
-        return translated(
-            "you said {said}, and the number {kind} is {measured}",
-            said=said,
-            kind=kind,
-            measured=measured,
-        )
-
-    @property
-    def _nearly(self) -> str:
-        """What to say of a guess that is spot on: "2.4 for 2.42", or "2.42" if it is right."""
-        said = _text(self.said)
-        if self.is_right or said == self._measured_text:
-            return said
-        return translated("{said} for {measured}", said=said, measured=self._measured_text)
-
-    @property
-    def _measured_text(self) -> str:
-        """The measured value as text: an option, a whole number in full, or a few digits."""
-        if isinstance(self.measured, str):
-            return self.measured
-        measured = as_float(self.measured)
-        if not math.isfinite(measured) or measured == round(measured):  # round(inf) is an error
-            return _text(self.measured)
-        return number_text(measured, self.digits) if self.digits else three_digits(measured)
-
-    @property
-    def _is_choice(self) -> bool:
+    def is_choice(self) -> bool:
         """Whether the guess is one of several options in words, and no number."""
         return isinstance(self.said, str) or isinstance(self.measured, str)
-
-    @property
-    def _may_be_another_unit(self) -> bool:
-        """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
-        factors = [100]  # percent in place of a share
-        for power in (1, 2, 3, 4):
-            factors += [1000**power, 1024**power]
-        about = 0.12  # how far from such a factor the guess may be off, as a share of the factor
-        # `off` is at least 1, whether the guess is too large or too small.
-        return any(abs(self.off / factor - 1) < about for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
         """Return the number, rounded to `digits` significant digits."""
         return float(f"{as_float(n):.{self.digits}g}")
 
     @property
-    def _ratio(self) -> float:
+    def ratio(self) -> float:
         """The guess divided by what was measured; 0 if the result is no finite number above 0."""
         try:
             ratio = self.said / self.measured
         except (TypeError, ZeroDivisionError, OverflowError):
             return 0.0
         return ratio if 0 < ratio < math.inf else 0.0
-
-
-def _text(value: Number | str) -> str:
-    """Return an option or a number as text, short enough for a sentence."""
-    return short(value) if isinstance(value, str) else short(number_text(value))
 
 
 def _closeness() -> ModuleType:
@@ -260,6 +152,13 @@ def _closeness() -> ModuleType:
     from course_utils.core.say import closeness
 
     return closeness
+
+
+def _how_far() -> ModuleType:
+    """Return the module `how_far`, which only a guess's sentence has to load."""
+    from course_utils.core.say import how_far
+
+    return how_far
 
 
 def is_open(guess: object) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from course_utils.core.say.language import translated
-from course_utils.core.say.wording import Number, listed, number_text
+from course_utils.core.say.wording import Number, in_words, listed, number_text
 
 
 @dataclass(eq=False)  # two guesses are never the same one
@@ -122,10 +122,17 @@ class OpenGuess:
     def typed(self, name: str) -> str:
         """Return the guess as the reader could type it; empty if there is none.
 
-        The field shows this text, and the unit beside it.
+        The field shows this text, and the unit beside it: of a share such as "5 %" and of bytes
+        such as "140 GB", if they mean the very number, because 140,000,000,000 cannot be read.
         """
         said = self.said.get(name, "")
-        return said if isinstance(said, str) else number_text(said)
+        if isinstance(said, str):
+            return said
+        if self.unit in ("share", "bytes"):
+            words = in_words(said, self.unit)
+            if not words.endswith(self.unit) and self._read(words) == said:
+                return words
+        return number_text(said)
 
     def _read(self, typed: str) -> Number | str:
         """Return the option or the number that was typed; ValueError if it is no legal answer."""

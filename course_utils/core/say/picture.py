@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import spoken
-from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON, whole_judged_by
+from course_utils.core.say.axis import LEFT, RIGHT, Axis, axis_for
+from course_utils.core.say.closeness import CLOSE, FAR, MISSED, POWER, SPOT_ON
 from course_utils.core.say.guesses import Guess
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, as_float, in_words, letters_wide, listed
@@ -33,16 +34,12 @@ SIGNS = {
     "predicted": ("◆", COLOURS["predicted"]),
     "measured": ("●", COLOURS["measured"]),
 }
-MOST_TICKS = 7
 NARROWEST_PX = 320  # the width of a picture on a phone, on which each label still fits
 LETTER_PX = 7  # the usual width of a letter in a label
 SMALL_LETTER_PX = 6  # the same in the words at a tick
 # By these factors a guess may be too large or too small, and a picture made beforehand has a place
 # for it.
 FACTORS = (10, 1e3, 1e9)
-LEFT, RIGHT = 6, 94  # the ends of the axis, in percent of the width
-# The ends of an axis on which some number has no place: 0 is shown left of it, infinity right.
-AFTER_ZERO, BEFORE_INFINITY = 16, 86
 # Styles: of an option with a word below, and of the row of all options.
 _CHIP = "display:inline-flex;flex-direction:column;align-items:center;gap:5px;line-height:1.3"
 _CHIPS = "display:flex;flex-wrap:wrap;gap:10px 18px;padding:6px 4px;font-size:14px"
@@ -50,67 +47,23 @@ _CHIPS = "display:flex;flex-wrap:wrap;gap:10px 18px;padding:6px 4px;font-size:14
 
 @dataclass(frozen=True)
 class Shown:
-    """A guess with the number that was predicted.
+    """A guess with the number that was predicted and the one that was measured.
 
-    `heads` are the names of the other two numbers, such as ("predicted", "measured").
+    `heads` are the names of the other two numbers, such as ("predicted", "measured"). If they are
+    two estimates, `are_estimates`, and what the guess is judged by lies between them.
     """
 
     guess: Guess
     predicted: Number
+    measured: Number
     heads: tuple[str, str]
+    are_estimates: bool = False
 
     @property
     def numbers(self) -> dict[str, float]:
         """The three numbers, by the names "guess", "predicted" and "measured"."""
-        numbers = (self.guess.said, self.predicted, self.guess.measured)
+        numbers = (self.guess.said, self.predicted, self.measured)
         return dict(zip(SIGNS, map(as_float, numbers), strict=True))  # SIGNS has these three names
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Where numbers lie between the left and the right end of the picture, in percent.
-
-    For a share, the axis is linear from `lowest` 0 to `highest`, the whole. For all else it is
-    logarithmic, and `lowest` and `highest` are exponents of ten. Numbers that have no place on the
-    axis are shown at the ends of the picture.
-    """
-
-    lowest: float
-    highest: float
-    is_linear: bool
-    left: float = LEFT
-    right: float = RIGHT
-
-    def at(self, x: float) -> float:
-        """Return the place of a number; an end of the picture if the number is not on the axis."""
-        if not self.is_linear and x <= 0:
-            return LEFT
-        if x == math.inf:
-            return RIGHT
-        on_axis = x if self.is_linear else math.log10(x)
-        share = (on_axis - self.lowest) / (self.highest - self.lowest)
-        share_within = min(1.0, max(0.0, share))
-        return self.left + (self.right - self.left) * share_within
-
-    @property
-    def ticks(self) -> list[float]:
-        """The numbers that are named on the axis: at most MOST_TICKS."""
-        if self.is_linear:
-            return [self.highest * n / 4 for n in range(5)]  # such as 0, 25, 50, 75 and 100 %
-        if self.highest - self.lowest <= 2:
-            digits = (1, 2, 5)
-        else:
-            digits = (1,)
-        ticks = []
-        for power in range(math.floor(self.lowest), math.ceil(self.highest) + 1):
-            if power >= 308:  # from here on a tick may be too large for a float
-                break
-            for digit in digits:
-                x = digit * 10.0**power  # 0 if the power is too small for a float
-                if x > 0 and self.lowest <= math.log10(x) <= self.highest:
-                    ticks.append(x)
-        every = math.ceil(len(ticks) / MOST_TICKS)  # of more ticks, each second or third is taken
-        return ticks[::every]
 
 
 def _axis_of(several: Sequence[Shown]) -> Axis:
@@ -118,27 +71,7 @@ def _axis_of(several: Sequence[Shown]) -> Axis:
     numbers = []
     for shown in several:
         numbers += [x for x in shown.numbers.values() if x == x]  # without NaN
-    return _axis_for(numbers, several[0].guess.unit)
-
-
-def _axis_for(numbers: Sequence[float], unit: str) -> Axis:
-    """Return the axis that has a place for these numbers, which are in that unit."""
-    # On a linear axis, shares that are all small would be in one place: they have no whole here.
-    whole = whole_judged_by(max(numbers, default=0), unit)
-    if whole and all(x >= 0 for x in numbers):
-        return Axis(0, whole, is_linear=True)
-    logs = [math.log10(x) for x in numbers if 0 < x < math.inf] or [0.0]  # or else the log of 1
-    middle = (min(logs) + max(logs)) / 2
-    # Half the axis. 0.5 of the numbers' range would end at the numbers, so with 0.6 a tenth is free
-    # at either end; and the axis has at least 1.2 powers of ten.
-    half = max(0.6, 0.6 * (max(logs) - min(logs)))
-    return Axis(
-        middle - half,
-        middle + half,
-        is_linear=False,
-        left=AFTER_ZERO if any(x <= 0 for x in numbers) else LEFT,
-        right=BEFORE_INFINITY if math.inf in numbers else RIGHT,
-    )
+    return axis_for(numbers, several[0].guess.unit)
 
 
 def of_numbers(several: Sequence[Shown]) -> str:
@@ -164,13 +97,13 @@ def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
     sizes = [x for x in numbers if 0 < x < math.inf] or [1.0]  # some number, if there is none
     unit = several[0].guess.unit
     # `sizes` has a number above 0 even where `numbers` has none.
-    axes = [_axis_for([*numbers, *sizes], unit)]  # first, the axis of these numbers alone
+    axes = [axis_for([*numbers, *sizes], unit)]  # first, the axis of these numbers alone
     for factor in FACTORS:  # for guesses that are too high, or too low, by up to that factor
         ends = (max(sizes) * factor, min(sizes) / factor)
-        axes += [_axis_for([*numbers, end], unit) for end in ends]
+        axes += [axis_for([*numbers, end], unit) for end in ends]
         if len(several) > 1:  # one guess may be too low, and another one too high
-            axes.append(_axis_for([*numbers, *ends], unit))
-    axes.append(_axis_for([*numbers, *sizes, 0.0], unit))  # for a guess of 0, too
+            axes.append(axis_for([*numbers, *ends], unit))
+    axes.append(axis_for([*numbers, *sizes, 0.0], unit))  # for a guess of 0, too
     each_once = dict.fromkeys(axes)  # a dictionary has each key once, and keeps their order
     return [(axis, _drawn(several, axis)) for axis in each_once]
 
@@ -215,7 +148,9 @@ def _heading(shown: Shown, is_alone: bool) -> str:
     """Return the line above a guess's axis; if the guess is alone, its measured number is large."""
     guess = shown.guess
     _, kind = map(translated, shown.heads)  # such as "measured" or "reported"
-    measured = in_words(guess.measured, guess.unit, guess.digits)
+    measured = in_words(shown.measured, guess.unit, guess.digits)
+    if shown.are_estimates:
+        measured = _estimates_text(shown.predicted, shown.measured, guess.unit)
     if is_alone:
         return _large(measured, kind, guess.word)
     your_guess = translated(", your guess {said}", said=in_words(guess.said, guess.unit))
@@ -226,6 +161,16 @@ def _heading(shown: Shown, is_alone: bool) -> str:
         f'{_in_colour(guess.word, 14)} <span data-guess="how">'
         f"{html.escape(guess.difference + guess.hint)}</span></div>"
     )
+
+
+def _estimates_text(one: Number, other: Number, unit: str) -> str:
+    """Return two estimates as a range, the smaller first; one of them if both are the same.
+
+    >>> _estimates_text(31.7, 19.23, "days"), _estimates_text(4, 4, "days")
+    ('19.2 days to 31.7 days', '4 days')
+    """
+    least, most = (in_words(n, unit) for n in sorted((one, other)))
+    return least if least == most else translated("{least} to {most}", least=least, most=most)
 
 
 def _large(measured: str, kind: str, word: str) -> str:
@@ -278,7 +223,9 @@ def _line(shown: Shown, axis: Axis, *, has_labels: bool, has_ticks: bool) -> str
         for name, words in below:
             height += 20  # a row for each label, whose text stands 6 pixels above the row's end
             parts.append(_label(name, words, _short(shown, name), axis, shown, height - 6))
-    words = html.escape(spoken.of_numbers(shown.guess, shown.predicted, shown.heads))
+    words = html.escape(
+        spoken.of_numbers(shown.guess, shown.predicted, shown.measured, shown.heads)
+    )
     return (
         f'<svg role="img" aria-label="{words}" width="100%" height="{height}" '
         'style="display:block;overflow:visible;font-family:inherit">'
@@ -317,7 +264,7 @@ def _tick_words(x: float, unit: str) -> str:
 def _short(shown: Shown, name: str) -> str:
     """Return the number of a mark as its label has it: with its unit if that is short enough."""
     guess = shown.guess
-    number = {"guess": guess.said, "predicted": shown.predicted, "measured": guess.measured}[name]
+    number = {"guess": guess.said, "predicted": shown.predicted, "measured": shown.measured}[name]
     digits = None if name == "guess" else guess.digits
     words = in_words(number, guess.unit, digits)
     is_short = len(words) <= 10  # letters: a longer label may not fit on a phone

@@ -5,20 +5,21 @@ from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, in_words
 
 
-def of_numbers(guess: Guess, predicted: Number, heads: tuple[str, str]) -> str:
+def of_numbers(guess: Guess, predicted: Number, measured: Number, heads: tuple[str, str]) -> str:
     """Return the question, the three numbers with their units, and how close the guess is.
 
     `heads` are the names of the other two numbers, such as ("predicted", "measured"). If both have
     the same name, they are the same number, which is said once.
 
-    >>> of_numbers(Guess("one matrix", 2.4, 2.416, unit="GB"), 2.416, ("predicted", "measured"))
-    'one matrix: your guess 2.4 GB, predicted 2.42 GB, measured 2.42 GB. Spot on: 2.4 for 2.42'
+    >>> guess = Guess("state", 2.4, 2.416, unit="GB")
+    >>> of_numbers(guess, 2.416, 2.416, ("predicted", "measured"))
+    'state: your guess 2.4 GB, predicted 2.42 GB, measured 2.42 GB. Spot on: 2.4 GB for 2.42 GB'
     """
     first, kind = map(translated, heads)
     said = in_words(guess.said, guess.unit)
-    measured = in_words(guess.measured, guess.unit, guess.digits)
+    measured_text = in_words(measured, guess.unit, guess.digits)
     if first == kind:
-        return _beside(guess, said, kind, measured)
+        return _beside(guess, said, kind, measured_text)
     return translated(
         "{asked}: your guess {said}, {first} {predicted}, {kind} {measured}. {words}",
         asked=guess.asked,
@@ -26,7 +27,7 @@ def of_numbers(guess: Guess, predicted: Number, heads: tuple[str, str]) -> str:
         first=first,
         predicted=in_words(predicted, guess.unit, guess.digits),
         kind=kind,
-        measured=measured,
+        measured=measured_text,
         words=guess.words,
     )
 

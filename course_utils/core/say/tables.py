@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import Number, in_words, number_text
 
+FOLD = "<details>"
+
 
 class InRows:
     """A base class for what is shown as a table, as HTML and as text.
 
-    A subclass defines `_rows`. It may define `_below`, a line of sentences below the table, and
-    `_picture`, a picture above the table.
+    A subclass defines `_rows`. It may define `_rows_in_short`, what of them stands open; `_below`,
+    a line of sentences below the table; and `_picture`, a picture above the table.
     """
 
     has_head = True  # whether the first row has the heads of the columns
-    fold = "<details>"  # in which the table is where there is a picture
+    fold = FOLD  # in which the table is where there is a picture
 
     def __repr__(self) -> str:
         table = _text_table(self._rows())
@@ -26,12 +28,18 @@ class InRows:
     def _repr_html_(self) -> str:
         """Return what Jupyter shows: table and line. With a picture, the table is folded."""
         table = _html_table(self._rows(), has_head=self.has_head)
+        in_short = _html_table(self._rows_in_short(), has_head=self.has_head)
         picture = self._picture()
         if picture:
-            heading = html.escape(translated("The numbers"))
-            table = f"{self.fold}<summary>{heading}</summary>\n{table}\n</details>"
-            return f"{picture}{_paragraph(self._below_picture())}\n{table}"
-        return table + _paragraph(self._below())
+            below = _paragraph(self._below_picture())
+            return f"{picture}{below}\n{self._folded(table if self.fold == FOLD else in_short)}"
+        shown = in_short + _paragraph(self._below())
+        return shown if in_short == table else f"{shown}\n{self._folded(table)}"
+
+    def _folded(self, table: str) -> str:
+        """Return the table in its fold, closed or open."""
+        heading = html.escape(translated("The numbers"))
+        return f"{self.fold}<summary>{heading}</summary>\n{table}\n</details>"
 
     def _picture(self) -> str:
         """Return a picture as HTML, below which the table is folded; empty if there is none."""
@@ -40,6 +48,10 @@ class InRows:
     def _rows(self) -> list[list[str]]:
         """Return the rows of the table; the first one is the head if `has_head` is True."""
         raise NotImplementedError
+
+    def _rows_in_short(self) -> list[list[str]]:
+        """Return the rows as they stand open; if these are others, `_rows` are folded below."""
+        return self._rows()
 
     def _below(self) -> str:
         """Return the line below the table; empty if there is none."""
@@ -94,7 +106,7 @@ def table(values: Mapping[str, object], unit: str = "", *, exact: bool = False) 
 
     `unit` is the unit of all numbers. If the values are mappings themselves, their keys are the
     heads of the columns. With `exact`, numbers are written in full instead, or with six digits.
-    True is written as yes, False as no.
+    True is written as yes, False as no, and a list without its brackets.
 
     >>> table({"embedding": 544_997_376, "a layer": 59_648}, "bytes")
     embedding   545 MB
@@ -122,6 +134,8 @@ def _written(value: object, unit: str, *, exact: bool) -> str:
     """Return the text of one value of `table`."""
     if isinstance(value, bool):  # before numbers, since Python counts True as 1
         return translated("yes") if value else translated("no")
+    if isinstance(value, list):
+        return ", ".join(_written(each, unit, exact=exact) for each in value)
     if not isinstance(value, int | float):
         return str(value).removeprefix("torch.")  # a dtype is written as float32
     if exact:

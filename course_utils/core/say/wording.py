@@ -205,8 +205,8 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
         return f"{_for_people(100 * n, digits)} %"
     if unit.startswith(("percent", "%")):
         return f"{_for_people(n, digits)} %"
-    if unit.startswith("billions of "):
-        unit = unit.replace("billions of", "billion")  # as in "175 billion parameters"
+    if unit.startswith(("millions of ", "billions of ")):
+        unit = unit.replace("ions of", "ion", 1)  # as in "175 billion parameters"
     if n == 1 and " " not in unit:
         unit = unit.removesuffix("s")  # the plural's
     return f"{_for_people(n, digits)} {unit}".strip()

@@ -67,6 +67,8 @@ class Field(anywidget.AnyWidget):
         self.labels = labels()
         # By question: the text that was typed last, also if it is no answer to the question.
         self._typed: dict[str, str] = {}
+        # By question: the text that was typed last, of those that are an answer.
+        self._accepted: dict[str, str] = {}
         # By question: the sentence on why the text is no answer. A text that is one has no entry.
         self._faults: dict[str, str] = {}
         guess.on_change.append(self._show)
@@ -81,6 +83,7 @@ class Field(anywidget.AnyWidget):
         self._faults.pop(name, None)
         try:
             self.guess.say(name, typed)  # which calls _show by way of on_change
+            self._accepted[name] = typed
         except ValueError as error:
             self._faults[name] = str(error)
             self._show()  # here, since the guess has not changed, and so on_change is not called
@@ -89,6 +92,8 @@ class Field(anywidget.AnyWidget):
         """Do what the button *Show* does. Of a text that was refused, the field goes back."""
         for name in self._faults:
             del self._typed[name]  # the field shows what is kept of the guess, or nothing
+            if name in self._accepted:
+                self._typed[name] = self._accepted[name]
         self._faults.clear()
         self.guess.go_on()  # which calls _show by way of on_change
 

@@ -19,6 +19,7 @@ LETTER_PX = 8  # the width of a letter, large enough that names are not cut
 POWER = re.compile(r"2 *(?:\^|\*\*) *(\d{1,3})", re.ASCII)
 # Matches 1024, 1,024 and 1_024.
 WHOLE_NUMBER = re.compile(r"\d{1,12}|\d{1,3}([,_]\d{3})+", re.ASCII)
+EXPONENT = re.compile(r"\d(?:\.\d+)?[eE]\d", re.ASCII)  # such as 1e3 or 1.5e4
 
 
 class ControlPart(NamedTuple):
@@ -59,8 +60,8 @@ def size_of(name: str, typed: object) -> int:
 
     `name` is the size's name, for the error.
 
-    >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
-    (1024, 16384, 3)
+    >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", "1e3"), size_of("B", 3)
+    (1024, 16384, 1000, 3)
     """
     number = _number_in(str(typed).strip())
     if number is None or not 1 <= number <= LARGEST:
@@ -75,12 +76,14 @@ def size_of(name: str, typed: object) -> int:
 
 
 def _number_in(words: str) -> int | None:
-    """Return the number that is written as 1024, 1,024, 1_024, 2^10 or 2**10; else None."""
+    """Return the number that is written as 1024, 1,024, 1_024, 1e3, 2^10 or 2**10; else None."""
     power = POWER.fullmatch(words)
     if power:
         return 2 ** int(power[1])
     if WHOLE_NUMBER.fullmatch(words):
         return int(words.replace(",", ""))
+    if EXPONENT.fullmatch(words) and float(words).is_integer():
+        return int(float(words))
     return None
 
 

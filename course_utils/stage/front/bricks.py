@@ -15,7 +15,7 @@ MODEL = "Llama 3 8B"
 SAYS = {
     "tensor_bytes": (template("the embedding, in bf16"), "1.05 GB"),
     "storage_bytes": (template("the embedding and one of its rows"), "1.05 GB"),
-    "matrices": (template("the matrices of a layer"), template("218,103,808 weights")),
+    "matrices": (template("the matrices of a layer"), template("218 million weights")),
     "parameters": (template("the whole model"), template("8.03 billion parameters")),
     "forward_flops": (template("FLOPs of a forward pass, 8,192 tokens"), "158 TFLOPs"),
     "days": (template("days on 1,024 H100s at half of their peak"), template("19.8 days")),

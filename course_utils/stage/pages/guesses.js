@@ -318,14 +318,16 @@ const isParticiple = ({ kind }) => kind.endsWith("ed");
 
 // Both numbers, for a guess that is spot on, or where no other words say how far off it is.
 function bothNumbers(question, guess, closeness) {
-  const { words: measured, unit } = question;
+  const { unit } = question;
   const said = inWords(guess, unit);
-  const kind = translated(question.kind);
+  const by = judgedBy(question, guess);
+  const measured = by.measured === question.measured ? question.words : inWords(by.measured, unit);
+  const kind = translated(by.kind);
   if (closeness === "spot on") {
     return said === measured ? measured : translated("{said} for {measured}", { said, measured });
   }
   const gaps = { said, kind, measured };
-  return isParticiple(question)
+  return isParticiple(by)
     ? translated("you said {said}, and what was {kind} is {measured}", gaps)
     : translated("you said {said}, and the number {kind} is {measured}", gaps);
 }
@@ -333,7 +335,8 @@ function bothNumbers(question, guess, closeness) {
 // How far off the guess is, in the words that fit its unit, or nothing; see Guess in
 // core/say/guesses.py.
 function differenceOf(question, guess, closeness) {
-  const { measured, whole } = question;
+  const { whole } = question;
+  const { measured, kind } = judgedBy(question, guess);
   if (measured === null || closeness === "spot on") return "";
   const apart = guess - measured;
   const isHigh = apart > 0;
@@ -353,7 +356,15 @@ function differenceOf(question, guess, closeness) {
   if (!(ratio > 0 && ratio < Infinity)) return "";
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
-  return `${off < 10 ? times(question, ratio) : factor(off, isHigh)}${hint(off)}`;
+  return `${off < 10 ? times({ kind }, ratio) : factor(off, isHigh)}${hint(off)}`;
+}
+
+// The number by which a guess is judged, with its name: between two estimates, it is right.
+function judgedBy({ measured, other, kind, first }, guess) {
+  if (typeof other !== "number") return { measured, kind };
+  const least = Math.min(measured, other);
+  const nearest = Math.min(Math.max(guess, least), Math.max(measured, other));
+  return { measured: nearest, kind: nearest === measured ? kind : first };
 }
 
 // The ratio of a guess that is not far off.

@@ -22,7 +22,7 @@ from course_utils.core.say import (
     refusals,
     typed,
 )
-from course_utils.core.say.closeness import bounds, whole_judged_by
+from course_utils.core.say.closeness import bounds, bounds_between, whole_judged_by
 from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
@@ -37,13 +37,14 @@ class Row(NamedTuple):
     """A question of the guess of that name, with its row of the answer's table.
 
     `heads` are the names of the numbers in the row, such as ["predicted", "measured"], and `cells`
-    are the numbers themselves, as texts.
+    are the numbers themselves, as texts. Two numbers without a ratio behind them `are_estimates`.
     """
 
     guess: str
     question: Question
     cells: list[str]
     heads: list[str]
+    are_estimates: bool
 
 
 def field(asked: Asked) -> str:
@@ -111,7 +112,8 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
     head, *body = rows
     by_name = {row[0]: row for row in body}
     # Behind the measured number stands its ratio to the predicted one.
-    end = len(head) - 1 if " / " in head[-1] else len(head)
+    has_ratio = " / " in head[-1]
+    end = len(head) - 1 if has_ratio else len(head)
     for reveal in part.reveals:
         guess = guesses_by_name.get(reveal.name)
         questions = guess.questions if guess else ()
@@ -122,7 +124,7 @@ def _rows_of(result: str, part: Part, known: Outline) -> Iterator[Row]:
             name = reveal.row if reveal.row else question.item
             row = by_name.get(name, body[0])  # the first row if no row has the question's name
             # Without the first cell, which has the row's name.
-            yield Row(reveal.name, question, row[1:end], head[1:end])
+            yield Row(reveal.name, question, row[1:end], head[1:end], not has_ratio)
 
 
 def _choice(row: Row) -> tuple[list[Json], list[str]]:
@@ -152,31 +154,41 @@ def _numbers(rows: Sequence[Row]) -> tuple[list[Json], list[str]]:
         predicted, measured = [float(cell.replace(",", "")) for cell in row.cells[-2:]]
         unit = row.question.unit
         first, second = row.heads[-2:]  # such as "predicted" and "measured"
-        questions.append(
-            {
-                "guess": row.guess,
-                "name": row.question.item,
-                "unit": unit,
-                "measured": measured if math.isfinite(measured) else None,
-                "words": in_words(measured, unit),
-                "kind": second,
-                "predicted": in_words(predicted, unit),
-                "first": first,  # what the other number is called
-                "whole": whole_judged_by(measured, unit),
-                # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out:
-                # they are no JSON, and nobody can guess within them.
-                "bounds": [bound for bound in bounds(measured, unit) if math.isfinite(bound[0])],
-            }
-        )
+        questions.append(_question(row, predicted, measured))
         # The picture needs some guess to be drawn, and the script puts the reader's in its place.
         some_guess = measured if math.isfinite(measured) else 1.0
         guess = Guess(row.question.item, some_guess, measured, second, unit=unit)
-        several.append(picture.Shown(guess, predicted, (first, second)))
+        numbers = (predicted, measured)
+        several.append(picture.Shown(guess, *numbers, (first, second), row.are_estimates))
     templates = []
     for axis, drawn in picture.for_any_guess(several):
         data = escape(json.dumps(asdict(axis)))
         templates.append(f'<template data-axis="{data}">{drawn}</template>')
     return questions, templates
+
+
+def _question(row: Row, predicted: float, measured: float) -> Json:
+    """Return what the page's script needs to judge a guess at the number in that row."""
+    unit = row.question.unit
+    first, second = row.heads[-2:]
+    within = bounds(measured, unit)
+    if row.are_estimates:
+        within = bounds_between(predicted, measured, unit)
+    return {
+        "guess": row.guess,
+        "name": row.question.item,
+        "unit": unit,
+        "measured": measured if math.isfinite(measured) else None,
+        "other": predicted if row.are_estimates else None,
+        "words": in_words(measured, unit),
+        "kind": second,
+        "predicted": in_words(predicted, unit),
+        "first": first,  # what the other number is called
+        "whole": whole_judged_by(measured, unit),
+        # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out: they are
+        # no JSON, and nobody can guess within them.
+        "bounds": [bound for bound in within if math.isfinite(bound[0])],
+    }
 
 
 def tables() -> str:

@@ -35,7 +35,7 @@ NEEDS_NPM = (
 LOADED = """
 import sys
 from course_utils import labs
-from course_utils.core.say import closeness  # which a lab loads only when somebody has guessed
+from course_utils.core.say import how_far  # which a lab loads only when somebody has guessed
 from course_utils.stage.pages import host
 for name in labs.__all__:
     labs.lab_named(name.removesuffix("_lab"))

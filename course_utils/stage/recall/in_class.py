@@ -80,7 +80,9 @@ class Recalled:
         if isinstance(self.said, str) or self.drawn.asked.is_exact:
             return ""
         guess = self.drawn.guess(self.said)
-        return picture.of_numbers([picture.Shown(guess, guess.measured, (guess.kind, guess.kind))])
+        answer = guess.measured
+        heads = (guess.kind, guess.kind)
+        return picture.of_numbers([picture.Shown(guess, answer, answer, heads)])
 
 
 def answers_of(day: str, *names: str) -> Callable[..., Recalled]:

@@ -249,9 +249,9 @@ def _forecast_row(name: str, dtype: str) -> list[str]:
         f"{name}, {dtype}",
         seconds_text(c),
         f"{e:.2f}",
-        f"{roof_median:.0%}",
+        f"{100 * roof_median:.0f} %",
         f"{roof_worst:.1f}",
-        f"{statistics.median(medians):.0%}",
+        f"{100 * statistics.median(medians):.0f} %",
         f"{statistics.median(worst):.1f}",
     ]
 
