@@ -3,8 +3,8 @@
 It also writes the minutes of each section into INSTRUCTORS, and each notebook's into its metadata.
 
 A minute is 120 words or 8 lines of code. A guess takes a minute and a half, a lab five minutes, and
-a figure that moves two, a guess in it included. Each of the reader's turns takes one and a half
-times the minutes that it states.
+a figure that moves two, a guess in it included. Each of the reader's turns takes the minutes that
+it states.
 """
 
 import math
@@ -51,7 +51,7 @@ class Count:
     def exact(self) -> float:
         """The minutes that the stretch takes; the words of turns are in the turns' minutes."""
         read_min = (self.words - self.words_in_turns) / 120 + self.lines / 8
-        done_min = 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min
+        done_min = 1.5 * self.guesses + sum(self.turns) + 5 * self.labs + self.figures_min
         return read_min + done_min
 
 
