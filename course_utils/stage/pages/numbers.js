@@ -255,6 +255,11 @@ export function withUnit(n, unit) {
   return `${numberText(n)} ${behind}`.trim();
 }
 
+// How a guess was understood: as engine/guessing/field.py says it, whose bound this is.
+export function asRead(n, unit) {
+  return unit === "bytes" && n >= tables.inFullBelow ? inWords(n, unit) : withUnit(n, unit);
+}
+
 // A number as a person would say it, with three digits and the unit that fits its size.
 export function inWords(n, unit) {
   if (unit in SCALED && Math.abs(n) < 1e27) return withPrefix(n, unit);
