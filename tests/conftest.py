@@ -10,6 +10,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
@@ -31,6 +32,14 @@ collect_ignore_glob = ["tools/colab_modules/*"]
 
 # The course is shown in English, whatever the system's language is.
 os.environ["COURSE_LANG"] = "en"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jupyters_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the signatures of trusted copies, in place of that of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    os.environ["JUPYTER_DATA_DIR"] = str(folder)
+    return folder
 
 
 def _needs_browser(nodeid: str) -> bool:

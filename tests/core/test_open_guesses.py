@@ -48,6 +48,8 @@ TYPED = {
     ("4096", "of 4,096"): "4,096 of 4,096",
     ("-1.5", ""): "-1.5",
     ("9" * 60, ""): "1e+60",
+    ("7+2+4+3", "times"): "16 times",
+    ("1.5 + 3 GB", "GB"): "4.5 GB",
 }
 NOT_A_NUMBER = "is not a number here. Write "
 NOT_A_SHARE = "A share is between 0 and 1"
@@ -79,6 +81,11 @@ REFUSED = {
     ("$5", "times"): f"Leave out '$', {ALONE}",
     ("5-6", "times"): "'5-6' is two numbers, and the answer is one. Write it as 3,",
     ("5 to 6 weeks", "days"): "'5 to 6 weeks' is two numbers, and the answer is one.",
+    ("5-6+1", "times"): "'5-6+1' is two numbers, and the answer is one.",
+    ("44 G", "bytes"): "'G' is no unit here. Do you mean 44 GB? Write it as 4096,",
+    ("16gi", "GB"): "'gi' is no unit here. Do you mean 16 GiB?",
+    ("3 k", "bytes"): "Do you mean 3 kB?",
+    ("44 G", "FLOPs"): "'G' does not fit here, because the answer is in FLOPs.",
     ("1½", "times"): f"'1½' {NOT_A_NUMBER}",
     ("Something between 2 and 3", "GB"): "'Something between 2…' is not a number here.",
     ("12 %", "of 200"): "the answer is a count. Write a whole number from 0 to 200.",

@@ -93,6 +93,23 @@ def send(field: Field, **message: object) -> None:
 # The field.
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("44", "44 bytes"),
+        ("2^12", "4,096 bytes"),
+        ("44e9", "44 GB"),
+        ("16,100,000,000", "16.1 GB"),
+        ("15 GiB", "16.1 GB"),
+    ],
+)
+def test_bytes_are_echoed_in_the_unit_in_which_a_person_would_say_them(fields, typed, said):
+    ask("one matrix", "bytes")
+    (field,) = fields
+    send(field, say={"name": "one matrix", "typed": typed})
+    assert field.lines[0]["said"] == said
+
+
 def test_the_field_shows_how_a_guess_was_read_and_what_makes_no_sense_in_its_own_line(fields):
     guess = ask(["sending", "pauses"], "days")
     (field,) = fields

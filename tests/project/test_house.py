@@ -350,6 +350,7 @@ MAY_IMPORT = {
         "jupyter_server",
         "jupyterlab",
         "markupsafe",
+        "nbformat",
         "tornado",
         "core.accountant_file",
         "core.keeping",

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
-from course_utils.engine.guessing.field import CLOSED
+from course_utils.engine.guessing.field import CLOSED, as_read
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__
@@ -44,8 +44,8 @@ READ = """async (asked) => {
   });
 }"""
 WRITTEN = """async (asked) => {
-  const { inWords, withUnit } = await import("./numbers.js");
-  return asked.map(([n, unit]) => [inWords(n, unit), withUnit(n, unit)]);
+  const { asRead, inWords, withUnit } = await import("./numbers.js");
+  return asked.map(([n, unit]) => [inWords(n, unit), withUnit(n, unit), asRead(n, unit)]);
 }"""
 # As whoever only reads does.
 UNFOLD = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"
@@ -325,7 +325,8 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     asked = [(n, unit) for n in numbers for unit in (*units, "billions of parameters")]
     for (n, unit), found in zip(asked, guessing.evaluate(WRITTEN, asked), strict=True):
         guess = OpenGuess(("a",), unit, said={"a": n})
-        assert found == [in_words(n, unit), guess.in_words("a")], (n, unit)
+        of_python = [in_words(n, unit), guess.in_words("a"), as_read(guess, "a")]
+        assert found == of_python, (n, unit)
 
 
 def units_of_all_guesses() -> list[str]:

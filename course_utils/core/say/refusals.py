@@ -6,7 +6,7 @@ The pages without a kernel say the same in JavaScript: see numbers.js.
 import re
 from collections.abc import Callable
 
-from course_utils.core.say.answer_units import HOW, HOW_MANY, first_word
+from course_utils.core.say.answer_units import HOW, HOW_MANY, OTHER_UNITS, first_word
 from course_utils.core.say.closeness import OF_HOW_MANY
 from course_utils.core.say.language import in_a_row, translated
 from course_utils.core.say.open_guesses import with_unit
@@ -67,7 +67,9 @@ def _fault(typed: str, unit: str, is_number: Callable[[str], bool], *, is_too_la
         return translated("{typed} is two numbers, and the answer is one.", typed=_quoted(typed))
     after = NUMBER_THEN_WORDS.fullmatch(typed)
     if after and _has_letters(after[2]) and is_number(after[1]):
-        return _wrong_unit(_quoted(after[2].strip()), unit)
+        return _cut_short(after[1], after[2].strip(), unit) or _wrong_unit(
+            _quoted(after[2].strip()), unit
+        )
     before = WORDS_THEN_NUMBER.fullmatch(typed)
     if before and is_number(before[2]):
         return translated(
@@ -79,6 +81,17 @@ def _fault(typed: str, unit: str, is_number: Callable[[str], bool], *, is_too_la
 def _has_letters(words: str) -> bool:
     """Whether the words may be a unit."""
     return "%" in words or any(letter.isalpha() for letter in words)
+
+
+def _cut_short(number: str, letters: str, unit: str) -> str:
+    """Return the sentence on a unit of bytes without its B, as in 44 G; empty for other letters."""
+    if f"{letters}b".lower() not in OTHER_UNITS.get(first_word(unit), {}):
+        return ""
+    prefix = "k" if letters in "kK" else letters.capitalize()  # but KiB
+    meant = f"{number.strip()} {prefix}B"
+    return translated(
+        "{words} is no unit here. Do you mean {meant}?", words=_quoted(letters), meant=meant
+    )
 
 
 def _wrong_unit(words: str, unit: str) -> str:

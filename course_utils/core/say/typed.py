@@ -48,6 +48,8 @@ _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 # Matches the beginning of -0x1 and 0x1.5, which are refused: the x would be read as "times", but
 # nobody means 0 times 1.
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)
+PLUS = r"(?<=[\d.,])\s*\+"  # between two numbers
+TIMES_PLUS = r"[*/]\s*\+"
 # A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
 TERM = re.compile(
     r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z"
@@ -68,6 +70,8 @@ def read(text: str, unit: str = "") -> int | float:
     (70000000000, 15000000000000, 40, 91.3125)
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 pct", "share"), read("~5")
     (2.4, 2147483648, 0.12, 5)
+    >>> read("7+2+4+3"), read("1.5 + 3 GB", "GB")
+    (16, 4.5)
     """
     typed = text.strip()
     try:
@@ -110,7 +114,7 @@ def _number(text: str, unit: str) -> int | float:
     for fraction, words in FRACTIONS.items():
         text = text.replace(fraction, words)
     text, size = _in_its_unit(text, unit)
-    value = _product(_in_ascii(text, unit))
+    value = _sum(_in_ascii(text, unit))
     if size != 1:
         # With 15 digits, 57 % is 0.57; 57 * 0.01 alone is a little more.
         value = float(f"{value * size:.15g}")
@@ -165,6 +169,17 @@ def _in_ascii(text: str, unit: str) -> str:
 def _ascii_digit(character: str) -> str:
     """Return a digit of any script as one from 0 to 9; any other character as it is."""
     return str(int(character)) if character.isdecimal() else character
+
+
+def _sum(text: str) -> float:
+    """Return the value of one product, or of several with + between them.
+
+    ValueError if one of them is none, or for 3x + 4x, which without its last x is 3 * + 4.
+    """
+    if re.search(TIMES_PLUS, text):
+        raise ValueError
+    # Not at the sign of 1e+3 or of +3, because no digit is before it.
+    return sum(_product(part) for part in re.split(PLUS, text))
 
 
 def _product(text: str) -> float:

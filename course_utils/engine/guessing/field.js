@@ -181,8 +181,9 @@ function addLine(field, { name, options }, model) {
     has = typed;
     input.close(isClosed);
     if (isOutdated) return;
-    // How it was read, where that is not to be seen in the field.
-    const isTyped = said === typed || said === `${typed} ${unit}`;
+    // How it was read, where that is not to be seen in the field. Bytes are always said, since
+    // whoever means GB may type 44.
+    const isTyped = said === typed || (unit !== "bytes" && said === `${typed} ${unit}`);
     const reading = said && !isTyped ? `= ${said}` : "";
     note.textContent = said ? withKept(said, fault) || reading : fault;
     isRefused = fault !== "";

@@ -8,12 +8,13 @@ import anywidget
 import traitlets
 
 from course_utils.core.colours import COLOURS
-from course_utils.core.say import OpenGuess
+from course_utils.core.say import OpenGuess, in_words
 from course_utils.core.say.language import in_a_row, template, translated
 
 _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
+IN_FULL_BELOW = 10**6  # bytes
 RUN = template("(To type it, run this cell.)")
 CLOSED = template("Your guess stays as it was when Show was pressed.")
 CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
@@ -143,7 +144,7 @@ class Field(anywidget.AnyWidget):
         return {
             "name": name,
             "options": list(self.guess.among),
-            "said": self.guess.in_words(name),
+            "said": as_read(self.guess, name),
             "typed": self._typed.get(name, self.guess.typed(name)),
             "fault": self._faults.get(name, ""),
         }
@@ -161,6 +162,17 @@ class Field(anywidget.AnyWidget):
             "text/plain": _sentence(self.guess),
         }
         return bundle, metadata
+
+
+def as_read(guess: OpenGuess, name: str) -> str:
+    """Return how the guess was understood, with its unit; empty if there is none.
+
+    From a million bytes on, it is in the unit that fits, because nobody can read 16,100,000,000.
+    """
+    number = guess.said.get(name)
+    if guess.unit == "bytes" and number is not None and number >= IN_FULL_BELOW:
+        return in_words(number, guess.unit)
+    return guess.in_words(name)
 
 
 def _sentence(guess: OpenGuess) -> str:

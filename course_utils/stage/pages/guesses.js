@@ -1,7 +1,7 @@
 // The guesses of a page: the same field as in the notebook, what was typed kept in this browser,
 // and at the answer the picture that the page has for the guess.
 import field from "./field.js";
-import { factorText, inWords, numberText, read, threeDigits, withUnit } from "./numbers.js";
+import { asRead, factorText, inWords, numberText, read, threeDigits } from "./numbers.js";
 import { noteMet } from "./met.js";
 import tables from "./tables.js";
 import { template, translated } from "./words.js";
@@ -89,7 +89,7 @@ export function begin(element) {
     }
     const number = said[name][line.name];
     if (number === undefined) return state;
-    state.said = line.options.length ? number : withUnit(number, unit);
+    state.said = line.options.length ? number : asRead(number, unit);
     state.number = line.options.length ? null : number;
     return state;
   }

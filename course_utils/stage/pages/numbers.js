@@ -49,7 +49,7 @@ function numberIn(text, unit) {
     plain = plain.replaceAll(fraction, words);
   }
   const [inUnit, size] = inItsUnit(plain, unit);
-  const value = product(inAscii(inUnit, unit));
+  const value = sum(inAscii(inUnit, unit));
   // With 15 digits, 3 亿 is 0.3 billion; 3 * 0.1 alone is a little more.
   return size === 1 ? value : Number((value * size).toPrecision(15));
 }
@@ -95,7 +95,8 @@ function noNumber(text, unit, isTooLarge) {
   }
   const after = NUMBER_THEN_WORDS.exec(text);
   if (after && /[%\p{L}]/u.test(after[2]) && isNumber(after[1], unit)) {
-    return wrongUnit(quoted(after[2].trim()), unit);
+    const letters = after[2].trim();
+    return cutShort(after[1], letters, unit) || wrongUnit(quoted(letters), unit);
   }
   const before = WORDS_THEN_NUMBER.exec(text);
   if (before && isNumber(before[2], unit)) {
@@ -103,6 +104,15 @@ function noNumber(text, unit, isTooLarge) {
     return translated("Leave out {words}, and type the number alone.", { words });
   }
   return translated("{typed} is not a number here.", { typed });
+}
+
+// What is said of a unit of bytes without its B, as in 44 G; empty for other letters.
+function cutShort(number, letters, unit) {
+  if (!tables.otherUnits[firstWord(unit)]?.[`${letters}b`.toLowerCase()]) return "";
+  const capitalized = letters[0].toUpperCase() + letters.slice(1).toLowerCase();
+  const prefix = capitalized === "K" ? "k" : capitalized; // but KiB
+  const gaps = { words: quoted(letters), meant: `${number.trim()} ${prefix}B` };
+  return translated("{words} is no unit here. Do you mean {meant}?", gaps);
 }
 
 // What is said of a unit that was typed, and that does not lead to the one asked for.
@@ -172,6 +182,13 @@ function asciiDigit(digit) {
   return String((code - first) % 10);
 }
 
+// The value of a product, or of several with + between them; NaN if one is none. For 3x + 4x, which
+// without its last x is 3 * + 4, it is NaN, too.
+function sum(text) {
+  if (/[*/]\s*\+/.test(text)) return NaN;
+  return text.split(/(?<=[\d.,])\s*\+/).reduce((total, part) => total + product(part), 0);
+}
+
 // The value of a number, or of several with * and / between them; NaN if one is none.
 function product(text) {
   const [first, ...more] = text.split(/([*/])/);
@@ -236,6 +253,11 @@ function rounded(n, digits) {
 export function withUnit(n, unit) {
   const behind = { share: "", percent: "%" }[unit] ?? unit;
   return `${numberText(n)} ${behind}`.trim();
+}
+
+// How a guess was understood: as engine/guessing/field.py says it, whose bound this is.
+export function asRead(n, unit) {
+  return unit === "bytes" && n >= tables.inFullBelow ? inWords(n, unit) : withUnit(n, unit);
 }
 
 // A number as a person would say it, with three digits and the unit that fits its size.

@@ -35,6 +35,7 @@ from course_utils.stage.workspace.outputs import (
     without_views,
 )
 from course_utils.stage.workspace.spacers import with_spacers, without_spacers
+from course_utils.stage.workspace.trust import is_trusted, rewrite, sign, write_ours
 
 ROOT = Path(__file__).parents[3]  # the folder of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
@@ -177,7 +178,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     taken = mine / HIDDEN / name  # the course's version that the copy was made from
     if not os.path.lexists(own):  # a broken link exists, too
         write_whole(taken, new)
-        write(own, as_handed_out(parsed(new)))
+        write_ours(own, as_handed_out(parsed(new)))
         return
     if own.is_symlink() or not own.is_file():
         raise ValueError(template("it is no file of its own"))
@@ -207,8 +208,11 @@ def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
     """
     shown = with_spacers(without_views(mine_now))
     fresh = with_course_entry(for_this_kernel(shown), course)
+    was_trusted = is_trusted(own)
     if fresh != mine_now:  # else the file keeps its date
         write(own, fresh)
+    if was_trusted:
+        sign(own)
 
 
 def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> list[str]:
@@ -224,14 +228,14 @@ def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> 
     cells = without_folds(without_spacers(mine_now))["cells"]
     has_results = cells == with_results(to_come(base), base)["cells"]  # the course's, and no more
     if has_results or cells == to_come(base)["cells"]:  # untouched
-        write(own, with_results(without_spacers(course), new) if has_results else course)
+        write_ours(own, with_results(without_spacers(course), new) if has_results else course)
         return [translated(UP_TO_DATE, file=own.name)]
     # Guesses that were typed in place of dots, in an old copy, go into the record first.
     readers_copy = with_fields(mine_now, course, own.parent)
     together, conflicts = merged(base, course, readers_copy)
     kept = keep_earlier(own)
     folded = with_folds(without_views(together), course, mine_now)
-    write(own, with_course_entry(folded, course))
+    rewrite(own, with_course_entry(folded, course))
     sentences = [
         translated(
             "{file} is brought up to date; what you wrote is in it. As it was: {former}",
@@ -299,7 +303,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
         again = restored(course, _read_copy(own), known.cells)
         what = f'Your turn {known.number} of {path.stem}, "{known.title}",'
     kept = keep_earlier(own)
-    write(own, without_views(again))
+    (write_ours if turn is None else rewrite)(own, without_views(again))
     for known in chosen_turns:
         record.note(mine, known.check, "anew")
     if turn is None:  # guesses and drawn marks belong to no turn, and begin anew with the notebook
@@ -318,7 +322,7 @@ def show_results(path: Path, mine: Path = MINE) -> str:
     own, taken = _copy(path, mine)
     # Whoever asks for results need not have them kept out of view, as spacers below guesses do.
     readers_copy = without_spacers(_read_copy(own))
-    write(own, with_results(readers_copy, taken))
+    rewrite(own, with_results(readers_copy, taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 

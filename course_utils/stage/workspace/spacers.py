@@ -83,6 +83,21 @@ def has_spacer(cell: Cell) -> bool:
     return bool(outputs) and all(_is_spacer(output) for output in outputs)
 
 
+def is_only_our_spacer(cell: Cell, notebook: Notebook) -> bool:
+    """Whether the cell's output is, to the letter, the spacer that the course puts there now.
+
+    The texts may be in one piece or in lines. Somebody else's output may have a spacer's words or
+    mark, and a script besides.
+    """
+    in_pieces = [_in_one_piece(output) for output in cell.get("outputs", [])]
+    return in_pieces == [_in_one_piece(_spacer(language_of(notebook)))]
+
+
+def _in_one_piece(output: Cell) -> Cell:
+    data = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
+    return {**output, "data": data}
+
+
 def _is_spacer(output: dict[str, object]) -> bool:
     """Whether the output has the mark or the words of a spacer, or of one of an earlier version."""
     metadata = output.get("metadata")
