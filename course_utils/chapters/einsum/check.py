@@ -126,9 +126,12 @@ def _read_patterns(answer: object) -> object:
         return SIX_PATTERNS
     lines = [f"{', '.join(right)}."] if right else []
     lines += wrong
+    rest = ""
     if still_open:
-        lines.append(translated("Still open: {names}.", names=listed(still_open)))
-    raise NotYetError("\n".join(lines))
+        rest = translated("Still open: {names}.", names=listed(still_open))
+        lines.append(rest)
+    # With advice, no hint comes: whoever has gone right so far needs none.
+    raise NotYetError("\n".join(lines), advice="" if wrong else rest)
 
 
 def _right_and_wrong(written: Mapping[str, object]) -> tuple[list[str], list[str]]:
