@@ -101,10 +101,17 @@ def _of_one_product(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     yield outcome(lambda: (of_w, w @ g)), order_in_x_grad
     yield outcome(lambda: (of_w, w.T @ g)), order_in_x_grad
     yield (of_w, w @ g.T), order_in_x_grad
-    yield (
-        outcome(lambda: (x * g, w * g)),
-        "With * matrices are multiplied element by element. A matrix product is written with @.",
-    )
+    for number_by_number in (
+        lambda: (x * g, w * g),
+        lambda: (x.T * g, g * w.T),
+        lambda: (x.T * g, of_x),
+        lambda: (of_w, g * w.T),
+    ):
+        yield (
+            outcome(number_by_number),
+            "With * matrices are multiplied element by element. A matrix product is written with "
+            "@.",
+        )
 
 
 # Rows of a batch, and the widths of the layers.
