@@ -43,7 +43,7 @@ def _explain(
     The arguments are those that IPython passes to the handler of an error.
     """
     name = error.name or ""  # a NameError that a program raises by itself may have none
-    words = _of_a_stopped_answer(shell, name) or _not_known(name)
+    words = _of_a_stopped_answer(shell, name) or _not_known(shell, name)
     if words:
         error._render_traceback_ = lambda: [words]  # IPython shows these lines as the traceback
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
@@ -59,13 +59,25 @@ def _of_a_stopped_answer(shell: InteractiveShell, name: str) -> str:
     return ""
 
 
-def _not_known(name: str) -> str:
+def _not_known(shell: InteractiveShell, name: str) -> str:
     """Return the sentences on a name that a cell of the notebook makes; "" if no cell does."""
-    beginning = _beginning_of_the_cell_that_defines(name)
-    if not beginning:
+    cells = _code_of_this_notebook()
+    here = _place_of_running(shell, [identifier for identifier, _ in cells])
+    makes = [place for place, (_, source) in enumerate(cells) if name in _defined_in(source)]
+    others = [place for place in makes if place != here]
+    if not others:
         return ""
     from course_utils.core.say.language import translated  # here: see this module's docstring
 
+    first_line, _, _ = cells[others[0]][1].lstrip().partition("\n")
+    beginning = first_line[:LONGEST_QUOTE]
+    if here is not None and others[0] > here:  # then all others are below, too
+        return translated(
+            "The kernel does not know {name}. Only a cell below this one makes it, which begins "
+            "“{beginning}”. If the letters themselves are meant, write them in quotes.",
+            name=name,
+            beginning=beginning,
+        )
     return translated(
         "The kernel does not know {name}. The cell that begins “{beginning}” makes it, "
         "and has not run since the kernel was started. Choose Run → Run All Above Selected "
@@ -75,17 +87,15 @@ def _not_known(name: str) -> str:
     )
 
 
-def _beginning_of_the_cell_that_defines(name: str) -> str:
-    """Return the first line of the cell that defines the name, or "" if no saved cell does."""
-    for source in _code_of_this_notebook():
-        if name in _defined_in(source):
-            first_line, _, _ = source.lstrip().partition("\n")
-            return first_line[:LONGEST_QUOTE]
-    return ""
+def _place_of_running(shell: InteractiveShell, cells: list[str]) -> int | None:
+    """Return the running cell's place among those with these ids, or None if nobody says it."""
+    request = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    running = request.get("metadata", {}).get("cellId")  # JupyterLab says it with each request
+    return cells.index(running) if running in cells else None
 
 
-def _code_of_this_notebook() -> list[str]:
-    """Return the source of each code cell, as the notebook was last saved.
+def _code_of_this_notebook() -> list[tuple[str, str]]:
+    """Return the id and the source of each code cell, as the notebook was last saved.
 
     If the notebook's file cannot be found or read, the list is empty.
     """
@@ -94,7 +104,8 @@ def _code_of_this_notebook() -> list[str]:
     path = Path.cwd() / Path(session).name  # a kernel starts in the notebook's folder
     try:
         cells = json.loads(path.read_bytes())["cells"]
-        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        return [(cell.get("id", ""), "".join(cell["source"])) for cell in code]
     except (OSError, ValueError, TypeError, KeyError):
         return []
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import warnings
 from itertools import combinations
 
@@ -279,7 +280,45 @@ def test_a_tensors_box_is_filled_where_it_has_a_number():
         figures.tensor_boxes(scores=1)
 
 
-@pytest.mark.parametrize("figure", [LAYER, TENSORS])
+def test_a_tensor_that_is_not_kept_looks_otherwise_where_it_is_filled_in():
+    filled = figures.tensor_boxes(input=768, out=768, down=768)
+    hatched = [patch.get_x() for patch in filled.axes[0].patches if patch.get_hatch()]
+    assert hatched == [110, 110]
+    assert written(filled).count("m.width\n768\nnot kept") == 2
+    assert not [patch for patch in TENSORS.axes[0].patches if patch.get_hatch()]
+
+
+@pytest.mark.parametrize(
+    ("draw", "arguments", "named", "said"),
+    [
+        (figures.tensor_boxes, (768,), {}, "named here, as in input=768. 768 has no name"),
+        (figures.tensor_boxes, (), {"input": "gpt2.width"}, "is text: leave out the quotes"),
+        (figures.tensor_boxes, (), {"input": None}, "wants a number, as in input=768, and None"),
+        (figures.layer_boxes, (1, 2), {}, "as in last_norm=896. 1 has no name"),
+        (figures.layer_boxes, (), {"query": "768"}, "query wants a number, as in last_norm=896"),
+        (figures.forward_boxes, (9,), {}, "as in output=1024. 9 has no name"),
+        (figures.forward_boxes, (), {"output": (1, 2)}, "and (1, 2) is none."),
+        (figures.layer_matrices, (("a", "b"),), {}, "('a', 'b') has no name in front"),
+        (figures.layer_matrices, (), {"key": "m.width"}, "key wants a pair"),
+        (figures.layer_matrices, (), {"key": 768 * 768}, "589824 is none."),
+        (figures.layer_matrices, (), {"key": (768, ...)}, "Ellipsis is neither."),
+        (figures.step_parts, ("S · H",), {}, "'S · H' has no name in front"),
+        (figures.step_parts, (), {"loss": ["a"]}, "loss wants a size as text in quotes"),
+        (figures.state_by_stage, ([1, 2, 3],), {}, "[1, 2, 3] is none."),
+        (figures.state_by_stage, ({"gradients": "2"},), {}, "gradients wants its first stage"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_sentence(draw, arguments, named, said):
+    with pytest.raises(ValueError, match=re.escape(said)) as refused:
+        draw(*arguments, **named)
+    assert refused.value._render_traceback_() == [str(refused.value)]
+
+
+def test_a_matrix_takes_numbers_as_well_as_words():
+    assert "768\n× 3,072" in written(figures.layer_matrices(up=(768, 3072)))
+
+
+@pytest.mark.parametrize("figure", [LAYER, TENSORS, figures.tensor_boxes(out=768, down=768)])
 def test_no_words_run_beyond_their_box(figure):
     """Every text whose middle is in a box lies in it as a whole."""
     axes = figure.axes[0]

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from course_utils.chapters.einsum import check as einsum_check
 from course_utils.engine.judging import function, hints, value
 from course_utils.engine.judging.hints import FOLDED
 from course_utils.stage.notebook.outline import turns
@@ -153,3 +154,12 @@ def test_every_turn_of_a_main_path_that_is_not_easy_has_hints_of_which_none_is_t
                 assert len(hint) < 220, hint
     assert with_hints > 15
     assert CHECKS["name_of_f32"](1).hints == ()
+
+
+def test_patterns_that_are_right_so_far_use_up_no_hint(capsys):
+    begun = dict.fromkeys(einsum_check.SIX_PATTERNS, ...)
+    in_part = begun | {"sum": "b i d -> b"}
+    said = shown(einsum_check.patterns(in_part), capsys)
+    assert "Still open: transpose, dot" in said
+    assert "Hint" not in said
+    assert "Hint 1 of 2" in shown(einsum_check.patterns(in_part | {"dot": "i, j ->"}), capsys)

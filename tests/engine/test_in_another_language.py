@@ -355,7 +355,7 @@ def test_a_term_that_is_kept(tmp_path, monkeypatch):
 
 
 def test_a_name_that_the_kernel_does_not_know(monkeypatch):
-    monkeypatch.setattr(kernel, "_code_of_this_notebook", lambda: ["days = 3"])
+    monkeypatch.setattr(kernel, "_code_of_this_notebook", lambda: [("a", "days = 3")])
     error = NameError("days", name="days")
     shell = InteractiveShell()
     monkeypatch.setattr(shell, "showtraceback", lambda *_, **__: None)

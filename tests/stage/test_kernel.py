@@ -6,7 +6,9 @@ has changed.
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+from course_utils.stage import kernel
 from tests.helpers.kernels import kernel_in
 
 CELLS = (
@@ -53,6 +55,24 @@ def test_a_name_that_another_cell_makes_gets_a_sentence_in_the_errors_place(
     assert words.startswith(sentence)
     assert "Run All Above Selected Cell" in words
     assert "Traceback" not in words
+
+
+def test_a_name_that_only_a_cell_below_makes_is_not_sought_above(monkeypatch):
+    cells = [("first", "days(m)"), ("second", "m = Model(width=3)"), ("third", "m.width")]
+    monkeypatch.setattr(kernel, "_code_of_this_notebook", lambda: cells)
+
+    def words(cell):
+        shell = InteractiveShell()
+        shell.get_parent = lambda: {"metadata": {"cellId": cell}}
+        return kernel._not_known(shell, "m")
+
+    assert words("first") == (
+        "The kernel does not know m. Only a cell below this one makes it, which begins “m = "
+        "Model(width=3)”. If the letters themselves are meant, write them in quotes."
+    )
+    assert words("second") == ""  # it would lead to itself
+    for cell in ("third", "another"):
+        assert "Run All Above Selected Cell" in words(cell)
 
 
 @pytest.mark.parametrize("code", ["cheque", "inner", "no", "1 / 0"])

@@ -7,6 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number, seconds_text
+from course_utils.engine.figures.filling import (
+    NO_PART,
+    refuse_names,
+    refuse_other_than_text,
+    size_text,
+)
 from course_utils.engine.figures.style import (
     COLOURS,
     CURVES,
@@ -90,16 +96,16 @@ _PARTS = (
 _APART = 2.6  # between two parts
 
 
-def step_parts(**sizes: str) -> Figure:
+def step_parts(*unnamed: object, **sizes: str) -> Figure:
     """Draw the four parts of what a step keeps at the loss, in the order of the forward pass.
 
     A part in `sizes`, such as `inputs="recomputed × hidden"`, is filled, and says that size; the
-    others have a question mark. ValueError for a name without a part.
+    others have a question mark. A name without a part is refused, and so is what is no text.
     """
     names = [name for name, *_ in _PARTS]
-    unknown = [name for name in sizes if name not in names]
-    if unknown:
-        raise ValueError(f"There is no part {unknown[0]!r}. There are: {', '.join(names)}.")
+    example = 'inputs="recomputed × hidden"'
+    refuse_names(names, unnamed, sizes, example, unknown=NO_PART)
+    refuse_other_than_text(sizes, example)
     title = "At the loss a step holds four parts, which your sum adds up"
     with axes_with(title, "the forward pass, from left to right", "bytes", height=290) as axes:
         left = 1.0
@@ -107,7 +113,7 @@ def step_parts(**sizes: str) -> Figure:
             right = _draw_boxes(axes, left, (count, width, height), is_filled=name in sizes)
             middle = (left + right) / 2
             axes.text(middle, -0.5, name, ha="center", va="top", weight="bold")
-            axes.text(middle, -1.5, sizes.get(name, "?"), ha="center", va="top")
+            axes.text(middle, -1.5, size_text(sizes.get(name, "?")), ha="center", va="top")
             left = right + _APART
         axes.set(xlim=(-1, left), ylim=(-2.6, 5.6), xticks=[], yticks=[])
         axes.grid(visible=False)

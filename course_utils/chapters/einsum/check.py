@@ -126,9 +126,12 @@ def _read_patterns(answer: object) -> object:
         return SIX_PATTERNS
     lines = [f"{', '.join(right)}."] if right else []
     lines += wrong
+    rest = ""
     if still_open:
-        lines.append(translated("Still open: {names}.", names=listed(still_open)))
-    raise NotYetError("\n".join(lines))
+        rest = translated("Still open: {names}.", names=listed(still_open))
+        lines.append(rest)
+    # With advice, no hint comes: whoever has gone right so far needs none.
+    raise NotYetError("\n".join(lines), advice="" if wrong else rest)
 
 
 def _right_and_wrong(written: Mapping[str, object]) -> tuple[list[str], list[str]]:
@@ -189,3 +192,17 @@ def matrices(m: Model) -> Answers:
     yield right | {"gate": right["up"]}, "There is a gate only if m.gated."
     ungated = {name: shape for name, shape in right.items() if name != "gate"}
     yield ungated, "If m.gated, there is a gate, with the shape of up."
+    yield from _of_one_head(m, right)
+    products = {name: inputs * outputs for name, (inputs, outputs) in right.items()}
+    yield products, "Return the pair (inputs, outputs) of each matrix, and not its product."
+
+
+def _of_one_head(m: Model, right: Mapping[str, tuple[int, int]]) -> Answers:
+    """Yield the shapes if matrices of attention are as wide as a single head."""
+    all_heads = "m.head_width is the width of one head. Each matrix serves all of its heads."
+    of_one = (m.width, m.head_width)
+    query = {"query": of_one}
+    keys = {"key": of_one, "value": of_one}
+    out = {"out": (m.head_width, m.width)}
+    for wrong in (query, keys, query | keys, query | out, query | keys | out):
+        yield right | wrong, all_heads

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales, refuse_unknown
+from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales, keywords_of
+from course_utils.engine.figures.filling import refuse_names, refuse_other_than_pairs, size_text
 from course_utils.engine.figures.style import COLOURS, HEIGHT, SMALL, axes_with
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
@@ -85,17 +86,20 @@ _MATRICES = (
     Box("gate", _ON_TWO_LINES, 89, 10.5, 14, "if m.gated"),
     Box("down", _ON_TWO_LINES, 107, 20, 14),
 )
+_EXAMPLE = 'up=("m.width", "m.inner")'
 # Where each arrow between them begins and ends, from left to right.
 _ARROWS = ((7, 10), (43, 46), (58, 61), (85, 89), (103, 107))
 
 
-def layer_matrices(**sizes: tuple[str, str]) -> Figure:
+def layer_matrices(*unnamed: object, **sizes: tuple[int | str, int | str]) -> Figure:
     """Draw the matrices of a layer as boxes, in the order in which a token passes them.
 
     A matrix in `sizes`, such as `up=("m.width", "m.inner")`, has its inputs and outputs in its box,
-    which is filled. ValueError for a name without a box.
+    which is filled; each is a text or a number. A name without a box is refused, and so is what is
+    no pair or has no name.
     """
-    refuse_unknown(_MATRICES, sizes)
+    refuse_names(keywords_of(_MATRICES), unnamed, sizes, _EXAMPLE)
+    refuse_other_than_pairs(sizes, _EXAMPLE)
     title = "A token passes these matrices of a layer: inputs × outputs"
     with axes_with(title, "as a token passes", "side by side", height=270) as axes:
         axes.text(3, 20, "token", ha="center", va="center", fontsize=SMALL)
@@ -105,7 +109,7 @@ def layer_matrices(**sizes: tuple[str, str]) -> Figure:
         for box in _MATRICES:
             size = box.size
             for gap in sizes.get(box.name, ()):
-                size = size.replace("?", gap, 1)
+                size = size.replace("?", size_text(gap), 1)
             colour = COLOURS["parameters"] if box.name in sizes else "white"
             draw_box(axes, replace(box, size=size), colour)
         hide_scales(axes, 122, 40)

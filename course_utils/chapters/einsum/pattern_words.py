@@ -9,21 +9,28 @@ from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.sentences import shown
 
 ONE_NAME_FOR_TWO = template(
-    "{pattern} is another product. {one} and {other} are two dimensions, and you call both {name}: "
-    "give them two names."
+    "{pattern} computes something else. {one} and {other} are two dimensions, and you call both "
+    "{name}: give them two names."
 )
 TWO_NAMES_FOR_ONE = template(
-    "{pattern} is another product. The {dimension} is the same dimension on both sides of the "
-    "comma: give it one name."
+    "{pattern} computes something else. {one} and {other} are the same dimension on both sides of "
+    "the comma: give it one name."
 )
 NOT_KEPT = template(
-    "{pattern} is another product. A dimension that the result lacks is summed: keep {name}."
+    "{pattern} computes something else. A dimension that the result lacks is summed: keep {name}."
 )
 NOT_SUMMED = template(
-    "{pattern} is another product. A name that is kept is not summed: leave {name} out of the "
-    "result."
+    "{pattern} computes something else. A name that is kept is not summed: leave {name} out of "
+    "the result."
 )
-OTHER_ORDER = template("{pattern} is that product in another order. The result's order is {names}.")
+OTHER_ORDER = template(
+    "{pattern} has the result's dimensions in another order. The result's order is {names}."
+)
+NO_COMMA = template(
+    "{pattern} names the dimensions of one tensor, and there are two: a comma is missing between "
+    "the two tensors."
+)
+A_COMMA = template("{pattern} has a comma, and there is one tensor: a comma parts two tensors.")
 
 
 def objection_to(pattern: object, ours: str) -> str:
@@ -35,11 +42,14 @@ def objection_to(pattern: object, ours: str) -> str:
         )
     if "→" in pattern:
         return translated("an arrow is written ->.")
+    expected = einsums.parsed(ours)
+    of_comma = _of_comma(pattern, len(expected.operands))
+    if of_comma:
+        return of_comma
     try:
         readers = einsums.parsed(pattern)
     except ValueError as error:
         return str(error)
-    expected = einsums.parsed(ours)
     ranks = [len(names) for names in expected.operands]
     if [len(names) for names in readers.operands] != ranks:
         wanted = str(ranks[0])
@@ -51,6 +61,21 @@ def objection_to(pattern: object, ours: str) -> str:
             wanted=wanted,
         )
     return next(_differences(shown(pattern), readers, expected), "")  # the first one, if there is
+
+
+def _of_comma(pattern: str, tensors: int) -> str:
+    """Return what is wrong if a comma between two tensors is missing, or parts one; else "".
+
+    Without it, the names of two tensors look like those of one in which some stand twice.
+    """
+    left, arrow, _ = pattern.partition("->")
+    if not arrow or not left.strip():
+        return ""
+    if tensors > 1 and "," not in left:
+        return translated(NO_COMMA, pattern=shown(pattern))
+    if tensors == 1 and "," in left:
+        return translated(A_COMMA, pattern=shown(pattern))
+    return ""
 
 
 def _differences(pattern: str, readers: Einsum, expected: Einsum) -> Iterator[str]:
@@ -92,4 +117,4 @@ def _misnamed(pattern: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
                 name=name,
             )
         if dimension == other and name != its_name:
-            yield translated(TWO_NAMES_FOR_ONE, pattern=pattern, dimension=dimension)
+            yield translated(TWO_NAMES_FOR_ONE, pattern=pattern, one=name, other=its_name)

@@ -14,8 +14,9 @@ from course_utils.engine.figures.boxes import (
     draw_arrow,
     draw_boxes,
     hide_scales,
-    refuse_unknown,
+    keywords_of,
 )
+from course_utils.engine.figures.filling import refuse_names, refuse_other_than_numbers
 from course_utils.engine.figures.style import COLOURS, INK, SMALL, axes_with, label, points
 
 # How a bar looks, by how sure its number is. The less is known, the fainter are its pattern and
@@ -258,14 +259,15 @@ _BOXES = (
 _ARROWS = ((17, 21), (53, 56), (70, 73), (89, 92), (104, 107))
 
 
-def layer_boxes(**counts: int) -> Figure:
+def layer_boxes(*unnamed: object, **counts: int) -> Figure:
     """Draw the parts of a transformer as boxes: those of a layer, and below them what comes once.
 
     Each box says its size by the fields of an accountant's `Model`. A box in `counts`, such as
-    `last_norm=896`, is filled, and says that it has so many parameters. ValueError for a name
-    without a box.
+    `last_norm=896`, is filled, and says that it has so many parameters. A name without a
+    box is refused, and so is what is no number or has no name.
     """
-    refuse_unknown(_BOXES, counts)
+    refuse_names(keywords_of(_BOXES), unnamed, counts, "last_norm=896")
+    refuse_other_than_numbers(counts, "last_norm=896")
     title = "The boxes of a layer come m.layers times, the others once"
     with axes_with(title, "as a token passes", "once, and in each layer", height=430) as axes:
         _frame(axes)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+from course_utils.engine.figures.filling import refuse_names, refuse_other_than_numbers
 from course_utils.engine.figures.style import COLOURS
 
 # By name, what each part multiplies, in the order in which a token passes. No line ends in a shape.
@@ -64,13 +65,12 @@ class Boxes:
         return f"m.layers times: {layer}. Once: {once}."
 
 
-def forward_boxes(**counts: int) -> Boxes:
+def forward_boxes(*unnamed: object, **counts: int) -> Boxes:
     """Return a forward pass as boxes: the products of a layer, and below them what comes once.
 
     A box in `counts`, such as `output=1024`, is filled, and says that it takes so many FLOPs.
-    ValueError for a name without a box that can be filled.
+    A name without a box that can be filled is refused, and so is what is no number or has no name.
     """
-    unknown = [keyword for keyword in counts if keyword not in _KEYWORDS]
-    if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(_KEYWORDS)}.")
+    refuse_names(list(_KEYWORDS), unnamed, counts, "output=1024")
+    refuse_other_than_numbers(counts, "output=1024")
     return Boxes({_KEYWORDS[keyword]: count for keyword, count in counts.items()})

@@ -101,10 +101,17 @@ def _of_one_product(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     yield outcome(lambda: (of_w, w @ g)), order_in_x_grad
     yield outcome(lambda: (of_w, w.T @ g)), order_in_x_grad
     yield (of_w, w @ g.T), order_in_x_grad
-    yield (
-        outcome(lambda: (x * g, w * g)),
-        "With * matrices are multiplied element by element. A matrix product is written with @.",
-    )
+    for number_by_number in (
+        lambda: (x * g, w * g),
+        lambda: (x.T * g, g * w.T),
+        lambda: (x.T * g, of_x),
+        lambda: (of_w, g * w.T),
+    ):
+        yield (
+            outcome(number_by_number),
+            "With * matrices are multiplied element by element. A matrix product is written with "
+            "@.",
+        )
 
 
 # Rows of a batch, and the widths of the layers.
@@ -219,7 +226,7 @@ class Attempt:
     """What happened while a reader's function ran."""
 
     error: BaseException | None
-    rows: int  # how many went forward, in all passes together
+    forward: Sequence[int]  # of each forward pass, how many rows went through
     most_rows: int  # the most rows that had gone forward and not yet backward, at one time
     most_bytes: int  # the most bytes that autograd kept at one time
 
@@ -247,7 +254,11 @@ def _complaint(answer: Accumulate, parts: int) -> str:
             "and set nothing to zero after it."
         )
     if not agree(theirs, of_whole, TOLERANCE):
-        return _how_they_differ(theirs, of_whole, of_last, parts) or _in_rows(attempt.rows)
+        return (
+            _in_other_parts(attempt.forward, parts)
+            or _how_they_differ(theirs, of_whole, of_last, parts)
+            or _in_rows(sum(attempt.forward))
+        )
     return _kept_too_long(attempt, parts)
 
 
@@ -280,8 +291,24 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     # The running sum: how many rows, after each pass, have gone forward and not yet backward.
     rows_on_the_way = accumulate(passes)
     most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
-    rows = sum(count for count in passes if count > 0)
-    return Attempt(error, rows, most_rows, most_bytes=max(kept))
+    forward = [rows for rows in passes if rows > 0]
+    return Attempt(error, forward, most_rows, most_bytes=max(kept))
+
+
+def _in_other_parts(forward: Sequence[int], parts: int) -> str:
+    """Return what is wrong if the batch went through in more or fewer parts than were asked for.
+
+    The sentence is empty if it did not, or went through at once or not just once.
+    """
+    if len(forward) in (0, 1, parts) or sum(forward) != ROWS:
+        return ""
+    went = count_text(len(forward), "part")
+    if forward[0] == parts:
+        return (
+            f"the batch went through in {went} of {count_text(parts, 'row')} each. "
+            "batch.split takes the rows of a part; batch.chunk(parts) takes how many parts."
+        )
+    return f"the batch went through in {went}: make as many as `parts` says, batch.chunk(parts)."
 
 
 def _how_they_differ(
@@ -337,7 +364,7 @@ def _in_rows(rows: int) -> str:
 def _kept_too_long(attempt: Attempt, parts: int) -> str:
     """Return what is wrong if more than one part was kept at one time, else an empty string."""
     if attempt.most_rows > ROWS // parts:
-        return (
+        return _in_other_parts(attempt.forward, parts) or (
             f"the activations of {attempt.most_rows} rows are kept at one time. "
             "Call .backward() for each part before the next."
         )

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number
+from course_utils.engine.figures.filling import refuse_other_than_stages
 from course_utils.engine.figures.style import COLOURS, CURVES, INK, Curve, axes_with, name_curves
 
 STAGES = range(4)
@@ -34,8 +35,10 @@ def state_by_stage(sharded_from: Mapping[str, int]) -> Figure:
     """Draw what one of four GPUs holds of each part of the state, by ZeRO's stage.
 
     `sharded_from` has for each part the first stage in which it is sharded. A whole part is a full
-    box; of a sharded one a GPU holds a piece, and the others' pieces are dashed.
+    box; of a sharded one a GPU holds a piece, and the others' pieces are dashed. What is no dict of
+    whole numbers is refused.
     """
+    refuse_other_than_stages(sharded_from, '{"optimizer": 1}')
     title = "From its stage on, a GPU holds only a share of a part"
     with axes_with(title, "stage", "part", height=300) as axes:
         for row, first in enumerate(sharded_from.values()):

@@ -1,6 +1,6 @@
 """Boxes with a name and a size in words, which figures of a model's layer are made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
@@ -38,12 +38,9 @@ class Box:
         return SPACE + LINE * lines
 
 
-def refuse_unknown(boxes: Sequence[Box], named: Iterable[str]) -> None:
-    """Raise ValueError, with the names that there are, if one of `named` is none of the boxes."""
-    keywords = [box.keyword for box in boxes]
-    unknown = [name for name in named if name not in keywords]
-    if unknown:
-        raise ValueError(f"There is no box {unknown[0]!r}. There are: {', '.join(keywords)}.")
+def keywords_of(boxes: Sequence[Box]) -> list[str]:
+    """Return the keyword of each box."""
+    return [box.keyword for box in boxes]
 
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box], counts: Mapping[str, int], colour: str) -> None:

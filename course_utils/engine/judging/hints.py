@@ -93,6 +93,8 @@ def _key(answer: object) -> object:
 
     A function that was defined again without a change, or with other comments, has the same key.
     """
+    if isinstance(answer, dict):  # what is shown of it as a whole is cut off after a few entries
+        return [(shown(name), _key(part)) for name, part in answer.items()]
     if not callable(answer):
         return shown(answer)
     code = getattr(inspect.unwrap(answer), "__code__", None)

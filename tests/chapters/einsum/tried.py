@@ -337,14 +337,14 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (
                 PATTERNS | {"sum": "b i d -> b i"},
-                "sum: 'b i d -> b i' is another product. A name that is kept",
+                "sum: 'b i d -> b i' computes something else. A name that is kept",
             ),
             (PATTERNS | {"sum": "b i d ->"}, "A dimension that the result lacks is summed: keep b"),
             (PATTERNS | {"sum": "b i i -> b"}, "give each dimension a name of its own"),
             (PATTERNS | {"sum": "b i -> b"}, "'b i -> b' should name this many dimensions: 3."),
             (PATTERNS | {"transpose": "b i d -> b i d"}, "The result's order is b d i"),
             (PATTERNS | {"transpose": "b i d -> d i b"}, "The result's order is b d i"),
-            (PATTERNS | {"dot": "i, j ->"}, "the same dimension on both sides of the comma"),
+            (PATTERNS | {"dot": "i, j ->"}, "i and j are the same dimension on both sides"),
             (PATTERNS | {"dot": "i, i -> i"}, "leave i out of the result"),
             (
                 PATTERNS | {"outer": "i, i -> i"},
@@ -352,7 +352,8 @@ TRIED: dict[Check, Tried] = {
             ),
             (
                 PATTERNS | {"outer": "i, j -> j i"},
-                "'i, j -> j i' is that product in another order. The result's order is i j.",
+                "'i, j -> j i' has the result's dimensions in another order. The result's order is "
+                "i j.",
             ),
             (PATTERNS | {"outer": "i, j ->"}, "keep i"),
             (
@@ -361,25 +362,34 @@ TRIED: dict[Check, Tried] = {
             ),
             (
                 PATTERNS | {"scores": "b h i d, b g j d -> b h i j"},
-                "The head is the same dimension",
+                "h and g are the same dimension",
             ),
             (
                 PATTERNS | {"scores": "b h i d, c h j d -> b h i j"},
-                "The batch is the same dimension",
+                "b and c are the same dimension",
             ),
             (PATTERNS | {"scores": "b h i d, b h d j -> b h i j"}, "D and key are two dimensions"),
-            (PATTERNS | {"scores": "b h i d, b h j e -> b h i j"}, "The d is the same dimension"),
+            (
+                PATTERNS | {"scores": "b h i d, b h j e -> b h i j"},
+                "d and e are the same dimension",
+            ),
             (
                 PATTERNS | {"scores": "b h q d, b h k d -> b h k q"},
-                "is that product in another order. The result's order is b h q k.",
+                "has the result's dimensions in another order. The result's order is b h q k.",
             ),
             (
                 PATTERNS | {"scores": "b h q d, b h k d -> b h q"},
-                "is another product. A dimension that the result lacks is summed: keep k.",
+                "computes something else. A dimension that the result lacks is summed: keep k.",
             ),
             (PATTERNS | {"scores": "b h i d, b h j d -> b i j"}, "keep h"),
             (PATTERNS | {"scores": "b h i d, b h j d -> b h i j d"}, "leave d out"),
             (PATTERNS | {"scores": "bhid,bhjd->bhij"}, "Put spaces between the names"),
+            (
+                PATTERNS | {"scores": "b h i d b h j d -> b h i j"},
+                "one tensor, and there are two: a comma is missing between the two tensors.",
+            ),
+            (PATTERNS | {"dot": "i i ->"}, "a comma is missing between the two tensors."),
+            (PATTERNS | {"sum": "b, i d -> b"}, "has a comma, and there is one tensor"),
             (PATTERNS | {"scores": "b h i d, b h j d"}, "the -> is missing"),
             (PATTERNS | {"scores": "b h i d, b h j d → b h i j"}, "an arrow is written ->"),
             (PATTERNS | {"scores": "... i d, ... j d -> ... i j"}, "..."),
@@ -398,19 +408,19 @@ TRIED: dict[Check, Tried] = {
             (
                 PATTERNS | {"dot": "i, j ->", "outer": "i, j -> j i", "mix": ...},
                 "sum ✓, transpose ✓, scores ✓.\n"
-                "dot: 'i, j ->' is another product. The place is the same dimension on both sides "
-                "of the comma: give it one name.\n"
-                "outer: 'i, j -> j i' is that product in another order. The result's order is "
-                "i j.\n"
+                "dot: 'i, j ->' computes something else. i and j are the same dimension on both "
+                "sides of the comma: give it one name.\n"
+                "outer: 'i, j -> j i' has the result's dimensions in another order. The result's "
+                "order is i j.\n"
                 "Still open: mix.",
             ),
             (
                 PATTERNS | {"sum": "b i d -> b i", "scores": "b h q d, b h k d -> b h q"},
-                "transpose ✓, dot ✓, outer ✓, mix ✓.\nsum: 'b i d -> b i' is another product.",
+                "transpose ✓, dot ✓, outer ✓, mix ✓.\nsum: 'b i d -> b i' computes something else.",
             ),
             (
                 PATTERNS | {"sum": "b i d -> b i", "scores": "b h q d, b h k d -> b h q"},
-                "scores: 'b h q d, b h k d -> b h q' is another product.",
+                "scores: 'b h q d, b h k d -> b h q' computes something else.",
             ),
             (dict.fromkeys(PATTERNS, ...) | {"mix": "i, i ->"}, "mix: left of the arrow"),
             ({"sum": "b i d -> b"}, "with the names sum, transpose, dot"),

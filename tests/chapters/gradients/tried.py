@@ -115,6 +115,18 @@ def weighted_by_rows(model, loss_of, batch, parts):
         torch.autograd.backward(loss)
 
 
+def in_parts_of_rows(model, loss_of, batch, parts):
+    """Wrong: split takes how many rows a part has, and here gets how many parts."""
+    for part in batch.split(parts):
+        (loss_of(model(part)) / parts).backward()
+
+
+def always_in_four(model, loss_of, batch, parts):
+    """Wrong: right in four parts, and then `parts` is read only for the loss, or not at all."""
+    for part in batch.chunk(4):
+        (loss_of(model(part)) / 4).backward()
+
+
 def one_backward_for_all(model, loss_of, batch, parts):
     losses = [loss_of(model(part)) / parts for part in batch.chunk(parts)]
     sum(losses).backward()
@@ -545,6 +557,14 @@ TRIED: dict[Check, Tried] = {
             (set_to_zero_after, "and set nothing to zero after it"),
             (partial(in_parts, step=True), "the weights have moved"),
             (partial(in_parts, by=3), "1.33 times those of the whole batch"),
+            (
+                in_parts_of_rows,
+                "in 4 parts: the batch went through in 6 parts of 4 rows each. batch.split takes",
+            ),
+            (
+                always_in_four,
+                "in 8 parts: the batch went through in 4 parts: make as many as `parts` says",
+            ),
             (last_twice, "differ from those of the whole batch"),
             (lambda model, loss_of, batch: None, "TypeError"),
         ),
