@@ -356,7 +356,9 @@ function differenceOf(question, guess, closeness) {
   if (!(ratio > 0 && ratio < Infinity)) return "";
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
-  return `${off < 10 ? times({ kind }, ratio) : factor(off, isHigh)}${hint(off)}`;
+  // "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
+  const isFactor = off >= 10 || (ratio < 1 && !isHigh && closeness !== "close");
+  return `${isFactor ? factor(off, isHigh) : times({ kind }, ratio)}${hint(off)}`;
 }
 
 // The number by which a guess is judged, with its name: between two estimates, it is right.
