@@ -275,6 +275,9 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     assert repr(choice(guess="fp16")).endswith(
         "Missed: you said fp16, and what was measured is bf16."
     )
+    found = choice(guess="fp16", kind="found")
+    assert repr(found).split()[:3] == ["your", "guess", "found"]
+    assert repr(found).endswith("Missed: you said fp16, and what was found is bf16.")
     for nonsense in ("fp8", 3, ["bf16"], print):
         asked = choice(guess=nonsense)
         assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)

@@ -83,8 +83,8 @@ def _factor(off: float, *, is_high: bool) -> str:
 
 
 def _is_participle(kind: str) -> bool:
-    """Whether `kind` is "measured" or another participle, and not words like "with a step"."""
-    return kind.endswith("ed")
+    """Whether `kind` is a participle such as "measured" or "found", and not "with a step"."""
+    return kind.endswith(("ed", "found"))
 
 
 def _beside(guess: Guess) -> str:

@@ -314,7 +314,7 @@ function hasPlace(axis, number) {
 
 // Whether the other number is called by how it was found, such as "measured", or with other words,
 // such as "with a step".
-const isParticiple = ({ kind }) => kind.endsWith("ed");
+const isParticiple = ({ kind }) => /(ed|found)$/.test(kind);
 
 // Both numbers, for a guess that is spot on, or where no other words say how far off it is.
 function bothNumbers(question, guess, closeness) {
