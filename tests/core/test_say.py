@@ -158,7 +158,7 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert Comparison(both, both, guess=9).guesses == [Guess("a", 9, 10)]
     said = repr(Comparison(both, both, guess={"a": 10, "b": 2, "c": 1}))
     assert said.splitlines()[1].split()[1] == "10"
-    assert "a: spot on, 10. b: far, 0.5 times what was measured." in said
+    assert "a: spot on, 10. b: far, a factor of 2 too small." in said
     assert "nothing called 'c' to guess here, but a and b." in said
     without_a_ratio = compared(0, 0, guess=3)
     assert repr(without_a_ratio).endswith("Far: you said 3, and what was measured is 0.")
@@ -185,7 +185,7 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
     head, row, below = lines_of(reported)
     assert head.split() == " ".join(columns).split()
     assert row.split() == ["days", "130", "144", "260", "1.81"]
-    assert below == "Right power of ten: 0.5 times what was reported."
+    assert below == "Right power of ten: a factor of 2 too small."
     html = reported._repr_html_()
     assert re.findall(r"<th>(.*?)</th>", html)[:5] == columns
     assert below in html
@@ -215,8 +215,9 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
         (1.3e12, 1_357_824_000_000, {"unit": "FLOP/s"}, "Spot on: 1.3 TFLOP/s for 1.36 TFLOP/s"),
         (0.25, 0.264, {"unit": "share"}, "Spot on: 25 % for 26.4 %"),
         (9, 10, {}, "Close: 1 too low"),
-        (1, 2, {}, "Far: 0.5 times what was measured"),
-        (10, 20, {}, "Right power of ten: 0.5 times what was measured"),
+        (90, 100, {"unit": "GB"}, "Close: 0.9 times what was measured"),
+        (1, 2, {}, "Far: a factor of 2 too small"),
+        (10, 20, {}, "Right power of ten: a factor of 2 too small"),
         (11, 2, {"unit": "percent"}, "Close: 9 points too high"),
         (0.3, 0.25, {"unit": "share"}, "Close: 5 points too high"),
         (4, 0.5, {"unit": "percent"}, "Far: 8 times what was measured"),
@@ -229,7 +230,7 @@ ASKS_FOR_THE_UNIT = ". Is it in the unit that was asked for?"
         (2.0**-24, 2.0**-13, {}, "Far: a factor of 2,048 too small"),
         (20_481, 10, {}, "Far: a factor of 2,050 too large"),
         (163_840, 10, {}, "Far: a factor of 16,400 too large"),
-        (7, 30, {}, "Far: 0.233 times what was measured"),
+        (7, 30, {}, "Far: a factor of 4.29 too small"),
         (8, 2.21e10, {}, "Far: a factor of 2.76 billion too small"),
         (1e300, 3, {}, "Far: a factor of 3.33 × 10^299 too large"),
         (500, 39.1, {"heads": ("by rule", "with a step")}, "Far: a factor of 12.8 too large"),
@@ -274,6 +275,9 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     assert repr(choice(guess="fp16")).endswith(
         "Missed: you said fp16, and what was measured is bf16."
     )
+    found = choice(guess="fp16", kind="found")
+    assert repr(found).split()[:3] == ["your", "guess", "found"]
+    assert repr(found).endswith("Missed: you said fp16, and what was found is bf16.")
     for nonsense in ("fp8", 3, ["bf16"], print):
         asked = choice(guess=nonsense)
         assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)

@@ -104,7 +104,7 @@ def test_two_guesses_have_a_sentence_each():
     measured = {"a": 100, "b": 4}
     comparison = Comparison(measured, measured, guess={"a": 40, "b": 5, "c": 2})
     assert str(comparison).splitlines()[-1] == (
-        "a: RIGHT POWER OF TEN, 0.4 TIMES WHAT WAS MEASURED. b: CLOSE, 1 TOO HIGH. "
+        "a: RIGHT POWER OF TEN, A FACTOR OF 2.5 TOO SMALL. b: CLOSE, 1 TOO HIGH. "
         "THERE IS NOTHING CALLED 'c' TO GUESS HERE, BUT a AND b."
     )
 
@@ -117,7 +117,9 @@ def test_two_guesses_have_a_sentence_each():
         (Guess("layers", 11, 12), "CLOSE: 1 TOO LOW"),
         (Guess("days", 24_000, 12.5), "FAR: A FACTOR OF 1,920 TOO LARGE"),
         (Guess("days", 12.5, 24e9, "calculated"), "FAR: A FACTOR OF 1.92 BILLION TOO SMALL"),
-        (Guess("GB", 100, 200.5, "with a step"), "RIGHT POWER OF TEN: 0.499 TIMES THE NUMBER"),
+        (Guess("GB", 200.5, 100, "with a step"), "RIGHT POWER OF TEN: 2 TIMES THE NUMBER"),
+        (Guess("GB", 90, 100, "with a step"), "CLOSE: 0.9 TIMES THE NUMBER"),
+        (Guess("GB", 100, 200.5, "with a step"), "RIGHT POWER OF TEN: A FACTOR OF 2 TOO SMALL"),
         (Guess("GB", 0, 8), "FAR: YOU SAID 0, AND WHAT WAS MEASURED IS 8"),
         (Guess("GB", 2.4, 2.416), "SPOT ON: 2.4 FOR 2.42"),
         (Guess("GB", 2.4e9, 2.4), "FAR: A FACTOR OF 1 BILLION TOO LARGE. IS IT IN THE UNIT"),

@@ -60,7 +60,7 @@ def test_show_says_how_far_off_each_mark_was_and_the_record_gets_one_line_once(w
     panel.set(shown=True)
     assert "× 2" in panel.screen.svg
     assert "÷ 3" in panel.screen.svg
-    how_far = "far: 0.333 times what was measured"
+    how_far = "far: a factor of 3 too small"
     sentence = f"The farthest of your guesses, c, is {how_far}."
     assert panel.screen.meaning == sentence
     panel.set(n=4)
@@ -239,8 +239,8 @@ def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_ques
     panel = Panel(DrawingLab(), "n", "shown")
     panel.set(guess=(2, None, 3))
     bundle, metadata = panel._repr_mimebundle_()
-    assert "0.333 times what was measured" in metadata["image/png"]["alt"]
-    assert "0.333 times what was measured" in bundle["text/plain"]
+    assert "a factor of 3 too small" in metadata["image/png"]["alt"]
+    assert "a factor of 3 too small" in bundle["text/plain"]
     assert panel.values["shown"] is False  # the live lab still asks
     assert 'class="line measured"' not in panel.screen.svg
     (tmp_path / record.HIDDEN).mkdir()  # from here on it is a reader's folder
@@ -249,7 +249,7 @@ def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_ques
     assert question["image/png"] != bundle["image/png"]
     panel.set(shown=True)
     answered, _ = panel._repr_mimebundle_()
-    assert "0.333 times" in answered["text/plain"]
+    assert "a factor of 3 too small" in answered["text/plain"]
 
 
 def test_a_figure_that_asks_for_no_guess_is_stored_as_it_is(tmp_path, monkeypatch):

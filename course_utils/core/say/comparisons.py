@@ -283,6 +283,7 @@ class Choice(InRows):
     among: Sequence[str] = field(kw_only=True)
     measured: str = field(kw_only=True)
     guess: object = field(default=..., kw_only=True)
+    kind: str = field(default="measured", kw_only=True)  # or another one of KINDS, such as "found"
     open_guess: OpenGuess | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -303,7 +304,7 @@ class Choice(InRows):
         said = str(self.guess).strip().casefold()
         for option in self.among:
             if option.casefold() == said:
-                return [Guess(self.asked, option, self.measured)]
+                return [Guess(self.asked, option, self.measured, self.kind)]
         return []
 
     def _below(self) -> str:
@@ -334,7 +335,7 @@ class Choice(InRows):
 
     def _rows(self) -> list[list[str]]:
         """Return a head and one row. Without a guess, there is no column for it."""
-        measured = translated("measured")
+        measured = translated(self.kind)
         if not self.guesses:
             return [["", measured], [self.asked, self.measured]]
         (guess,) = self.guesses

@@ -19,6 +19,7 @@ KINDS = (
     template("calculated"),
     template("recorded"),
     template("reported"),
+    template("found"),
 )
 
 

@@ -59,7 +59,10 @@ def difference(guess: Guess) -> str:
         return translated("{number} too low", number=number)
     if guess.off == math.inf:  # no factor leads from the guess to the value, as from 0
         return ""
-    return _times(guess) if guess.off < 10 else _factor(guess.off, is_high=is_high)
+    # "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
+    is_turned = guess.ratio < 1 and not is_high and guess.word != CLOSE
+    is_factor = guess.off >= 10 or is_turned
+    return _factor(guess.off, is_high=is_high) if is_factor else _times(guess)
 
 
 def _times(guess: Guess) -> str:
@@ -80,8 +83,8 @@ def _factor(off: float, *, is_high: bool) -> str:
 
 
 def _is_participle(kind: str) -> bool:
-    """Whether `kind` is "measured" or another participle, and not words like "with a step"."""
-    return kind.endswith("ed")
+    """Whether `kind` is a participle such as "measured" or "found", and not "with a step"."""
+    return kind.endswith(("ed", "found"))
 
 
 def _beside(guess: Guess) -> str:

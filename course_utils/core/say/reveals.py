@@ -21,7 +21,8 @@ def reveal(
 
     `guess` is what `ask` has returned, and the question's name becomes the name of the row. If
     several numbers were asked for, `predicted` and `measured` have a number for each name. `digits`
-    and `heads` are those of a Comparison. Options have only `measured`: the one that is right.
+    and `heads` are those of a Comparison. Options have only `measured`, the one that is right, and
+    of `heads` only the second.
 
     >>> reveal(OpenGuess(("6 × 7",), "points"), predicted=42, measured=6 * 7)
     points  predicted  measured  measured / predicted
@@ -38,7 +39,7 @@ def reveal(
                 f"Name one question of {listed(guess.names)}: reveal(…[{guess.names[0]!r}], …)."
             )
         (name,) = guess.names
-        return Choice(name, among=guess.among, measured=measured, guess=guess)
+        return Choice(name, among=guess.among, measured=measured, guess=guess, kind=heads[1])
     if predicted is None:
         raise TypeError("Beside a measured number stands the predicted one: name predicted=….")
     return Comparison(

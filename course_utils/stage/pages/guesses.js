@@ -314,7 +314,7 @@ function hasPlace(axis, number) {
 
 // Whether the other number is called by how it was found, such as "measured", or with other words,
 // such as "with a step".
-const isParticiple = ({ kind }) => kind.endsWith("ed");
+const isParticiple = ({ kind }) => /(ed|found)$/.test(kind);
 
 // Both numbers, for a guess that is spot on, or where no other words say how far off it is.
 function bothNumbers(question, guess, closeness) {
@@ -356,7 +356,9 @@ function differenceOf(question, guess, closeness) {
   if (!(ratio > 0 && ratio < Infinity)) return "";
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
-  return `${off < 10 ? times({ kind }, ratio) : factor(off, isHigh)}${hint(off)}`;
+  // "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
+  const isFactor = off >= 10 || (ratio < 1 && !isHigh && closeness !== "close");
+  return `${isFactor ? factor(off, isHigh) : times({ kind }, ratio)}${hint(off)}`;
 }
 
 // The number by which a guess is judged, with its name: between two estimates, it is right.

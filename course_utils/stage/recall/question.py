@@ -71,7 +71,7 @@ class Asked:
         """Return how far off the answer is, in the words that the course has for a guess.
 
         >>> Asked("", 12.0, "", "GB").how_far(6)
-        'Right power of ten: 0.5 times what was calculated'
+        'Right power of ten: a factor of 2 too small'
         """
         guess = self._guess(said)
         if self.is_exact and said != self.answer and guess.word == SPOT_ON:

@@ -25,7 +25,7 @@ def reply(drawn: Drawn, said: Number | str) -> Reply:
     >>> from course_utils.stage.recall.bank import QUESTIONS
     >>> stops = QUESTIONS["floats.stops"].draw(1)  # with 4 fraction bits
     >>> reply(stops, 32).verdict, reply(stops, 16).verdict
-    ('Right. Spot on: 32.', 'It is 32. Right power of ten: 0.5 times what was calculated.')
+    ('Right. Spot on: 32.', 'It is 32. Right power of ten: a factor of 2 too small.')
     """
     asked = drawn.asked
     if isinstance(said, str):

@@ -231,3 +231,10 @@ def test_the_slider_moves_the_histogram_and_leaves_its_outline_where_it_was(lab)
     for (x, y), (moved_x, moved_y) in zip(before, after, strict=True):
         assert moved_x == pytest.approx(x + shift, abs=0.11)
         assert moved_y == y
+
+
+def test_after_show_a_limit_is_named_only_beside_its_mark(lab):
+    names = ("no zero from here on", "none too large up to here")
+    assert all(name in lab.screen.svg for name in names)
+    lab.set(guess=(None, 40), shown=True)
+    assert [name in lab.screen.svg for name in names] == [False, True]

@@ -11,7 +11,7 @@ from course_utils.core.say.language import speak
 from course_utils.subjects.models import MLP
 from course_utils.subjects.training import precision
 from tests import ROOT
-from tests.helpers.notebooks import read
+from tests.helpers.notebooks import code, read
 
 SHOP = [cell.source for cell in read(ROOT / "notebooks" / "07_mixed_precision.ipynb").cells]
 
@@ -126,3 +126,13 @@ def test_what_watches_a_loop_goes_with_it():
     assert steps == 1
     next(repair.loop("E")(MLP(precision.WIDTHS), *precision.digit_pairs()))
     assert len(found.norms) == steps
+
+
+def test_right_before_each_question_about_a_loop_stand_its_symptoms():
+    cells = code(ROOT / "notebooks" / "07_mixed_precision.ipynb")
+    asked = [at for at, cell in enumerate(cells) if '"fault of loop ' in cell.source]
+    for at, name in zip(asked, "ABC", strict=True):
+        assert f"fault of loop {name}" in cells[at].source
+        (table,) = cells[at - 1].outputs
+        head = table.data["text/plain"].splitlines()[0].split()
+        assert {"right", name} <= set(head), (name, head)

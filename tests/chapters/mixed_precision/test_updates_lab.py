@@ -74,4 +74,7 @@ def test_before_show_nothing_of_the_training_is_there_and_then_each_mark_beside_
     offs = [guess.off for guess in lab.session.guesses()]
     assert len(offs) == len(ASKED_AT)
     assert max(offs) < 1.3
-    assert "updates of step 150" in lab.screen.svg
+    svg = lab.screen.svg
+    assert "updates of each size, in step 150" in svg
+    # What is drawn later is above: no line strikes the words beside a mark through.
+    assert svg.index("small strong halo") > svg.index("guess-line")

@@ -129,8 +129,10 @@ def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> I
         yield from _lost(plot, asked, gradients)
         yield from marks.words_beside(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks)
-    yield _beside(plot, lower_cliff, translated("no zero from here on"))
-    yield _beside(plot, upper_cliff, translated("none too large up to here"))
+    names = translated("no zero from here on"), translated("none too large up to here")
+    for track, level, name in zip(tracks, asked.guess, names, strict=True):
+        if level is not None or not asked.shown:  # otherwise its mark is left out
+            yield _beside(plot, track, name)
 
 
 def _track(plot: Plot, y: Number) -> marks.Track:

@@ -54,9 +54,10 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
         yield from _curves(plot, asked, found, _taken(asked, tracks))
-        yield from marks.words_beside(guesses, asked, "guess", tracks)
     # With `through`, a line connects the marks that are set.
     yield marks.drawn("guess", asked, tracks, through=True)
+    if asked.shown:  # above that line, which would strike the words through
+        yield from marks.words_beside(guesses, asked, "guess", tracks)
 
 
 def _curves(plot: Plot, asked: Asked, found: Found, taken: Sequence[Box]) -> Iterator[str]:
@@ -102,9 +103,9 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
         marks=range(LOWEST, HIGHEST + 1, 4),
     )
     plot = Plot(*UPDATES, sizes, Axis(0, MOST, linear=True, most_marks=4))
-    title = translated("The updates of one step")
+    title = translated("How many updates of each size, in one step")
     if asked.shown:
-        title = translated("The updates of step {step}", step=f"{asked.step}")
+        title = translated("How many updates of each size, in step {step}", step=f"{asked.step}")
     yield plot.frame(title)
     yield plot.line([(0, 0), (0, MOST)], "fate-edge")  # at 2^0 half gaps, below which one is lost
     if asked.shown:

@@ -206,8 +206,10 @@ def _how_far_off(guess: Guess) -> str:
     if guess.off == math.inf:  # no factor makes a guess of 0 right
         return translated(guess.word)
     ratio = guess.said / guess.measured
-    # A factor below 1, such as × 0.00781, would have to be turned round by the reader.
-    return f"÷ {three_digits(1 / ratio)}" if 0 < ratio < 1 else f"× {three_digits(ratio)}"
+    # A factor such as × 0.00781 would have to be turned round by the reader; the sentence below
+    # says "a factor of 128 too small". Of a close guess, both say 0.9 times.
+    is_turned = 0 < ratio < 1 and guess.word != CLOSE
+    return f"÷ {three_digits(1 / ratio)}" if is_turned else f"× {three_digits(ratio)}"
 
 
 def _field(asked: object, name: str) -> Drawn:
