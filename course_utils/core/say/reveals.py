@@ -21,8 +21,7 @@ def reveal(
 
     `guess` is what `ask` has returned, and the question's name becomes the name of the row. If
     several numbers were asked for, `predicted` and `measured` have a number for each name. `digits`
-    and `heads` are those of a Comparison. Options have only `measured`, the one that is right, and
-    of `heads` only the second.
+    and `heads` are those of a Comparison. Options have `measured`, and only the second head.
 
     >>> reveal(OpenGuess(("6 × 7",), "points"), predicted=42, measured=6 * 7)
     points  predicted  measured  measured / predicted
