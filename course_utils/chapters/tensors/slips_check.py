@@ -95,10 +95,8 @@ def of_storages(storages: Sequence[object], different: Sequence[object]) -> Answ
     )
     call_it = "nbytes of a storage is a function: only with brackets behind it, it gives a number."
     yield outcome(lambda: sum(storage.nbytes for storage in storages)), call_it
-    total = 0
-    for storage in storages[:1]:
-        # The same mistake with += has another message.
-        yield outcome(lambda storage=storage: operator.iadd(total, storage.nbytes)), call_it
+    # The same mistake with += has another message.
+    yield outcome(lambda: operator.iadd(0, storages[0].nbytes)), call_it
 
 
 def element_in_words(

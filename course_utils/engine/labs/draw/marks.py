@@ -24,6 +24,7 @@ from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
 
 RADIUS = 8
+WIDE = 10_000  # a factor from which on there is no room for all of its digits beside a mark
 PERCENTS = (25, 50, 75, 100)
 SHARES = (1, 100)  # the whole of a share, and of a percentage
 # By whether there are several guesses, and whether the word is "right power of ten".
@@ -209,7 +210,10 @@ def _how_far_off(guess: Guess) -> str:
     # A factor such as × 0.00781 would have to be turned round by the reader; the sentence below
     # says "a factor of 128 too small". Of a close guess, both say 0.9 times.
     is_turned = 0 < ratio < 1 and guess.word != CLOSE
-    return f"÷ {three_digits(1 / ratio)}" if is_turned else f"× {three_digits(ratio)}"
+    factor = 1 / ratio if is_turned else ratio
+    sign = "÷" if is_turned else "×"
+    # A whole number is said in full, which would be too wide beside a mark.
+    return f"{sign} {factor:.3g}" if factor >= WIDE else f"{sign} {three_digits(factor)}"
 
 
 def _field(asked: object, name: str) -> Drawn:
