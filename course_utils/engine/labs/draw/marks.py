@@ -213,7 +213,7 @@ def _how_far_off(guess: Guess) -> str:
     factor = 1 / ratio if is_turned else ratio
     sign = "÷" if is_turned else "×"
     # A whole number is said in full, which would be too wide beside a mark.
-    return f"{sign} {factor:.3g}" if factor >= WIDE else f"{sign} {three_digits(factor)}"
+    return f"{sign} {factor:.2g}" if factor >= WIDE else f"{sign} {three_digits(factor)}"
 
 
 def _field(asked: object, name: str) -> Drawn:
