@@ -123,6 +123,19 @@ REVEALED = [
 ]
 FAILING = [*REVEALED[:2], "six", *REVEALED[3:]]
 FAR = [TO_REVEAL, 'my_guess = ask("6 × 7")', "def my_six():\n    return ...", *REVEALED[3:]]
+LONG = [
+    *REVEALED,
+    *("'on the way to it'",) * 4,
+    "'42, as was to be seen'",
+    'my_next = ask("7 × 7")',
+    "'no answer to the first'",
+]
+JUDGED = [
+    "from course_utils.chapters.checkpointing import check",
+    "def my_interval(save_s, failure_s):\n    return save_s",
+    "interval = check.interval(my_interval).kept",
+    "# What comes next is as long as a picture.\n" * 30,
+]
 STILL = [
     "from course_utils import figures, floats",
     'figures.range_and_gap({"bf16": floats.FORMATS["bf16"]})',
@@ -314,6 +327,16 @@ def test_whatever_key_leads_past_a_guess_what_tells_the_answer_is_covered(short:
     expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
 
 
+@pytest.mark.parametrize("short", [LONG], indirect=True)
+def test_what_follows_a_reveal_is_covered_as_far_as_the_next_guess(short: Page):
+    guessed(short)
+    assert is_covered(short, 8, code(short, "42, as was to be seen"))
+    expect(code(short, "my_next = ask")).to_be_visible()
+    expect(code(short, "no answer to the first")).to_be_visible()
+    short.locator(COVER).get_by_role("button", name="Show", exact=True).click()
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+
+
 @pytest.mark.parametrize("short", [DRAWN], indirect=True)
 def test_what_follows_a_figure_that_asks_is_covered_until_show(short: Page):
     after(short, 1)
@@ -408,6 +431,23 @@ def test_after_the_key_a_picture_is_whole_in_the_window(short: Page):
     expect(picture).to_be_in_viewport(ratio=1)
     short.evaluate(LOOK, [2, ""])
     expect(picture).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("short", [JUDGED], indirect=True)
+def test_while_a_function_is_judged_again_and_again_it_stays_where_it_is(short: Page):
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    function = short.locator(f"{HERE} .jp-Cell").nth(2)
+    judged = short.locator(f"{HERE} .jp-Cell").nth(3)
+    after(short, 1)
+    tops = []
+    for _ in range(4):
+        short.evaluate(f"() => {{ {notebook}.activeCellIndex = 2; {notebook}.activate(); }}")
+        after(short, 2)
+        after(short, 3)
+        expect(judged.locator(".jp-OutputArea-output").first).to_be_in_viewport(ratio=1)
+        expect(function).to_be_in_viewport(ratio=1)
+        tops.append(function.bounding_box()["y"])
+    assert max(tops[1:]) - min(tops[1:]) < 2, tops
 
 
 @pytest.mark.parametrize("short", [TABLE], indirect=True)

@@ -439,7 +439,9 @@
       const asks = asksForAGuess(sourceOf(ran));
       ran.node.classList.toggle(HELD, asks);
       const former = ran.node.querySelector(LAB); // of an earlier run
-      stay(scroller, ran, ends, asks || hasLifted, former);
+      // Where a function is judged, it stays in the window, above the verdict.
+      const judges = /\bcheck\./.test(sourceOf(ran));
+      stay(scroller, ran, ends, asks || judges || hasLifted, former);
     }
 
     // A field that has lost its kernel says that its cell is to be run again. That is what the key
@@ -470,29 +472,20 @@
 
   const isHeading = (cell) => !isCode(cell) && sourceOf(cell).startsWith("#");
 
-  // The cells that tell the answer of the guess that the cell `at` asks for: the code that leads to
-  // the reveal, the reveal, and what is right below it, up to the end of the text. A figure has its answer in itself.
+  // The cells that tell the answer of the guess that the cell `at` asks for: the way to the reveal,
+  // the reveal, and what follows up to the next heading, or to where the reader next does something.
+  // A figure has its answer in itself.
   function cellsBehind(widgets, at) {
     const names = namesAskedIn(sourceOf(widgets[at]));
     const isReveal = (cell) => isCode(cell) && names.some((name) => reveals(sourceOf(cell), name));
-    let end = at; // the last of them
+    const isEnd = (cell) => isHeading(cell) || (isCode(cell) && needsTheReader(sourceOf(cell)));
+    const below = widgets.slice(at + 1);
     if (names.length > 0) {
-      const steps = widgets.slice(at + 1).findIndex(isReveal) + 1;
-      const way = widgets.slice(at + 1, at + 1 + steps);
-      const isInTheWay = (cell) =>
-        isHeading(cell) || (isCode(cell) && needsTheReader(sourceOf(cell)));
-      if (steps === 0 || way.filter(isCode).length > NEAR || way.some(isInTheWay)) return [];
-      end = at + steps;
+      const way = below.slice(0, below.findIndex(isReveal) + 1);
+      if (way.length === 0 || way.filter(isCode).length > NEAR || way.some(isEnd)) return [];
     }
-    const isCodeToPass = (cell) => cell && isCode(cell) && !needsTheReader(sourceOf(cell));
-    while (isCodeToPass(widgets[end + 1]) && end < at + NEAR) end += 1;
-    const text = widgets[end + 1];
-    if (text?.model.type === "markdown" && !isHeading(text)) {
-      end += 1;
-      // Such a text is only half a sentence without the code below it.
-      if (sourceOf(text).trimEnd().endsWith(":") && isCodeToPass(widgets[end + 1])) end += 1;
-    }
-    return widgets.slice(at + 1, end + 1);
+    const end = below.findIndex(isEnd);
+    return end < 0 ? below : below.slice(0, end);
   }
 
   // Cover these cells; the first of them says why, and has the button of the guess.
