@@ -22,6 +22,7 @@ from course_utils.engine.labs.control_parts import (
     size_parts,
 )
 
+NOT_AN_OPTION = template("{label} is one of {options}; not {value}.")
 Said = Mapping[str, object]  # what all controls of a lab hold, by the names of their fields
 
 
@@ -133,7 +134,7 @@ class OneOf(Field):
         """Return the value; ValueError, with the options' names, if no option has it."""
         if value not in self.options.values():
             refused = translated(
-                "{label} is one of {options}; not {value}.",
+                NOT_AN_OPTION,
                 label=self.label,
                 options=", ".join(self.options),
                 value=f"{value!s:.40}",

@@ -55,7 +55,9 @@ class Panel(widgets.VBox):
         self.session.set(answers)
         if self.session.error is not None:
             raise self.session.error  # a lab that cannot show its first state fails its cell
-        self.screen = Screen(name=translated(lab.name), labels=labels())
+        self.screen = Screen(
+            name=translated(lab.name), labels=labels(), options=self._options_of_sliders()
+        )
         self._lock = threading.RLock()  # callbacks, the job's thread and cells may move the lab
         self._thread: threading.Thread | None = None
         self._fold: Fold | None = None
@@ -248,12 +250,34 @@ class Panel(widgets.VBox):
             if not self._showing:  # else `_show_controls` has set the value
                 self._do(self.session.move, name, place, controls.value_of(change["owner"]))
 
+    def _options_of_sliders(self) -> dict[str, list[str]]:
+        """Return the names of the options of each slider of options, by the slider's label."""
+        all_parts = [part for parts in self.session.parts.values() for part in parts]
+        return {
+            part.label: list(part.options)
+            for part in all_parts
+            if part.kind == "slider" and part.options
+        }
+
+    def _choose(self, label: str, option: str) -> None:
+        """Move the slider of options with that label to an option that was typed beside it."""
+        for name, parts in self.session.parts.items():
+            for place, part in enumerate(parts):
+                if part.kind == "slider" and part.label == label and option in part.options:
+                    self._do(self.session.move, name, place, option)
+
     def _on_message(self, _: object, content: object, __: object) -> None:
-        """Make the move that the screen has sent: {"pick": key}, or {"set": {field: levels}}."""
+        """Make the move that the screen has sent.
+
+        That is {"pick": key}, {"choose": [slider, option]}, or {"set": {field: levels}}.
+        """
         if not isinstance(content, Mapping):
             return
         if "pick" in content:
             self.pick(str(content["pick"]))
+        match content.get("choose"):
+            case [str(label), str(option)]:
+                self._choose(label, option)
         drawn = content.get("set")
         if isinstance(drawn, Mapping):
             levels_by_name = {str(name): levels for name, levels in drawn.items()}

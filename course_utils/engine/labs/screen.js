@@ -40,7 +40,7 @@ function render({ model, el }) {
     markScales();
     guess.prepare(markWithFocus);
     clicks.prepare(hadFocus && !markWithFocus);
-    nameTheControls(el, model.get("name"), say, remark);
+    nameTheControls(el, model, say, remark);
   }
 
   const fillTable = () => showTable(model.get("table"), parts);
@@ -593,25 +593,25 @@ const RETRY_MS = 50;
 // ipywidgets leaves some controls without a name that screen readers find: the handles of sliders,
 // whose label only stands beside them, the buttons of Play, and text fields that only have a title.
 // Controls may come after the screen, so this waits for them.
-function nameTheControls(el, name, say, remark, tries = TRIES) {
+function nameTheControls(el, model, say, remark, tries = TRIES) {
   const lab = el.closest(".course-lab");
   if (lab) {
     lab.setAttribute("role", "group");
-    lab.setAttribute("aria-label", name);
+    lab.setAttribute("aria-label", model.get("name"));
     // What screen.css shows in place of the controls after a restart, as a text in CSS.
     const restarted = say("The kernel has been restarted. Run this cell again.");
     lab.style.setProperty("--course-restarted", JSON.stringify(restarted));
     // What stands over the cells below while the lab waits for a guess.
     lab.dataset.behind =
       say("Your guess above comes first. What follows comes up with Show, with your guess or without one.");
-    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, say, remark);
+    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle, model, say, remark);
     for (const button of lab.querySelectorAll(".widget-play button")) namePlayButton(button, say);
     for (const field of lab.querySelectorAll("input[title]")) {
       field.setAttribute("aria-label", field.title);
     }
   }
   if (tries && !hasNamedSliders(lab)) {
-    setTimeout(() => nameTheControls(el, name, say, remark, tries - 1), RETRY_MS);
+    setTimeout(() => nameTheControls(el, model, say, remark, tries - 1), RETRY_MS);
   }
 }
 
@@ -635,7 +635,7 @@ function namePlayButton(button, say) {
 }
 
 // Gives a slider's handle, and the number beside it, the name that a reader sees in front.
-function nameSlider(handle, say, remark) {
+function nameSlider(handle, model, say, remark) {
   const slider = handle.closest(".widget-slider");
   const name = slider.querySelector("label").textContent;
   const isNamed = handle.hasAttribute("aria-label");
@@ -643,14 +643,30 @@ function nameSlider(handle, say, remark) {
   const readout = slider.querySelector(".widget-readout");
   if (!readout) return;
   if (!isNamed) sayWhatStandsBeside(handle, readout);
-  if (handle.closest(".course-chosen")) {
-    readout.contentEditable = "false"; // it shows one of a few options, which nobody can type
-  } else {
-    readout.setAttribute("role", "textbox");
-    readout.setAttribute("aria-label", say("{name}, typed", name));
-    if (!isNamed) readWhatIsTyped(handle, readout, say, remark);
+  const isChosen = handle.closest(".course-chosen") !== null;
+  const options = model.get("options")?.[name] ?? [];
+  if (isChosen && !(options.length && options.every(isNumber))) {
+    readout.contentEditable = "false"; // it shows one of a few words, which nobody types
+    // Whoever clicks it has the slider in hand, and not the notebook, whose commands are letters.
+    if (!isNamed) readout.addEventListener("click", () => handle.focus());
+    return;
   }
+  readout.setAttribute("role", "textbox");
+  readout.setAttribute("aria-label", say("{name}, typed", name));
+  if (isNamed) return;
+  readout.contentEditable = "true";
+  const understand = isChosen ? nearestOption(name, options, model, say) : wholeNumber(handle, say);
+  readWhatIsTyped(handle, readout, understand, remark);
+  // ipywidgets reads a whole number itself. Of an option it would read nothing.
+  if (isChosen) readout.addEventListener("keydown", leaveNoLine);
 }
+
+// Enter takes what was typed, and makes no second line.
+function leaveNoLine(event) {
+  if (event.key === "Enter" && !hasModifier(event)) consume(event);
+}
+
+const isNumber = (words) => !Number.isNaN(numberTyped(words));
 
 // The number that was typed, such as 12, 65,536 or 2^16; NaN if it is none.
 function numberTyped(words) {
@@ -661,30 +677,54 @@ function numberTyped(words) {
     : NaN;
 }
 
-// What is typed beside a slider of whole numbers is read here first. ipywidgets alone would read 2^16
-// as 2, and would take another number than was typed without a word.
-function readWhatIsTyped(handle, readout, say, remark) {
-  const around = handle.closest(".widget-slider").parentElement;
+// The next two return a function of what was typed and what stood there before. That returns what is
+// taken, and a sentence if this is not what was typed.
+function wholeNumber(handle, say) {
   const end = (name) => Number(handle.getAttribute(`aria-value${name}`));
-  let shown = ""; // what stood there before
-
-  function take() {
-    const typed = readout.textContent.trim();
-    if (typed === shown) return;
+  return (typed, shown) => {
     const [least, most] = [end("min"), end("max")];
     const number = numberTyped(typed);
-    const isNumber = !Number.isNaN(number);
-    const taken = isNumber ? String(Math.round(Math.min(most, Math.max(least, number)))) : shown;
-    readout.textContent = taken;
-    shown = taken;
-    if (Number(taken) === number) return;
+    const taken = isNumber(typed) ? String(Math.round(Math.min(most, Math.max(least, number)))) : shown;
+    if (Number(taken) === number) return [taken, ""];
     const name = handle.getAttribute("aria-label");
     const values = { name, least, most, typed: typed.slice(0, 40), taken };
     const inItsPlace =
       say("{name} is a whole number from {least} to {most}. In place of “{typed}”, {taken} was taken.", values);
     const none =
       say("{name} is a whole number from {least} to {most}. “{typed}” is none, so {taken} was kept.", values);
-    remark(isNumber ? inItsPlace : none);
+    return [taken, isNumber(typed) ? inItsPlace : none];
+  };
+}
+
+const MOST_OPTIONS = 16; // that a sentence names
+
+function nearestOption(label, options, model, say) {
+  return (typed, shown) => {
+    const number = numberTyped(typed);
+    const away = (option) => Math.abs(numberTyped(option) - number);
+    const taken = isNumber(typed) ? [...options].sort((a, b) => away(a) - away(b))[0] : shown;
+    if (taken !== shown) model.send({ choose: [label, taken] });
+    if (numberTyped(taken) === number) return [taken, ""];
+    const few = options.length <= MOST_OPTIONS ? options : [...options.slice(0, 3), "…", options.at(-1)];
+    const values = { label, options: few.join(", "), value: typed.slice(0, 40) };
+    const refused = say("{label} is one of {options}; not {value}.", values);
+    return [taken, `${refused} ${label} = ${taken}`];
+  };
+}
+
+// What is typed beside a slider of whole numbers is read here first. ipywidgets alone would read 2^16
+// as 2, and would take another number than was typed without a word.
+function readWhatIsTyped(handle, readout, understand, remark) {
+  const around = handle.closest(".widget-slider").parentElement;
+  let shown = ""; // what stood there before
+
+  function take() {
+    const typed = readout.textContent.trim();
+    if (typed === shown) return;
+    const [taken, sentence] = understand(typed, shown);
+    readout.textContent = taken;
+    shown = taken;
+    if (sentence) remark(sentence);
   }
 
   const isHere = ({ target }) => target === readout;

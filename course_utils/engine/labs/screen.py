@@ -7,12 +7,14 @@ import traitlets
 
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw import still
+from course_utils.engine.labs.fields import NOT_AN_OPTION
 
 _HERE = Path(__file__).parent
 # The words of screen.js.
 WORDS = (
     template("All numbers"),
     template("Progress"),
+    NOT_AN_OPTION,
     template("{name}, picture"),
     template("{name}, table"),
     template("{name}, typed"),
@@ -48,6 +50,8 @@ class Screen(anywidget.AnyWidget):
 
     labels = traitlets.Dict().tag(sync=True)
     name = traitlets.Unicode().tag(sync=True)
+    # By the labels of the sliders of options: the options' names.
+    options = traitlets.Dict().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
     meaning = traitlets.Unicode().tag(sync=True)
     mistake = traitlets.Unicode().tag(sync=True)
