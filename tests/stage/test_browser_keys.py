@@ -346,7 +346,8 @@ def test_what_follows_a_figure_that_asks_is_covered_until_show(short: Page):
     short.locator(COVER).get_by_role("button", name="Show", exact=True).click()
     expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
     expect(told).to_be_visible()
-    expect(short.locator(f"{HERE} .course-lab .course-picture svg")).to_be_in_viewport(ratio=1)
+    # Not all of it: whoever goes to the button below may have to scroll by a line.
+    expect(short.locator(f"{HERE} .course-lab .course-picture svg")).to_be_in_viewport(ratio=0.9)
 
 
 @pytest.mark.parametrize("short", [FAR], indirect=True)
