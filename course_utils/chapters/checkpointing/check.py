@@ -87,8 +87,7 @@ def _of_the_loss(case: tuple, right: int) -> Answers:
     yield without, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
     in_fp32 = "LOGIT_BYTES takes the place of a dtype's bytes: the loss holds three fp32 tensors."
     yield without + 4 * logits, in_fp32
-    yield without + BYTES[dtype] * logits, in_fp32
-    # Of so small a sum, torch's angles are more than the tolerance. A reader's has none of them.
+    # By terms, as a reader adds up: of so small a sum, torch's angles are more than the tolerance.
     of_terms = sum(parts.of_step_bytes(*case).values())
     yield of_terms - (LOGIT_BYTES - BYTES[dtype]) * logits, in_fp32
     yield without + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."

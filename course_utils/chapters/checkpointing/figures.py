@@ -1,16 +1,19 @@
 """The figures of notebook 8."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number, seconds_text
+from course_utils.core.say.language import template, translated
 from course_utils.engine.figures.filling import (
     NO_PART,
+    quoted,
+    refusal,
     refuse_names,
-    refuse_other_than_text,
     size_text,
 )
 from course_utils.engine.figures.style import (
@@ -23,6 +26,8 @@ from course_utils.engine.figures.style import (
     measured_dots,
     points,
 )
+
+NO_WORDS = template("{name} wants a size as text in quotes, as in {example}; {value} is none.")
 
 
 def wasted_shares(
@@ -96,6 +101,13 @@ _PARTS = (
 _APART = 2.6  # between two parts
 
 
+def _refuse_other_than_text(filled: Mapping[str, object], example: str) -> None:
+    """Raise a refusal for a size that is neither a text nor a number, which is written as one."""
+    for name, value in filled.items():
+        if not isinstance(value, Real | str):
+            raise refusal(translated(NO_WORDS, name=name, example=example, value=quoted(value)))
+
+
 def step_parts(*unnamed: object, **sizes: str) -> Figure:
     """Draw the four parts of what a step keeps at the loss, in the order of the forward pass.
 
@@ -105,7 +117,7 @@ def step_parts(*unnamed: object, **sizes: str) -> Figure:
     names = [name for name, *_ in _PARTS]
     example = 'inputs="recomputed × hidden"'
     refuse_names(names, unnamed, sizes, example, unknown=NO_PART)
-    refuse_other_than_text(sizes, example)
+    _refuse_other_than_text(sizes, example)
     title = "At the loss a step holds four parts, which your sum adds up"
     with axes_with(title, "the forward pass, from left to right", "bytes", height=290) as axes:
         left = 1.0

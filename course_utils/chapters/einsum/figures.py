@@ -3,14 +3,24 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from course_utils.core.say.language import template, translated
 from course_utils.engine.figures.boxes import Box, draw_arrow, draw_box, hide_scales, keywords_of
-from course_utils.engine.figures.filling import refuse_names, refuse_other_than_pairs, size_text
+from course_utils.engine.figures.filling import quoted, refusal, refuse_names, size_text
 from course_utils.engine.figures.style import COLOURS, HEIGHT, SMALL, axes_with
+
+NO_PAIR = template(
+    "{name} wants a pair, its inputs and then its outputs, as in {example}; {value} is none."
+)
+NO_SIZE = template(
+    "{name} wants its inputs and outputs as numbers or as text in quotes, as in {example}; {value} "
+    "is neither."
+)
 
 SHADES = (COLOURS["parameters"], COLOURS["gradients"], COLOURS["activations"])
 # Matches a matrix, such as "x[B D]": its name is x, its rows are B, and its columns D. Otherwise it
@@ -91,6 +101,18 @@ _EXAMPLE = 'up=("m.width", "m.inner")'
 _ARROWS = ((7, 10), (43, 46), (58, 61), (85, 89), (103, 107))
 
 
+def _refuse_other_than_pairs(filled: Mapping[str, object], example: str) -> None:
+    """Raise a refusal for a value that is no pair of sizes, each of them a number or a text."""
+    for name, value in filled.items():
+        is_pair = isinstance(value, tuple | list) and len(value) == 2
+        if not is_pair:
+            raise refusal(translated(NO_PAIR, name=name, example=example, value=quoted(value)))
+        for size in value:
+            if not isinstance(size, Real | str):
+                said = translated(NO_SIZE, name=name, example=example, value=quoted(size))
+                raise refusal(said)
+
+
 def layer_matrices(*unnamed: object, **sizes: tuple[int | str, int | str]) -> Figure:
     """Draw the matrices of a layer as boxes, in the order in which a token passes them.
 
@@ -99,7 +121,7 @@ def layer_matrices(*unnamed: object, **sizes: tuple[int | str, int | str]) -> Fi
     no pair or has no name.
     """
     refuse_names(keywords_of(_MATRICES), unnamed, sizes, _EXAMPLE)
-    refuse_other_than_pairs(sizes, _EXAMPLE)
+    _refuse_other_than_pairs(sizes, _EXAMPLE)
     title = "A token passes these matrices of a layer: inputs × outputs"
     with axes_with(title, "as a token passes", "side by side", height=270) as axes:
         axes.text(3, 20, "token", ha="center", va="center", fontsize=SMALL)

@@ -1,14 +1,24 @@
 """The figures of notebook 6."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course_utils.core.say import Number
-from course_utils.engine.figures.filling import refuse_other_than_stages
+from course_utils.core.say.language import template, translated
+from course_utils.engine.figures.filling import quoted, refusal
 from course_utils.engine.figures.style import COLOURS, CURVES, INK, Curve, axes_with, name_curves
+
+NO_STAGES = template(
+    "A dict is wanted that maps each part to its first stage, a whole number, as in {example}; "
+    "{value} is none."
+)
+NO_STAGE = template(
+    "{name} wants its first stage, a whole number, as in {example}; {value} is none."
+)
 
 STAGES = range(4)
 PIECES = 4  # of a sharded part, in the picture: one for each of so many GPUs
@@ -31,6 +41,15 @@ def singular_values(by_curve: Mapping[str, Sequence[Number]]) -> Figure:
     return axes.figure
 
 
+def _refuse_other_than_stages(stages: object, example: str) -> None:
+    """Raise a refusal for what is no dict, or for a stage that is no whole number."""
+    if not isinstance(stages, Mapping):
+        raise refusal(translated(NO_STAGES, example=example, value=quoted(stages)))
+    for name, value in stages.items():
+        if not isinstance(value, Integral):
+            raise refusal(translated(NO_STAGE, name=name, example=example, value=quoted(value)))
+
+
 def state_by_stage(sharded_from: Mapping[str, int]) -> Figure:
     """Draw what one of four GPUs holds of each part of the state, by ZeRO's stage.
 
@@ -38,7 +57,7 @@ def state_by_stage(sharded_from: Mapping[str, int]) -> Figure:
     box; of a sharded one a GPU holds a piece, and the others' pieces are dashed. What is no dict of
     whole numbers is refused.
     """
-    refuse_other_than_stages(sharded_from, '{"optimizer": 1}')
+    _refuse_other_than_stages(sharded_from, '{"optimizer": 1}')
     title = "From its stage on, a GPU holds only a share of a part"
     with axes_with(title, "stage", "part", height=300) as axes:
         for row, first in enumerate(sharded_from.values()):

@@ -347,3 +347,11 @@ def test_a_measured_step_of_a_mixture_holds_what_is_predicted():
     assert [(each.name, each.during) for each in moments] == [
         (each.name, each.during.total) for each in step.operations
     ]
+
+
+def test_before_show_there_is_no_moment_to_play():
+    asked = {"ask": "fullest", "machines": 8, "stage": 3, "segment": 1}
+    figure = labs.figure("timeline", "segment", "pieces", "moment", "shown", **asked)
+    assert figure.controls["moment"].layout.display == "none"
+    figure.set(shown=True)
+    assert figure.controls["moment"].layout.display == ""

@@ -15,7 +15,7 @@ from course_utils.chapters.gradients.trained_models import (
 from course_utils.core import predict
 from course_utils.core.predict import Shape, Timeline
 from course_utils.core.say.language import template, translated
-from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole
+from course_utils.engine.labs.fields import choice, drawn, reveal, size, tick, whole
 
 SLIDER_PX = 96  # three sizes in a row
 STAGES = {f"{stage}": stage for stage in range(4)}
@@ -92,10 +92,6 @@ def _moment(_: int, level: int) -> str:
     return translated("at {percent} % of the step", percent=f"{level}")
 
 
-def _asks_something(said: Said) -> bool:
-    return said["ask"] != ""
-
-
 @dataclass(frozen=True)
 class Asked:
     """What is trained, on which machines and how, the moment to look at, and the reader's marks."""
@@ -113,7 +109,16 @@ class Asked:
     accumulate: bool = tick("accumulate", False)
     # With 0 no layer is recomputed.
     segment: int = whole("layers recomputed together", 0, 0, longest_segment, width_px=290)
-    moment: int = whole("moment, %", 33, 0, MOMENTS, play=True, width_px=270)
+    # Before *Show*, no memory is drawn, and so there is no moment to look at.
+    moment: int = whole(
+        "moment, %",
+        33,
+        0,
+        MOMENTS,
+        play=True,
+        width_px=270,
+        when=lambda said: said["shown"] or not said["ask"],
+    )
     ask: str = choice("guess first", GUESSES, "", menu=True)
     # The levels of the marks, in percent: at each eighth of the step, and of one moment. A level is
     # None while its mark is not set.
@@ -121,7 +126,7 @@ class Asked:
     fullest: tuple = drawn(
         "the fullest moment", marks=[template("the fullest moment")], says=_moment, **MARKS
     )
-    shown: bool = reveal(when=_asks_something)
+    shown: bool = reveal(when=lambda said: said["ask"] != "")
 
     @property
     def hides(self) -> bool:
