@@ -51,11 +51,13 @@ def _explain(
 
 def _of_a_stopped_answer(shell: InteractiveShell, name: str) -> str:
     """Return what the check says instead of a verdict, if it lacks the answer `name`, else ""."""
-    from course_utils.engine.judging import after_cell, verdict  # here: see this module's docstring
+    # Here: see this module's docstring.
+    from course_utils.core.say.language import translated
+    from course_utils.engine.judging import after_cell, verdict
 
     judged = [answer for _, answer in after_cell.CHECKED.findall(shell.user_ns["In"][-1])]
     if name in judged and name in after_cell.stopped:
-        return repr(verdict.Verdict("not judged", after_cell.STOPPED))
+        return repr(verdict.Verdict("not judged", translated(after_cell.STOPPED)))
     return ""
 
 
@@ -73,8 +75,8 @@ def _not_known(shell: InteractiveShell, name: str) -> str:
     beginning = first_line[:LONGEST_QUOTE]
     if here is not None and others[0] > here:  # then all others are below, too
         return translated(
-            "The kernel does not know {name}. Only a cell below this one makes it, which begins "
-            "“{beginning}”. If the letters themselves are meant, write them in quotes.",
+            "The kernel does not know {name}. It is made only in a cell below this one, which "
+            "begins “{beginning}”. If the letters themselves are meant, write them in quotes.",
             name=name,
             beginning=beginning,
         )

@@ -88,6 +88,12 @@ def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
     assert marks._how_far_off(far) == "−26.7"
 
 
+def test_a_far_guess_of_a_small_share_is_farther_than_a_large_one_that_is_spot_on():
+    small = Guess("a", 0.0005, 0.005, unit="share")
+    large = Guess("b", 0.52, 0.5, unit="share")
+    assert marks.summed_up([large, small]).startswith("The farthest of your guesses, a, is ")
+
+
 def test_the_record_has_the_mark_in_the_middle_and_not_the_farthest(workspace):
     panel = Panel(DrawingLab())
     panel.set(guess=(1, 5, 18))

@@ -22,7 +22,7 @@ def sentences_on(function, *case):
 def test_of_a_missing_key_it_is_said_which_dict_lacks_it_and_what_it_has():
     sentence, advice = sentences_on(lambda dtypes: BYTES[dtypes], ("bf16",))
     assert "with KeyError: BYTES has no key ('bf16',). Its keys: ['fp64', 'fp32', " in sentence
-    assert advice == "That key is a tuple. Take its values one at a time."
+    assert advice == "That key is a tuple. If its values are keys, take them one at a time."
 
 
 def test_a_function_that_was_not_called_gets_advice():

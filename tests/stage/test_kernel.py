@@ -67,7 +67,7 @@ def test_a_name_that_only_a_cell_below_makes_is_not_sought_above(monkeypatch):
         return kernel._not_known(shell, "m")
 
     assert words("first") == (
-        "The kernel does not know m. Only a cell below this one makes it, which begins “m = "
+        "The kernel does not know m. It is made only in a cell below this one, which begins “m = "
         "Model(width=3)”. If the letters themselves are meant, write them in quotes."
     )
     assert words("second") == ""  # it would lead to itself

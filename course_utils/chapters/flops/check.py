@@ -306,7 +306,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     yield right - output, "The last product compares with every token of the vocabulary."
     yield (
         right - output + output // sequence,
-        "Each token has a product with the vocabulary, not the last alone.",
+        "Each token has a product with the vocabulary, not only the last one.",
     )
     yield (
         right + (m.layers - 1) * output,

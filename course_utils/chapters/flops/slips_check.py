@@ -18,7 +18,7 @@ def of_n(c: Number, e: Number, peak: Number) -> Answers:
     brackets = "Python takes ** before /, so write the exponent in brackets: (1 / 3)."
     yield n_cubed / 3, brackets  # n_cubed ** 1 / 3
     yield 2 * n_cubed / 3, brackets
-    yield (4 * n_cubed) ** (1 / 3), "2n³ are the FLOPs, so n³ are half of them, and not twice."
+    yield (4 * n_cubed) ** (1 / 3), "2n³ are the FLOPs, so n³ is half of that, not twice."
     yield (
         (roof / 2) ** (1 / 3),
         "The roof time is in seconds. FLOPs are seconds times FLOP/s: the peak is missing.",
@@ -40,7 +40,7 @@ def of_days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     a_day = "A day has 24 hours of 60 minutes of 60 seconds."
     yield seconds / 24, a_day
     yield seconds / 24 / 60, a_day
-    yield days * 100, "share is no number of percent: 40 % are 0.4."
+    yield days * 100, "share is a fraction, not a percentage: 40 % is 0.4."
     yield days / 365, "That is in years. Days are wanted."
     yield days * share / (1 - share), "share is what is reached of the peak, not what is lost."
     brackets = "a / b * c is (a / b) * c: put what you divide by in brackets."
@@ -100,7 +100,7 @@ def of_forward_flops(m: Model, batch: int, sequence: int, right: int) -> Answers
     output = by_part["output"]
     yield (
         right - output + output // tokens,
-        "Each token has a product with the vocabulary, not the last alone.",
+        "Each token has a product with the vocabulary, not only the last one.",
     )
     yield (
         by_part["matrices"] // m.layers + output,

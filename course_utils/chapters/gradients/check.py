@@ -306,7 +306,7 @@ def _in_other_parts(forward: Sequence[int], parts: int) -> str:
     if forward[0] == parts:
         return (
             f"the batch went through in {went} of {count_text(parts, 'row')} each. "
-            "batch.split takes the rows of a part; batch.chunk(parts) takes how many parts."
+            "batch.split takes the number of rows in a part, batch.chunk the number of parts."
         )
     return f"the batch went through in {went}: make as many as `parts` says, batch.chunk(parts)."
 

@@ -42,7 +42,7 @@ NO_HEAD_WIDTH = template(
     "Your function does not use m.head_width, but a head need not be m.width / m.heads wide."
 )
 NO_SUM = template(
-    "For each token, a tensor that is kept has as many numbers as one size of the model. "
+    "For each token, every tensor that is kept has one of the sizes in the picture. "
     "Your function counts something else, too."
 )
 

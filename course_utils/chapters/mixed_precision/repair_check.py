@@ -132,8 +132,8 @@ def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
         )
     if len(seen.scalers) > 1:
         yield template(
-            "A new scaler in each step begins with the first scale again, "
-            "and learns from no infinity. Make one, before the loop."
+            "A new scaler in each step starts from the first scale again, "
+            "and never learns from an infinity. Make a single one, before the loop."
         )
     if not seen.losses[-1] < 0.03:  # the right loop's is 0.002; NaN is no smaller than any number
         yield translated(
@@ -169,8 +169,7 @@ def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
             yield translated(
-                "A gradient's norm is {norm}, and should be {wanted}. "
-                "Which line makes it other than that?",
+                "A gradient's norm is {norm}, and should be {wanted}. Which line changes it?",
                 norm=f"{norm:.2g}",
                 wanted=f"{wanted:.2g}",
             )

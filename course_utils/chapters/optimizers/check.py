@@ -293,8 +293,8 @@ def adagrad(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number) -> An
     case_words=state_in_words,
     unit="bytes",
     hints=(
-        "The given line is right for a part that is not sharded. Ask inside the loop whether it "
-        "is, and return the dict after the loop.",
+        "The given line is right for a part that is not sharded. Inside the loop, test whether "
+        "the part is sharded at this stage, and return the dict after the loop.",
         "A part is sharded if stage >= SHARDED_FROM[part]. Then a GPU holds its share of the "
         "numbers; otherwise it holds all of them.",
         "Rounded up, the share is (numbers + gpus - 1) // gpus.",

@@ -23,7 +23,7 @@ def of_the_stage(numbers: int, recipe: Recipe, share: int, stage: int) -> Answer
 
 def of_the_share(one_more: Held, of_one_parameter: Held) -> Answers:
     """Yield states in which a GPU's share is wrong; each argument is what such a slip gives."""
-    yield one_more, "If the GPUs divide the numbers, there is nothing to round up."
+    yield one_more, "If numbers is a multiple of gpus, there is nothing to round up."
     yield of_one_parameter, "That is for one parameter. The model has `numbers` of them."
 
 

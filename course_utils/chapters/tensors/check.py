@@ -204,7 +204,7 @@ def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> se
         "Ask each tensor for its storage. Two views have one storage between them, so tensors "
         "are too many to add up.",
         "Before the loop, make an empty dict; in it, storage._cdata leads to storage.nbytes(). A "
-        "storage that comes again overwrites itself. Then add up the values.",
+        "storage that comes again only overwrites its own entry. Then add up the values.",
     ),
 )
 def storage_bytes(tensors: Sequence[Tensor]) -> Answers:

@@ -49,11 +49,14 @@ def of_dimensions_left_out(are_even: list[bool]) -> Answers:
         "That compares along dimension 0 alone. A return inside a loop ends the loop, and steps[0] "
         "is not one number but all steps at index 0.",
     )
-    yield all(are_even[1:]), "Dimension 0 was not looked at: range(1, n) begins at 1."
-    yield all(are_even[:-1]), "The last dimension was not looked at: range(n - 1) ends at n - 2."
+    yield all(are_even[1:]), "Dimension 0 was not looked at. Does a range begin at 1?"
+    yield (
+        all(are_even[:-1]),
+        "The last dimension was not looked at. Does a range end one too early?",
+    )
     yield (
         any(are_even),
-        "One even dimension is not enough: that it is True is known only after the last.",
+        "One even dimension is not enough: only after the last one is True the answer.",
     )
 
 
@@ -71,7 +74,7 @@ def of_steps(grid: Tensor) -> Answers:
     )
     yield (
         outcome(lambda: all(len(grid.diff(dim=size).unique()) <= 1 for size in grid.shape)),
-        "new_shape has sizes. The dimensions are their numbers, from 0 on: range(len(new_shape)).",
+        "new_shape holds sizes. Dimensions are numbered from 0: range(len(new_shape)).",
     )
 
 
@@ -93,7 +96,7 @@ def of_storages(storages: Sequence[object], different: Sequence[object]) -> Answ
         sizes[-1] if sizes else None,
         "That is the last storage alone. Does each one replace the sum, where it should be added?",
     )
-    call_it = "nbytes of a storage is a function: only with brackets behind it, it gives a number."
+    call_it = "A storage's nbytes is a function: it gives a number only with brackets after it."
     yield outcome(lambda: sum(storage.nbytes for storage in storages)), call_it
     # The same mistake with += has another message.
     yield outcome(lambda: operator.iadd(0, storages[0].nbytes)), call_it

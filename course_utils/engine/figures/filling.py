@@ -7,11 +7,10 @@ traceback.
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 
+from course_utils.core.say import number_text
 from course_utils.core.say.language import template, translated
 
-UNNAMED = template(
-    "Every value is named here, as in {example}. {value} has no name in front, with a =."
-)
+UNNAMED = template("Every value is named here, as in {example}. Put a name and = before {value}.")
 NO_BOX = template("There is no box {name}. There are: {names}.")
 NO_PART = template("There is no part {name}. There are: {names}.")
 TEXT_FOR_NUMBER = template(
@@ -57,7 +56,7 @@ def refuse_other_than_numbers(filled: Mapping[str, object], example: str) -> Non
 
 def size_text(size: Real | str) -> str:
     """Return a size as a box shows it: a text as it is, a number with commas."""
-    return size if isinstance(size, str) else f"{size:,}"
+    return size if isinstance(size, str) else number_text(size)
 
 
 def quoted(value: object) -> str:

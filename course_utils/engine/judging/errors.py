@@ -19,6 +19,7 @@ COURSE = Path(__file__).parents[2]  # the folder of course_utils
 # As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
 FUNCTIONS = ("builtin_function_or_method", "method", "function")
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
+ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence
 MOST_OF_A_MESSAGE = 160  # characters
 
 
@@ -66,7 +67,7 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     message = _said_plainly(frame, error)
     # Behind the kind, or the message, a full stop.
     said = f"{kind}: {message}" if message else kind
-    if not message.endswith((".", "?", "!")):
+    if not message.endswith(ENDS):
         said += "."
     if not line:
         return translated("stopped with {error}", error=said)
@@ -77,7 +78,7 @@ def _is_courses(error: BaseException) -> bool:
     """Whether the course itself has raised the error, with a whole sentence for the reader."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     is_inside = bool(frames) and COURSE in Path(frames[-1].f_code.co_filename).parents
-    return is_inside and isinstance(error, ValueError) and said_by(error).endswith(".")
+    return is_inside and isinstance(error, ValueError) and str(error).endswith(ENDS)
 
 
 def _stopped_by_the_course(line: int, sentence: str) -> str:
@@ -135,14 +136,21 @@ def advice_on_error(error: BaseException) -> str:
         return ""
     if isinstance(error, KeyError):
         is_tuple = bool(error.args) and isinstance(error.args[0], tuple)
-        return translated("That key is a tuple. Take its values one at a time.") if is_tuple else ""
+        return (
+            translated("That key is a tuple. If its values are keys, take them one at a time.")
+            if is_tuple
+            else ""
+        )
     message = said_by(error)
     if message.endswith("is not subscriptable") and any(kind in message for kind in FUNCTIONS):
         return translated("Square brackets take an element. A function is called with round ones.")
     if any(f"'{kind}'" in message for kind in FUNCTIONS):
         return translated("A function was not called: write brackets after its name.")
     if message.endswith("object is not callable"):
-        return translated("Round brackets call a function. An element is in square brackets.")
+        return translated(
+            "Round brackets call a function, and what stands before them is not one. Is a * "
+            "missing, or are square brackets meant?"
+        )
     return ""
 
 

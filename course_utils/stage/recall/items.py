@@ -25,7 +25,7 @@ ITEMS = {
     "flops.days": "training time",
     "flops.ridge": "n from which on a product is compute-bound",
     "flops.one_user": "speed of an answer to one user",
-    "flops.mfu": "MFU of a training",
+    "flops.mfu": "MFU of a training run",
     "flops.cache": "KV cache of one user",
     "flops.last_wave": "cores' time that is used",
     "flops.attention": "attention's FLOPs over those of the matrices",

@@ -387,7 +387,7 @@ TRIED: dict[Check, Tried] = {
             (loop((STEP, "")), "made no step"),
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
-            (loop(FEW_ADDED), "Which line makes it other than that?"),
+            (loop(FEW_ADDED), "Which line changes it?"),
             (loop(FIXED_FACTOR, letter="C"), "The scale changes during a run: unscale first"),
             (loop(("yield loss.item()", "pass")), "the last line, yield, is missing."),
         ),

@@ -16,7 +16,6 @@ from course_utils.core.say.closeness import (
     SPOT_ON,
     WORDS,
     whole_judged_by,
-    whole_of,
 )
 from course_utils.core.say.language import template, translated
 from course_utils.engine.labs.draw.lines import Point
@@ -185,11 +184,14 @@ def _on_farthest(guess: Guess, guesses: Sequence[Guess]) -> str:
     )
 
 
-def _how_far(guess: Guess) -> float:
-    """Return how far a guess is off, as its sentence says it: in points of a share, or a factor."""
-    if whole_of(guess.unit) in SHARES:
-        return abs(guess.said - guess.measured)
-    return guess.off  # a factor of 1 or more
+def _how_far(guess: Guess) -> tuple[int, float]:
+    """Return the place of the guess's word from the best one on, and then how far off it is.
+
+    That is in points of a share, or a factor, as its sentence says it.
+    """
+    in_points = whole_judged_by(guess.measured, guess.unit) in SHARES
+    off = abs(guess.said - guess.measured) if in_points else guess.off
+    return WORDS.index(guess.word), off
 
 
 def _how_far_off(guess: Guess) -> str:
