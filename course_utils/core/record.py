@@ -213,7 +213,7 @@ def guess_in(guess_json: str) -> Guess:
     if not (isinstance(guess.unit, str) and isinstance(guess.cell, str)):
         raise TypeError(f"{guess.unit!r} is no unit, or {guess.cell!r} no cell's id.")
     # All that a page would show. The words alone raise a TypeError for many wrong fields.
-    shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.words}"
+    shown = f"{guess.asked}{guess.said}{guess.measured}{guess.unit}{guess.kind}{guess.words}"
     # JSON may have half of a character, such as "\ud83d", for which this raises a ValueError.
     shown.encode()
     for value in (guess.said, guess.measured):

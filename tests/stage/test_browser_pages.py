@@ -403,10 +403,10 @@ def test_after_show_the_answer_is_whole_in_the_window_and_says_which_guess_was_k
         field.press("Enter")
         field.fill("many")
         field.press("Enter")
-        expect(ask).to_contain_text("Your last guess is kept: 67,108,864 bytes.")
+        expect(ask).to_contain_text("Your last guess is kept: 67.1 MB.")
         ask.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
         ask.get_by_role("button", name="Show").click()
-        expect(ask).to_contain_text("Your last guess is kept: 67,108,864 bytes.")
+        expect(ask).to_contain_text("Your last guess is kept: 67.1 MB.")
         expect(field).to_have_value("64 MiB")
         expect(answer_to(page, "my_kept").locator(".seen")).to_be_in_viewport(ratio=1)
 

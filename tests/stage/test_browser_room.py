@@ -155,7 +155,7 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         press(frame, "Guess again")
         for phone in three:
             expect(phone.locator("#round")).to_have_text("Guess again")
-        all_guess(frame, three, "40", "-1", "45")
+        all_guess(frame, three, "40", "0", "45")
         frame.get_by_role("button", name="Show").focus()
         page.keyboard.press("Enter")
         expect(frame.locator("#picture svg rect.first")).to_have_count(3)

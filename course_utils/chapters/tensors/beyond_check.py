@@ -50,7 +50,8 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
 
 
 # The shape of logits (sequences, tokens, vocabulary), of which a loop keeps logits[:, -1] at each
-# step; the bytes of a number; and the bytes that are free.
+# step; the bytes of a number; and the bytes that are free. The last has two dimensions, as the
+# matrix in the notebook, so that nobody multiplies three sizes.
 @function(
     [
         ((2, 3, 10), 8, 4000),
@@ -58,6 +59,7 @@ def cut(stride: int, offset: int, start: int, stop: int, step: int) -> Answers:
         ((5, 7, 4), 4, 5600),
         ((4, 8, 16), 2, 9000),
         ((4, 4, 20), 1, 1000),
+        ((4, 500), 2, 30_000),
     ],
     hints=(
         "Of the opening's matrix, a single row was kept, and yet all of its bytes stayed.",
