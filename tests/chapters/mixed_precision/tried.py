@@ -281,7 +281,7 @@ TRIED_LOOP = Tried(
         (loop(("scaler.scale(", "scaler.scal(")), "has no attribute 'scal'"),
         (loop(("loss.item()", "loss.items()")), "has no attribute 'items'"),
         (loop(SMALL_FIRST_SCALE), " % of the first gradients are 0."),
-        (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make one, before the loop."),
+        (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make a single one, before the loop."),
     ),
 )
 TRIED_LOOP_A = Tried(
@@ -382,8 +382,8 @@ TRIED: dict[Check, Tried] = {
             (loop(NO_AUTOCAST), "products are in fp32"),
             (loop(("lr=0.5", "lr=1.0"), letter="B"), "of the last updates are lost"),
             (loop(NO_CACHE, letter="A"), "34 % of the first"),
-            (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
-            (loop(IN_FP16), "Which line makes it"),
+            (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line changes it?"),
+            (loop(IN_FP16), "Which line changes it?"),
             (loop((STEP, "")), "made no step"),
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
