@@ -97,10 +97,10 @@ def closeness(said: float, measured: float, unit: str = "", digits: int | None =
     return FAR
 
 
-def whole_of(unit: str) -> float:
+def _whole_of(unit: str) -> float:
     """Return what the whole is in that unit, such as 100 in percent; 0 if there is no whole.
 
-    >>> whole_of("percent"), whole_of("share"), whole_of("of 200"), whole_of("GB")
+    >>> _whole_of("percent"), _whole_of("share"), _whole_of("of 200"), _whole_of("GB")
     (100, 1, 200, 0)
     """
     if unit.startswith(("percent", "%")):
@@ -119,7 +119,7 @@ def whole_judged_by(measured: float, unit: str) -> float:
     >>> whole_judged_by(30, "percent"), whole_judged_by(0.3, "percent"), whole_judged_by(5, "GB")
     (100, 0, 0)
     """
-    whole = whole_of(unit)
+    whole = _whole_of(unit)
     if not 0 <= measured <= whole:
         return 0
     is_small = 0 < measured < SMALL_SHARE * whole
@@ -133,7 +133,7 @@ def _points_apart(measured: float, unit: str) -> list[tuple[float, str]]:
     A count out of several has narrower bounds than a share; but one too many or too few is close,
     unless there are so few in all that one is a large part.
     """
-    whole = whole_of(unit)
+    whole = _whole_of(unit)
     if OF_HOW_MANY.match(unit):  # such as "of 200"
         one = 1 if whole >= FEW else 0
         return [(0.01 * whole, SPOT_ON), (max(one, 0.05 * whole), CLOSE)]
