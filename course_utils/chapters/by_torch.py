@@ -13,6 +13,7 @@ from course_utils.core import measure
 from course_utils.core.accountant import Model
 from course_utils.core.predict import shape_of
 from course_utils.core.say import Ledger
+from course_utils.core.say.alone import alone
 from course_utils.subjects import models
 
 # Options of models.Transformer: attention is one kernel, and so is each normalisation.
@@ -64,8 +65,7 @@ def refuse_impossible(m: Model) -> None:
     try:
         shape_of(m)
     except ValueError as error:
-        sentence = f"ValueError: {error}"
-        error._render_traceback_ = lambda: [sentence]  # IPython shows these lines
+        alone(error, str(error))
         raise
 
 

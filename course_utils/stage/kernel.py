@@ -45,7 +45,9 @@ def _explain(
     name = error.name or ""  # a NameError that a program raises by itself may have none
     words = _of_a_stopped_answer(shell, name) or _not_known(shell, name)
     if words:
-        error._render_traceback_ = lambda: [words]  # IPython shows these lines as the traceback
+        from course_utils.core.say.alone import alone  # here: see this module's docstring
+
+        alone(error, words)
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 

@@ -9,6 +9,7 @@ from matplotlib.text import Annotation
 
 from course_utils.chapters.flops.forward import forward_boxes  # noqa: F401  a figure, too
 from course_utils.core.say import Guess, Number
+from course_utils.core.say.guesses import nearest_between
 from course_utils.engine.figures.boxes import (
     Box,
     draw_arrow,
@@ -83,8 +84,7 @@ def _guessed_days(guesses: object) -> Mapping[str, object]:
 
 def _judged(part: str, said: Number, one: Number, other: Number) -> Guess:
     """Return the guess, which is spot on between two estimates, or judged by the nearer one."""
-    least, most = sorted((one, other))
-    return Guess(part, said, min(max(said, least), most), unit="days")
+    return Guess(part, said, nearest_between(said, one, other), unit="days")
 
 
 def _with_unexplained(days_by_part: Mapping[str, Number], reported: Number) -> dict[str, Number]:

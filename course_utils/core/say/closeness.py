@@ -107,7 +107,12 @@ def _whole_of(unit: str) -> float:
         return 100
     if unit.startswith("share"):
         return 1
-    among = OF_HOW_MANY.match(unit)  # such as "of 1,024"
+    return how_many_in(unit)
+
+
+def how_many_in(unit: str) -> int:
+    """Return how many there are in all, such as 1,024 for "of 1,024"; 0 for any other unit."""
+    among = OF_HOW_MANY.match(unit)
     return int(among[1].replace(",", "")) if among else 0
 
 

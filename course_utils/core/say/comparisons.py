@@ -4,7 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from course_utils.core.say.guesses import Guess, brief, is_open, plain, short
+from course_utils.core.say.guesses import (
+    Guess,
+    brief,
+    is_open,
+    nearest_between,
+    plain,
+    short,
+)
 from course_utils.core.say.language import translated
 from course_utils.core.say.open_guesses import OpenGuess
 from course_utils.core.say.tables import InRows
@@ -148,8 +155,7 @@ class Comparison(InRows):
                 measured = self.measured[item]
                 kind = second
                 if not self.has_ratio:  # two estimates, of which the nearer judges the guess
-                    least, most = sorted((self.predicted[item], measured))
-                    measured = min(max(said, least), most)
+                    measured = nearest_between(said, self.predicted[item], measured)
                     kind = second if measured == self.measured[item] else first
                 guesses.append(Guess(item, said, measured, kind, self.digits, unit))
         return guesses

@@ -188,3 +188,13 @@ def brief(guess: object) -> str:
 def short(words: str) -> str:
     """Return the words, or their beginning if they are longer than 40 characters."""
     return words if len(words) <= 40 else f"{words[:30]} …"
+
+
+def nearest_between(said: Number, one: Number, other: Number) -> Number:
+    """Return the number between two estimates that is nearest to a guess, and so judges it.
+
+    >>> nearest_between(5, 20, 10), nearest_between(12, 20, 10)
+    (10, 12)
+    """
+    least, most = sorted((one, other))
+    return min(max(said, least), most)

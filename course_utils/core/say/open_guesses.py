@@ -164,6 +164,8 @@ class OpenGuess:
 
 
 def with_unit(number: Number, unit: str) -> str:
-    """Return the number with its unit; a share has none, and "percent" is written as %."""
-    behind = {"share": "", "percent": "%"}.get(unit, unit)
+    """Return the number with its unit; a share has none, and "percent of ..." is written as %."""
+    behind = "%" if unit.startswith("percent") else unit
+    if unit == "share":
+        behind = ""
     return f"{number_text(number)} {behind}".strip()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from course_utils.core.say.answer_units import HOW, HOW_MANY, OTHER_UNITS, first_word
-from course_utils.core.say.closeness import OF_HOW_MANY
+from course_utils.core.say.closeness import how_many_in
 from course_utils.core.say.language import in_a_row, translated
 from course_utils.core.say.open_guesses import with_unit
 from course_utils.core.say.wording import Number, number_text
@@ -42,7 +42,7 @@ def _out_of_bounds(number: Number, unit: str) -> str:
         return translated("It cannot be below 0: {number}.", number=with_unit(number, unit))
     if unit == "share" and number > 1:
         return translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
-    most = _whole_in(unit)
+    most = how_many_in(unit)
     if most and number != int(number):
         return translated("{number} is not a whole number.", number=number_text(number))
     if most and number > most:
@@ -103,7 +103,7 @@ def _wrong_unit(words: str, unit: str) -> str:
         )
     if unit == "share":
         return translated("{words} does not fit here, because the answer is a share.", words=words)
-    if _whole_in(unit):
+    if how_many_in(unit):
         return translated("{words} does not fit here, because the answer is a count.", words=words)
     return translated(
         "{words} does not fit here, because the answer is in {unit}.", words=words, unit=unit
@@ -122,13 +122,7 @@ def _quoted(typed: str) -> str:
 
 def _how(unit: str) -> str:
     """Return how an answer in that unit can be written."""
-    most = _whole_in(unit)
+    most = how_many_in(unit)
     if most:
         return translated(HOW_MANY, most=number_text(most))
     return translated(HOW.get(first_word(unit), HOW[""]))
-
-
-def _whole_in(unit: str) -> int:
-    """Return how many there are in all, such as 200 for "of 200"; 0 for a unit of another kind."""
-    match = OF_HOW_MANY.match(unit)
-    return int(match[1].replace(",", "")) if match else 0

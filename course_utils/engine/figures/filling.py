@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 
 from course_utils.core.say import number_text
+from course_utils.core.say.alone import alone
 from course_utils.core.say.language import template, translated
 
 UNNAMED = template("Every value is named here, as in {example}. Put a name and = before {value}.")
@@ -22,9 +23,7 @@ LONGEST = 60  # characters of a value that a sentence quotes
 
 def refusal(sentence: str) -> ValueError:
     """Return an error of which a notebook shows the sentence alone."""
-    error = ValueError(sentence)
-    error._render_traceback_ = lambda: [sentence]  # IPython shows these lines as the traceback
-    return error
+    return alone(ValueError(sentence), sentence)
 
 
 def refuse_names(

@@ -75,7 +75,7 @@ def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, st
     expected_words = _said(expected, unit)
     is_any_long = max(abs(given), abs(expected)) >= LONG
     if not is_any_long or given_words == expected_words:
-        given_words, expected_words = _in_digits(given, expected)
+        given_words, expected_words = in_digits(given, expected)
         return given_words, f"{expected_words} {unit}".strip()
     # Both in the same form: all digits behind the words, or, if one is no integer, behind neither.
     if _is_whole(given) and _is_whole(expected):
@@ -87,7 +87,7 @@ def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, st
     return given_words, f"{expected_words} {unit}".strip()
 
 
-def _in_digits(given: Number, expected: Number) -> tuple[str, str]:
+def in_digits(given: Number, expected: Number) -> tuple[str, str]:
     """Return both numbers with three digits, or as many as tell them apart; integers in full."""
     # With 17 digits, any two floats that differ are written differently.
     for digits in range(3, 18):
@@ -120,12 +120,3 @@ def _with_digits(words: str, x: Number, unit: str = "") -> str:
 def _has_words(x: Number) -> bool:
     """Whether a person would say the number in words, such as million, or GB."""
     return LEAST_IN_WORDS <= x < MOST_IN_WORDS
-
-
-def distinct(a: Number, b: Number) -> tuple[str, str]:
-    """Return two numbers that differ as text, with three digits or as many as tell them apart."""
-    digits = 3
-    # With 17 digits, any two floats that differ are written differently.
-    while f"{a:.{digits}g}" == f"{b:.{digits}g}" and digits < 17:
-        digits += 1
-    return f"{a:.{digits}g}", f"{b:.{digits}g}"

@@ -265,10 +265,10 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
         return translated(
             "gave{part} {result} with NaN among its numbers.", part=part, result=shown(result)
         )
-    # The dtype is wrong if all numbers are right, or complex, which no exercise expects.
-    is_misplaced_bool = result.dtype == torch.bool and expected.dtype != torch.bool
-    is_other_kind = result.is_complex() or is_misplaced_bool
-    if is_other_kind or torch.equal(result.double(), expected.double()):
+    # Only a wrong answer needs them.
+    from course_utils.engine.judging.several import farthest, has_wrong_dtype
+
+    if has_wrong_dtype(result, expected):
         return translated(
             "gave{part} {result} and {dtype}; expected {wanted}.",
             part=part,
@@ -276,13 +276,7 @@ def _gave_tensor(result: torch.Tensor, expected: torch.Tensor, part: str) -> str
             dtype=result.dtype,
             wanted=expected.dtype,
         )
-    # Only a wrong answer needs them.
-    from course_utils.engine.judging.pairs import distinct
-    from course_utils.engine.judging.several import farthest_place
-
-    farthest = farthest_place(result, expected)
-    wrong, right = distinct(result[farthest].item(), expected[farthest].item())
-    place = ", ".join(f"{index}" for index in farthest)
+    place, wrong, right = farthest(result, expected)
     return translated(
         "gave{part} {result}, as expected, but [{place}] is {wrong}, and should be {right}.",
         part=part,

@@ -7,7 +7,7 @@ import torch
 from course_utils.core.say import Number, listed
 from course_utils.core.say.language import translated
 from course_utils.engine.judging.agreement import agree, is_dense
-from course_utils.engine.judging.pairs import beside, distinct
+from course_utils.engine.judging.pairs import beside, in_digits
 
 MOST_WRONG = 3  # values of a dict that are shown if they are wrong
 
@@ -66,12 +66,9 @@ def _told_tensor(name: object, result: torch.Tensor, expected: torch.Tensor) -> 
     """Return how two tensors of one shape differ: in NaN, in the dtype, or in which number most."""
     if result.isnan().any():
         return translated("{name}: NaN among its numbers", name=name)
-    is_other_kind = result.is_complex() or result.dtype == torch.bool != expected.dtype
-    if is_other_kind or torch.equal(result.double(), expected.double()):
+    if has_wrong_dtype(result, expected):
         return _instead(name, result.dtype, expected.dtype)
-    farthest = farthest_place(result, expected)
-    given, wanted = distinct(result[farthest].item(), expected[farthest].item())
-    place = ", ".join(f"{index}" for index in farthest)
+    place, given, wanted = farthest(result, expected)
     return _instead(f"{name}[{place}]" if place else name, given, wanted)
 
 
@@ -81,7 +78,21 @@ def _instead(name: object, given: object, wanted: object) -> str:
     )
 
 
-def farthest_place(result: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the indices at which two tensors of one shape differ most."""
+def has_wrong_dtype(result: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether of two tensors that differ it is the dtype that is wrong.
+
+    That is so if all numbers are right, or if there are complex or boolean ones, which the exercise
+    does not expect.
+    """
+    is_misplaced_bool = result.dtype == torch.bool and expected.dtype != torch.bool
+    if result.is_complex() or is_misplaced_bool:
+        return True
+    return torch.equal(result.double(), expected.double())
+
+
+def farthest(result: torch.Tensor, expected: torch.Tensor) -> tuple[str, str, str]:
+    """Return where two tensors of one shape differ most, such as "2, 0", and both numbers there."""
     differences = (expected.double() - result.double()).abs()
-    return tuple(torch.unravel_index(differences.argmax(), expected.shape))
+    at = torch.unravel_index(differences.argmax(), expected.shape)
+    place = ", ".join(f"{index}" for index in at)
+    return place, *in_digits(result[at].item(), expected[at].item())

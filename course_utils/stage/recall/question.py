@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from course_utils.core.say import Guess, Number, OpenGuess, in_words, number_text, three_digits
 from course_utils.core.say.closeness import SPOT_ON
 from course_utils.core.say.language import translated
+from course_utils.core.say.open_guesses import with_unit
 
 Size = Number | str
 # A wrong answer that is off by no more than this share might count as right.
@@ -57,8 +58,7 @@ class Asked:
 
     def with_unit(self, number: Number) -> str:
         """Return the number in full, with the unit that is asked for."""
-        unit = "%" if self.unit.startswith("percent") else self.unit
-        return f"{number_text(number)} {unit}".strip()
+        return with_unit(number, self.unit)
 
     def is_right(self, said: Number) -> bool:
         """Whether this answer counts as right."""
