@@ -18,10 +18,10 @@
   const HELD = "course-held";
   // What can wait for a guess: a lab, or the field of a guess.
   const LAB = ".course-lab, .course-ask";
-  // A figure that does not move, a table, unless it is folded, or a reveal with a guess, which is all
-  // of an output: its legend, its rows and the sentence below them.
+  // A figure that does not move; or all of an output with a table, unless that is folded, or with a
+  // reveal: its legend, its rows, and what stands below them.
   const PICTURE =
-    ".jp-OutputArea-output.jp-RenderedImage img, .jp-OutputArea-output.jp-RenderedHTML > table, " +
+    ".jp-OutputArea-output.jp-RenderedImage img, .jp-OutputArea-output.jp-RenderedHTML:has(> table), " +
     ".jp-OutputArea-output.jp-RenderedHTML:has([role=img])";
   const LIVE_LAB =
     ".course-lab:not(.jupyter-widgets-disconnected), " +
