@@ -10,6 +10,7 @@ import pytest
 from course_utils.core.say import language as spoken
 from course_utils.core.say.language import speak, translated
 from course_utils.stage.translations import in_kernel, package
+from tests.engine.test_checks import LISTING, first_case
 
 PACKAGE = Path(__file__).parents[2] / "course_utils"
 GAP = re.compile(r"[a-z_]+")
@@ -57,6 +58,18 @@ def test_no_template_is_made_of_parts():
     """An f-string would be another sentence each time, which no catalogue has."""
     made = [place for place, call in calls() if isinstance(call.args[0], ast.JoinedStr)]
     assert not made
+
+
+def test_all_that_a_check_says_of_its_listed_answers_can_be_translated():
+    """Wherever the sentence stands: a module of advice that nothing reads would stay English."""
+    listed = package.exercises_of(PACKAGE) + package.sentences_of(PACKAGE)
+    known = {sentence for _, sentence in listed}
+    said = set()
+    for exercise in LISTING:
+        answers = exercise.judge.__wrapped__(*first_case(exercise.judge))
+        said |= {sentence for _, sentence in answers}
+    assert len(said) > 500
+    assert said <= known
 
 
 def test_a_sentence_is_said_in_the_readers_language(in_another_language):

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from course_utils.chapters import by_torch
-from course_utils.chapters.checkpointing import parts, slips
+from course_utils.chapters.checkpointing import parts, slips_check
 from course_utils.chapters.checkpointing.beyond_check import (  # noqa: F401  exercises, too
     best_segment,
     days_with_failures,
@@ -74,7 +74,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     once = "The last normalisation comes once, after all layers, and not in each of them."
     yield right + 2 * (m.layers - 1) * one_input, once
     # Of every size with the width, its numbers are counted and not its bytes.
-    yield from slips.still_open("+")
+    yield from slips_check.still_open("+")
     in_numbers = right - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
     yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
 
@@ -161,14 +161,14 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     layer = (forward - output) // m.layers
     yield right, "As torch counts four models, with none, some and all layers recomputed."
     # Each is what the recomputed layers take by the mistake, without the forward and backward pass.
-    for again, advice in slips.run_again(m, recomputed, forward, output, down):
+    for again, advice in slips_check.run_again(m, recomputed, forward, output, down):
         yield plain.total + again, advice
-    for again in slips.of_fewer_rows(m, batch, sequence, recomputed, forward):
-        yield plain.total + again, slips.ROWS
+    for again in slips_check.of_fewer_rows(m, batch, sequence, recomputed, forward):
+        yield plain.total + again, slips_check.ROWS
     # Forward and backward take as many FLOPs each, and what is recomputed is added.
     cheap_backward = 2 * forward + right - plain.total
     yield cheap_backward, "Together, the two passes take three times the forward pass."
-    yield from slips.still_open("-")
+    yield from slips_check.still_open("-")
     backward_again = plain.total + 3 * recomputed * (layer - down)
     yield backward_again, "Only the forward pass of a recomputed layer runs once more."
 

@@ -7,7 +7,7 @@ that a notebook calls with the reader's answer. Those of the repair shop are in 
 
 import torch
 
-from course_utils.chapters.mixed_precision import slips
+from course_utils.chapters.mixed_precision import slips_check
 from course_utils.chapters.mixed_precision.beyond_check import (  # noqa: F401  exercises, too
     bytes_in_blocks,
     delayed_scale,
@@ -161,7 +161,7 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
         each_time,
         "One good step is not enough: it takes `interval` of them, one after the other.",
     )
-    yield from slips.of_infinity(
+    yield from slips_check.of_infinity(
         scale, good_steps, after(doubles=good_steps + 1 == interval), finite
     )
 
@@ -229,8 +229,8 @@ def recipe(name: str) -> Answers:
         right | {"optimizer": (wide, wide)},
         "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS.",
     )
-    yield from slips.of_dtypes(right)
-    yield from slips.of_tuples(right, name)
+    yield from slips_check.of_dtypes(right)
+    yield from slips_check.of_tuples(right, name)
 
 
 def _with_two_formats(right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

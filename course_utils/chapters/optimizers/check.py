@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 
-from course_utils.chapters.optimizers import slips
+from course_utils.chapters.optimizers import slips_check
 from course_utils.chapters.optimizers.beyond_check import (  # noqa: F401  exercises, too
     clipped,
     initial_std,
@@ -318,9 +318,9 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         held_bytes(numbers, recipe, share, recipe.keys()),
         "SHARDED_FROM says from which stage on a part is sharded.",
     )
-    yield from slips.of_the_stage(numbers, recipe, share, stage)
+    yield from slips_check.of_the_stage(numbers, recipe, share, stage)
     one_more = held_bytes(numbers, recipe, numbers // gpus + 1, sharded)
-    yield from slips.of_the_share(one_more, held_bytes(1, recipe, 1 / gpus, sharded))
+    yield from slips_check.of_the_share(one_more, held_bytes(1, recipe, 1 / gpus, sharded))
     one_stage_late = held_bytes(
         numbers, recipe, share, predict.training.split_in(max(stage - 1, 0))
     )
@@ -331,13 +331,13 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
-    yield from slips.of_bytes(right, recipe)
+    yield from slips_check.of_bytes(right, recipe)
     yield sum(right.values()), "Return the bytes of each part, by its name, and not their sum."
     yield (
         with_one_dtype_each(right, recipe),
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
-    yield from slips.of_the_dict(right)
+    yield from slips_check.of_the_dict(right)
     yield from _of_lacking_parts(right, recipe)
 
 

@@ -147,7 +147,8 @@ def _constants(text: str) -> dict[str, list[str]]:
             is_dict = isinstance(node.value, ast.Dict)
             for value in node.value.values if is_dict else [node.value]:
                 # A dict may also have the cases of an exercise, such as patterns of an einsum.
-                kept.extend(said for said in _texts(value) if said.endswith(".") or not is_dict)
+                texts = _texts(value, found)
+                kept.extend(said for said in texts if said.endswith(".") or not is_dict)
     return found
 
 
