@@ -5,14 +5,15 @@ Each has a sentence: why it is right, or the advice on the mistake.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 
-import torch
 from einops import einsum
-from torch import Tensor, nn
+from torch import Tensor
 
+from course_utils.chapters.gradients.accumulated_check import (  # noqa: F401  an exercise, too
+    accumulated,
+)
 from course_utils.chapters.gradients.attention_check import (  # noqa: F401  exercises, too
     latent_cache_bytes,
     window_pairs,
@@ -31,12 +32,8 @@ from course_utils.chapters.gradients.frozen_check import (  # noqa: F401  exerci
 )
 from course_utils.chapters.gradients.kept_check import layer_bytes  # noqa: F401  an exercise, too
 from course_utils.chapters.gradients.parts import of_step_flops
-from course_utils.core import measure, predict
-from course_utils.core.say import Number, count_text, number_text
-from course_utils.engine.judging import Answers, NotYetError, call, function, objection, outcome
-from course_utils.engine.judging.agreement import agree
-from course_utils.engine.judging.errors import stopped
-from course_utils.engine.judging.sentences import name_of
+from course_utils.core import predict
+from course_utils.engine.judging import Answers, function, outcome
 
 # Shapes of x, of w, and of g, the gradient of x w. In the first case all are square, so that no
 # shape tells a wrong index.
@@ -175,225 +172,3 @@ def _of_first_layer(batch: int, widths: Sequence[int], right: int) -> Answers:
         3 * forward * (1 - 1 / (3 * len(layers))),
         "That is right only if all layers have the same size. It is the first that skips one.",
     )
-
-
-# A batch in parts. The reader's function is judged by the gradients that it leaves, and by the
-# activations that it keeps at one time.
-
-ROWS = 24
-# A function may keep up to so many times the bytes that one part keeps. It is allowed to copy the
-# part's rows, and then keeps 1.6 times as many. With two parts at once, it keeps twice as many.
-MORE_THAN_A_PART = 1.8
-TOLERANCE = 1e-4  # relative: how far rounding may move a gradient that is added up in parts
-ONLY_LAST = (
-    "only the last part's gradients are left. "
-    "backward() adds: set nothing to zero between the parts."
-)
-LossOf = Callable[[Tensor], Tensor]
-Accumulate = Callable[[nn.Module, LossOf, Tensor, int], object]
-
-
-def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
-    """Go forward and backward with each part in turn, its loss divided by the number of parts."""
-    for part in batch.chunk(parts):
-        loss = loss_of(model(part)) / parts
-        loss.backward()
-
-
-@objection(
-    "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, one part at a time.",
-    ours=ours,
-    hints=(
-        "Go forward and backward with one part before you touch the next: then only its "
-        "activations are kept.",
-        "backward() adds to .grad. The mean over the whole batch is the mean of the parts' means, "
-        "so divide each part's loss by the number of parts.",
-    ),
-)
-def accumulated(answer: Accumulate) -> None:
-    """The check of a reader's my_accumulate(…): the whole batch's gradients, part by part."""
-    # The reader sees the complaint about the first of these numbers of parts that goes wrong. So 1
-    # is not the first: a batch in one part hides the usual mistakes, such as an undivided loss.
-    for parts in (4, 1, 2, 8):
-        complaint = _complaint(answer, parts)
-        if complaint:
-            count = count_text(parts, "part")
-            raise NotYetError(f"{name_of(answer)}, with {ROWS} rows in {count}: {complaint}")
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What happened while a reader's function ran."""
-
-    error: BaseException | None
-    forward: Sequence[int]  # of each forward pass, how many rows went through
-    most_rows: int  # the most rows that had gone forward and not yet backward, at one time
-    most_bytes: int  # the most bytes that autograd kept at one time
-
-
-def _complaint(answer: Accumulate, parts: int) -> str:
-    """Return the first thing that is wrong with gradients or memory, or an empty string."""
-    model, batch = _model_and_batch()  # new ones, which no former attempt has changed
-    weights = list(model.parameters())
-    weights_before = [weight.detach().clone() for weight in weights]
-    of_whole = _gradients(model, batch)
-    of_last = _gradients(model, batch.chunk(parts)[-1])
-
-    attempt = _attempt(answer, model, batch, parts)
-    if attempt.error:
-        return f"it {stopped(answer, attempt.error)}"
-    if not all(map(torch.equal, weights, weights_before)):
-        return (
-            "the weights have moved. The optimizer's step comes later; "
-            "here only gradients are wanted."
-        )
-    theirs = [weight.grad for weight in weights]
-    if any(gradient is None for gradient in theirs):
-        return (
-            "no gradients are left in .grad: call .backward() on each part's loss, "
-            "and set nothing to zero after it."
-        )
-    if not agree(theirs, of_whole, TOLERANCE):
-        return (
-            _in_other_parts(attempt.forward, parts)
-            or _how_they_differ(theirs, of_whole, of_last, parts)
-            or _in_rows(sum(attempt.forward))
-        )
-    return _kept_too_long(attempt, parts)
-
-
-def _gradients(model: nn.Module, rows: Tensor) -> list[Tensor]:
-    """Return the right gradients for these rows, and leave `.grad` as it is."""
-    loss = _loss(model(rows))
-    return list(torch.autograd.grad(loss, list(model.parameters())))
-
-
-def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) -> Attempt:
-    """Run the reader's function, and watch how many rows go forward before others go backward."""
-    error: BaseException | None = None
-    passes: list[int] = []  # the rows of each pass: above 0 if forward, below 0 if backward
-
-    def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
-        """Note the rows of a forward pass, and later those of its backward pass, below 0."""
-        rows = len(result)
-        passes.append(rows)
-        if result.requires_grad:
-            # This hook must not hold the result itself, which would then be kept.
-            result.register_hook(lambda _: passes.append(-rows))
-
-    def run() -> None:
-        nonlocal error
-        _, error = call(lambda: answer(model, _loss, batch, parts))
-
-    with model.register_forward_hook(went_forward):
-        # Weights and batch are there anyway, whatever autograd keeps.
-        kept = measure.saved_bytes_over_time(run, exclude=[*model.parameters(), batch])
-    # The running sum: how many rows, after each pass, have gone forward and not yet backward.
-    rows_on_the_way = accumulate(passes)
-    most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
-    forward = [rows for rows in passes if rows > 0]
-    return Attempt(error, forward, most_rows, most_bytes=max(kept))
-
-
-def _in_other_parts(forward: Sequence[int], parts: int) -> str:
-    """Return what is wrong if the batch went through in more or fewer parts than were asked for.
-
-    The sentence is empty if it did not, or went through at once or not just once.
-    """
-    if len(forward) in (0, 1, parts) or sum(forward) != ROWS:
-        return ""
-    went = count_text(len(forward), "part")
-    if forward[0] == parts:
-        return (
-            f"the batch went through in {went} of {count_text(parts, 'row')} each. "
-            "batch.split takes the number of rows in a part, batch.chunk the number of parts."
-        )
-    return f"the batch went through in {went}: make as many as `parts` says, batch.chunk(parts)."
-
-
-def _how_they_differ(
-    theirs: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
-) -> str:
-    """Return which mistake explains a reader's gradients that are not those of the whole batch.
-
-    The sentence is empty if none of them does.
-    `theirs` are the reader's, `of_whole` the right ones of the whole batch, and `of_last` the right
-    ones of its last part.
-    """
-
-    def theirs_are(factor: Number, expected: list[Tensor]) -> bool:
-        """Whether the reader's gradients are `factor` times the expected ones."""
-        return agree(theirs, [factor * gradient for gradient in expected], TOLERANCE)
-
-    if theirs_are(parts, of_whole):
-        return f"the gradients are {parts} times too large: divide each part's loss by that."
-    if theirs_are(1 / parts, of_whole):
-        return f"the gradients are {parts} times too small: divide by {parts} once."
-    # The last part's loss may have been divided by the number of parts, as it should be.
-    if theirs_are(1, of_last) or theirs_are(1 / parts, of_last):
-        return ONLY_LAST
-    factor = _factor(theirs, of_whole)
-    if factor and theirs_are(factor, of_whole):
-        times = number_text(factor, 3)
-        return (
-            f"the gradients are {times} times those of the whole batch. "
-            "Divide each part's loss by the number of parts, and by nothing else."
-        )
-    return ""
-
-
-def _factor(theirs: list[Tensor], of_whole: list[Tensor]) -> float:
-    """Return the number by which `of_whole` comes closest to the reader's gradients."""
-    a = torch.cat([gradient.flatten() for gradient in theirs])
-    b = torch.cat([gradient.flatten() for gradient in of_whole])
-    if a.shape != b.shape:
-        return 0.0
-    return (a @ b / (b @ b)).item()
-
-
-def _in_rows(rows: int) -> str:
-    """Return what is wrong with gradients for which so many rows went forward."""
-    if rows != ROWS:
-        return (
-            f"{rows} rows went through the model, but the batch has {ROWS}. "
-            "Let each part of batch.chunk(parts) go through once."
-        )
-    return "the gradients differ from those of the whole batch."
-
-
-def _kept_too_long(attempt: Attempt, parts: int) -> str:
-    """Return what is wrong if more than one part was kept at one time, else an empty string."""
-    if attempt.most_rows > ROWS // parts:
-        return _in_other_parts(attempt.forward, parts) or (
-            f"the activations of {attempt.most_rows} rows are kept at one time. "
-            "Call .backward() for each part before the next."
-        )
-    if attempt.most_bytes > MORE_THAN_A_PART * _bytes_of_a_part(parts):
-        return (
-            "the activations of parts that went backward are still in memory. "
-            "Leave out retain_graph=True."
-        )
-    return ""
-
-
-def _bytes_of_a_part(parts: int) -> int:
-    """Return the most bytes that autograd keeps of one part, as the function `ours` runs it."""
-    model, batch = _model_and_batch()
-    attempt = _attempt(ours, model, batch, parts)
-    return attempt.most_bytes
-
-
-def _model_and_batch() -> tuple[nn.Module, Tensor]:
-    """Return a new model and a batch, the same at each call.
-
-    torch's shared generator on the CPU, which draws them, is put back afterwards.
-    """
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(3)
-        model = nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2))
-        return model, torch.randn(ROWS, 6)
-
-
-def _loss(results: Tensor) -> Tensor:
-    """Return a mean over the rows, as the exercise says of `loss_of`."""
-    return results.pow(2).sum(-1).mean()
