@@ -108,11 +108,12 @@ def _refuse_other_than_text(filled: Mapping[str, object], example: str) -> None:
             raise refusal(translated(NO_WORDS, name=name, example=example, value=quoted(value)))
 
 
-def step_parts(*unnamed: object, **sizes: str) -> Figure:
+def step_parts(*unnamed: object, **sizes: str | Real) -> Figure:
     """Draw the four parts of what a step keeps at the loss, in the order of the forward pass.
 
     A part in `sizes`, such as `inputs="recomputed × hidden"`, is filled, and says that size; the
-    others have a question mark. A name without a part is refused, and so is what is no text.
+    others have a question mark. A size is a text or a number; anything else is refused, and so is
+    a name without a part.
     """
     names = [name for name, *_ in _PARTS]
     example = 'inputs="recomputed × hidden"'

@@ -19,6 +19,7 @@ from torch.optim.optimizer import (
 
 from course_utils.core.measure import cpu_threads
 from course_utils.core.say import Number
+from course_utils.core.say.language import template
 from course_utils.subjects import models
 from course_utils.subjects.training import generator_for, precision
 
@@ -34,7 +35,7 @@ FAULTS = {
     "E": "no update",
 }
 NAMES = list(FAULTS.values())
-NO_LOSSES = "It yields no losses: the last line, yield, is missing."
+NO_LOSSES = template("It yields no losses: the last line, yield, is missing.")
 
 
 def loop(letter: str = "") -> Loop:

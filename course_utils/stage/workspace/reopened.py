@@ -107,4 +107,4 @@ def _sentence(ask: Ask, so_far: dict[str, record.Said]) -> str:
     given = {name: guess for name, guess in said.items() if guess is not None}
     guess = OpenGuess(ask.questions, ask.unit, ask.among, given)
     closed = translated(CLOSED) if given else translated(CLOSED_WITHOUT)
-    return in_a_row(translated(ASKS), f"{guess}.", closed)
+    return in_a_row(translated(ASKS), translated("{guess}.", guess=guess), closed)
