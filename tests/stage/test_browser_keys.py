@@ -14,6 +14,7 @@ from course_utils.engine.guessing.field import CLOSED
 from course_utils.stage.notebook.files import read, write
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.folds import with_folds
+from course_utils.stage.workspace.spacers import WORDS, with_spacers
 from tests import NOTEBOOKS
 from tests.helpers.browser import (
     HAS_KERNEL,
@@ -209,7 +210,8 @@ def test_what_follows_a_question_waits_for_show_whatever_runs(short: Page):
     assert short.locator(f"{HERE} .course-held").count() == 0
 
 
-SESSION = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+PANEL = "window.jupyterapp.shell.currentWidget"
+SESSION = f"{PANEL}.sessionContext.session"
 DIES = f"""() => {{
   const code = "import os; os._exit(1)";
   {SESSION}.kernel.requestExecute({{ code }}).done.catch(() => {{}});
@@ -325,6 +327,40 @@ def test_whatever_key_leads_past_a_guess_what_tells_the_answer_is_covered(short:
     expect(told).to_be_visible()
     expect(field).to_contain_text(CLOSED)
     expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+
+
+def test_also_before_the_cell_of_a_guess_has_run_what_tells_the_answer_is_covered(
+    students: Page, copies: Path
+):
+    """Page Down leads there, for example, past the space below the cell."""
+    path = notebook_of(copies / "ahead.ipynb", LONG)
+    write(path, with_spacers(read(path)))
+    students.evaluate(OPEN, path.name)
+    students.wait_for_function(IS_OPEN, arg=path.name)
+    cover = students.locator(COVER)
+    told = code(students, "42, as was to be seen")
+    expect(cover).to_have_text(WORDS)
+    assert is_covered(students, 8, told)
+    expect(code(students, "my_next = ask")).to_be_visible()
+
+    # Without a kernel no field comes up, so nothing is covered.
+    students.evaluate(f"() => {SESSION}.shutdown()")
+    expect(students.locator(BEHIND)).to_have_count(0)
+    expect(told).to_be_visible()
+    students.evaluate(f"() => {PANEL}.sessionContext.changeKernel({{ name: 'python3' }})")
+    expect(cover).to_have_text(WORDS)
+    students.wait_for_function(f"() => ({HAS_KERNEL})()")
+
+    for number in (0, 1):
+        students.evaluate(f"() => {{ {PANEL}.content.activeCellIndex = {number}; }}")
+        students.evaluate(f"() => {PANEL}.content.activate()")
+        students.keyboard.press("Control+Enter")
+    expect(cover).to_contain_text("Your guess above comes first.")
+    assert is_covered(students, 8, told)
+    cover.get_by_role("button", name="Show", exact=True).click()
+    expect(told).to_be_visible()
+    expect(students.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+    students.evaluate(CLOSE)
 
 
 @pytest.mark.parametrize("short", [LONG], indirect=True)

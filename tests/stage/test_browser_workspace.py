@@ -218,7 +218,7 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         # An output's text breaks between words, such as the text in the space below a guess.
         lab.keyboard.press("Escape")
         window.evaluate(TO_THE_TOP)
-        said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess first").first
+        said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess comes first").first
         expect(said).to_have_css("word-break", "normal")
         context.close()
 

@@ -31,9 +31,9 @@ DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
 )
-# What stands below a guess in a copy, until its cell has run.
+# What stands in a copy below a guess, and over what tells its answer, until the guess's cell has run.
 WAITS = (
-    "Your guess first: run this cell (Shift+Enter), and it asks for it. "
+    "Your guess comes first: run the cell that asks for it (Shift+Enter). "
     "What follows comes up with Show."
 )
 # Whole sentences that Python fills in; `sentences` does it.

@@ -19,8 +19,10 @@ WORDS = WAITS
 MARK = "course_spacer"
 # Spacers of earlier versions, which copies may still have.
 FORMER_WORDS = (
+    "Your guess first: run this cell (Shift+Enter), and it asks for it. "
+    "What follows comes up with Show.",
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
-    "Run the cell, and what follows comes up."
+    "Run the cell, and what follows comes up.",
 )
 
 
@@ -105,4 +107,4 @@ def _is_spacer(output: dict[str, object]) -> bool:
         return True
     data = output.get("data", {})
     text = "".join(data.get("text/plain", ""))  # a string, or a list of its lines
-    return WORDS in text or FORMER_WORDS in text
+    return any(words in text for words in (WORDS, *FORMER_WORDS))

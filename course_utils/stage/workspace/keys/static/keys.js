@@ -466,8 +466,8 @@
   }
 
   // Whatever key, wheel or link leads past a guess: until *Show* is pressed, a cover lies over the
-  // cells that tell its answer. It is there only while the field or lab is alive, so that nobody is
-  // locked out.
+  // cells that tell its answer, also before the guess's cell has run. It is there only while the kernel
+  // is, so that nobody is locked out.
   const NEAR = 4; // a reveal is hidden if it is among so many code cells below its question
 
   const isHeading = (cell) => !isCode(cell) && sourceOf(cell).startsWith("#");
@@ -488,16 +488,28 @@
     return end < 0 ? below : below.slice(0, end);
   }
 
+  // What is said above the cells behind a guess. `show` is the button that uncovers them; it is null
+  // as long as the cell of the guess has not run, and the text is then that of its spacer.
+  function saidAbove(asking, { session }) {
+    const lab = waitingLab(asking.node);
+    const show = asking.node.querySelector(SHOW);
+    // All of a lab is there, the button's name too.
+    if (lab?.dataset.behind && show?.textContent) return { words: lab.dataset.behind, show };
+    const spacer = asking.node.querySelector(".course-spacer");
+    if (!spacer || session?.kernel?.connectionStatus !== "connected") return null;
+    const [words] = (spacer.querySelector("p") ?? spacer).textContent.split("\n");
+    return { words, show: null };
+  }
+
   // Cover these cells; the first of them says why, and has the button of the guess.
-  function cover(notebook, asking, cells) {
+  function cover(notebook, asking, cells, { words, show }) {
     if (cells.length === 0) return;
     for (const { node } of cells) node.classList.add(BEHIND);
     const [{ node }] = cells;
     const panel = node.appendChild(document.createElement("div"));
     panel.className = "course-cover";
-    const show = asking.node.querySelector(SHOW);
-    const words = panel.appendChild(document.createElement("span"));
-    words.textContent = waitingLab(asking.node).dataset.behind;
+    panel.appendChild(document.createElement("span")).textContent = words;
+    if (!show) return;
     const button = panel.appendChild(document.createElement("button"));
     button.textContent = show.textContent;
     button.addEventListener("click", () => {
@@ -517,32 +529,30 @@
   }
 
   function coverWhatIsBehind(app) {
-    // Of each guess, the cells that are covered for it.
-    function follow(notebook) {
-      const covered = new Map();
+    // Keep covered what is behind each guess of the notebook; returns a function that looks at all.
+    function follow(notebook, sessionContext) {
+      const covered = new Map(); // by the guess's cell: the cells that are covered, and the words
       const look = (cell) => {
-        const lab = cell.isDisposed ? null : waitingLab(cell.node);
-        // All of it is there, the button's name too.
-        const waits = lab?.dataset.behind && lab.querySelector(SHOW)?.textContent;
-        if (Boolean(waits) === covered.has(cell)) return;
-        uncover(covered.get(cell) ?? []);
+        const said = cell.isDisposed ? null : saidAbove(cell, sessionContext);
+        if (said?.words === covered.get(cell)?.words) return;
+        uncover(covered.get(cell)?.cells ?? []);
         covered.delete(cell);
-        if (!waits) return;
+        if (!said) return;
         const free = (other) => !other.node.classList.contains(BEHIND);
         const at = notebook.widgets.indexOf(cell);
-        const behind = cellsBehind(notebook.widgets, at).filter(free);
-        covered.set(cell, behind);
-        cover(notebook, cell, behind);
+        const cells = cellsBehind(notebook.widgets, at).filter(free);
+        covered.set(cell, { cells, words: said.words });
+        cover(notebook, cell, cells, said);
       };
       const watched = new WeakSet();
       return () => {
         for (const cell of covered.keys()) look(cell); // a cell may be gone
-        for (const cell of notebook.widgets) {
-          if (watched.has(cell) || !isCode(cell)) continue;
+        for (const cell of notebook.widgets.filter(isCode)) {
+          look(cell); // the kernel may have come or gone
+          if (watched.has(cell)) continue;
           watched.add(cell);
           const changes = { childList: true, subtree: true, attributeFilter: ["class", "data-behind"] };
           new MutationObserver(() => look(cell)).observe(cell.node, changes);
-          look(cell);
         }
       };
     }
@@ -552,10 +562,11 @@
       for (const { content, context } of app.shell.widgets("main")) {
         if (!context?.path.endsWith(".ipynb") || followed.has(content)) continue;
         followed.add(content);
-        const watch = follow(content);
+        const watch = follow(content, context.sessionContext);
         context.ready.then(() => {
           watch();
           content.model.cells.changed.connect(watch);
+          context.sessionContext.connectionStatusChanged.connect(watch);
         });
       }
     });
