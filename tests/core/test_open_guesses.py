@@ -95,6 +95,8 @@ REFUSED = {
     ("120 %", "share"): NOT_A_SHARE,
     ("250", "of 200"): "250 is more than there are. Write a whole number from 0 to 200.",
     ("1.5", "of 200"): "1.5 is not a whole number. Write a whole number from 0 to 200.",
+    ("2.5", "elements"): "2.5 is not a whole number. Write it as 6, 1,500 or 2^10.",
+    ("-1", "elements"): "It cannot be below 0: -1 elements. Write it as 6, 1,500 or 2^10.",
     ("4097", "of 4,096"): "4,097 is more than there are. Write a whole number from 0 to 4,096.",
 }
 

@@ -321,7 +321,7 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
         2e20,
         -3,
     )
-    units = ("", "GB", "bytes", "FLOPs", "FLOP/s", "days", "share", "percent", "of 200")
+    units = ("", "GB", "bytes", "FLOPs", "FLOP/s", "days", "share", "percent", "of 200", "elements")
     asked = [(n, unit) for n in numbers for unit in (*units, "billions of parameters")]
     for (n, unit), found in zip(asked, guessing.evaluate(WRITTEN, asked), strict=True):
         guess = OpenGuess(("a",), unit, said={"a": n})

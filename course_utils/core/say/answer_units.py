@@ -21,7 +21,10 @@ HOW = {
     "minutes": template("Write it as 20, 1.5, 90 seconds or 2 hours."),
     "seconds": template("Write it as 5, 0.5, 1/3 or 2 minutes."),
     "joules": template("Write it as 150, 1.5, 1e3 or 2 kJ."),
+    "elements": template("Write it as 6, 1,500 or 2^10."),
 }
+# Units in which half of one makes no sense, so that only whole numbers are taken.
+WHOLE = ("elements",)
 HOW_MANY = template("Write a whole number from 0 to {most}.")  # of a count out of several
 # For each unit that is asked for, the units that people type in its place, with their sizes: a year
 # is 365.25 of the days that were asked for.
@@ -103,6 +106,7 @@ ENDINGS = {
     "bytes": ("字节",),
     "tokens": ("词元",),
     "steps": ("步",),
+    "elements": ("元素",),
 }
 
 

@@ -6,7 +6,7 @@ The pages without a kernel say the same in JavaScript: see numbers.js.
 import re
 from collections.abc import Callable
 
-from course_utils.core.say.answer_units import HOW, HOW_MANY, OTHER_UNITS, first_word
+from course_utils.core.say.answer_units import HOW, HOW_MANY, OTHER_UNITS, WHOLE, first_word
 from course_utils.core.say.closeness import how_many_in
 from course_utils.core.say.language import in_a_row, translated
 from course_utils.core.say.open_guesses import with_unit
@@ -43,7 +43,7 @@ def _out_of_bounds(number: Number, unit: str) -> str:
     if unit == "share" and number > 1:
         return translated("A share is between 0 and 1; with a % sign, between 0 % and 100 %.")
     most = how_many_in(unit)
-    if most and number != int(number):
+    if (most or unit in WHOLE) and number != int(number):
         return translated("{number} is not a whole number.", number=number_text(number))
     if most and number > most:
         return translated("{number} is more than there are.", number=number_text(number))

@@ -203,6 +203,7 @@ def tables() -> str:
         "inFullBelow": IN_FULL_BELOW,
         "how": answer_units.HOW,
         "howMany": answer_units.HOW_MANY,
+        "whole": answer_units.WHOLE,
         "range": refusals.RANGE.pattern,
         "operations": typed.OPERATIONS,
         # SIGNS has the numbers of characters, as str.translate wants them.

@@ -75,7 +75,8 @@ function outOfBounds(n, unit) {
   }
   const most = wholeIn(unit);
   const number = numberText(n);
-  if (most && !Number.isInteger(n)) return translated("{number} is not a whole number.", { number });
+  const isCounted = most || tables.whole.includes(unit);
+  if (isCounted && !Number.isInteger(n)) return translated("{number} is not a whole number.", { number });
   if (most && n > most) return translated("{number} is more than there are.", { number });
   return "";
 }
