@@ -310,10 +310,17 @@ def test_whatever_key_leads_past_a_guess_what_tells_the_answer_is_covered(short:
     short.evaluate(f"() => {notebook}.scrollToItem(4, 'center')")
     assert is_covered(short, 3, told)
 
-    # Without its kernel no guess is taken, so nothing is covered.
+    # After a restart, the cell of the guess is to be run again, and until then there is no button.
     short.evaluate(f"() => {SESSION}.kernel.restart()")
+    expect(short.locator(COVER).get_by_role("button")).to_have_count(0)
+    assert is_covered(short, 3, told)
+    # Without a kernel no guess is taken, so nothing is covered.
+    short.evaluate(f"() => {SESSION}.shutdown()")
     expect(short.locator(BEHIND)).to_have_count(0)
     expect(told).to_be_visible()
+    short.evaluate(f"() => {PANEL}.sessionContext.changeKernel({{ name: 'python3' }})")
+    assert is_covered(short, 3, told)
+    short.wait_for_function(f"() => ({HAS_KERNEL})()")
     short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
     field = guessed(short)
     assert is_covered(short, 3, told)

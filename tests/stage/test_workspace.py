@@ -53,9 +53,11 @@ from course_utils.stage.workspace import (
     spacers,
     websocket,
 )
+from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.merge import merged
 from course_utils.stage.workspace.place import Place, place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
+from course_utils.stage.workspace.spacers import without_spacers
 from tests import NOTEBOOKS, ROOT
 from tests.helpers import notebooks
 from tests.helpers.workspace import FLOPS, started
@@ -1130,6 +1132,46 @@ def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture
     assert asked == restarts
 
 
+def test_what_follows_a_guess_that_was_left_open_stays_out_of_view_when_opened_again(tmp_path):
+    (tmp_path / record.HIDDEN).mkdir()
+    notebook = as_handed_out(read(NOTEBOOKS[3]))
+    cells = notebook["cells"]
+    (at,) = (n for n, cell in enumerate(cells) if source(cell).startswith("my_backward = ask("))
+    asking = cells[at]
+    (name,) = asks_in(source(asking))[0].questions
+    said = {"text/plain": "Your guess: 2 times. (To type it, run this cell.)"}
+    ran = {"output_type": "display_data", "metadata": {}, "data": said}
+    asking["outputs"] = [ran]
+    asking["execution_count"] = 1
+
+    def kept_away() -> int:
+        """How many spacers stand below the field's text, once the notebook is opened."""
+        opened = reopened.with_guesses(notebook, tmp_path)["cells"][at]
+        own, *spacers = opened["outputs"]
+        assert "".join(own["data"]["text/plain"]).startswith("Your guess: ")
+        return len(spacers)
+
+    assert kept_away() == 1
+    record.note_said(tmp_path, "flops", name, 1.5)
+    again = reopened.with_guesses(reopened.with_guesses(notebook, tmp_path), tmp_path)
+    assert len(again["cells"][at]["outputs"]) == 2, "not one more each time"
+    (own,) = without_spacers(again)["cells"][at]["outputs"]
+    assert "1.5 times" in own["data"]["text/plain"]
+
+    # Its field is alive, and keeps the rest away by itself.
+    ran["data"] = {**said, WIDGET: {}}
+    assert kept_away() == 0
+    ran["data"] = said
+    # The reader ran all cells, so the answer is shown.
+    reveal = next(cell for cell in cells[at + 1 :] if "my_backward" in source(cell))
+    reveal["outputs"] = [ran]
+    assert kept_away() == 0
+    reveal["outputs"] = []
+    assert kept_away() == 1
+    record.note_shown(tmp_path, "flops", name)
+    assert kept_away() == 0
+
+
 def test_a_guess_that_show_has_settled_is_said_in_place_of_its_field_when_opened_again(tmp_path):
     (tmp_path / record.HIDDEN).mkdir()
     notebook = read(NOTEBOOKS[3])
@@ -1137,12 +1179,15 @@ def test_a_guess_that_show_has_settled_is_said_in_place_of_its_field_when_opened
     (name,) = asks_in(source(cell))[0].questions
 
     def text() -> str:
-        opened = reopened.with_settled_guesses(notebook, tmp_path)["cells"]
+        opened = reopened.with_guesses(notebook, tmp_path)["cells"]
         (again,) = (one for one in opened if one["id"] == cell["id"])
         return "".join(again["outputs"][0]["data"]["text/plain"])
 
-    record.note_said(tmp_path, "flops", name, 1.5)
     assert text().endswith("(To type it, run this cell.)")
+    record.note_said(tmp_path, "flops", name, 1.5)
+    assert text() == (
+        f"Your guess: {name}: 1.5 times. To change it, or to see the answer, run this cell."
+    )
     record.note_shown(tmp_path, "flops", name)
     assert text() == (
         f"Your guess: {name}: 1.5 times. Your guess stays as it was when Show was pressed."

@@ -31,7 +31,7 @@ DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
 )
-# What stands in a copy below a guess, and over what tells its answer, until the guess's cell has run.
+# What stands below a guess, and over what tells its answer, until the guess's cell has run.
 WAITS = (
     "Your guess comes first: run the cell that asks for it (Shift+Enter). "
     "What follows comes up with Show."

@@ -18,6 +18,7 @@ from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Ask, asks_in
 from course_utils.stage.notebook.files import Cell, Notebook, source
 from course_utils.stage.workspace.outputs import without_views
+from course_utils.stage.workspace.spacers import with_spacers_below_gone_fields
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
@@ -63,48 +64,61 @@ def show_pictures_of_gone_labs(server: ServerApp) -> None:
 
 def _as_reopened(notebook: Notebook, root: str, path: str, is_alive: bool) -> Notebook:
     """Return the notebook of that path with what has to stand in place of labs and fields."""
-    settled = with_settled_guesses(notebook, (Path(root) / path.strip("/")).parent)
-    return settled if is_alive else without_views(settled)
+    shown = notebook if is_alive else without_views(notebook)
+    return with_guesses(shown, (Path(root) / path.strip("/")).parent)
 
 
-def with_settled_guesses(notebook: Notebook, folder: Path) -> Notebook:
+def with_guesses(notebook: Notebook, folder: Path) -> Notebook:
     """Return the notebook with the guess itself in place of a question that was settled by *Show*.
 
+    Below a guess that was left open, and whose field is gone, what follows is kept out of view.
     `folder` is where the notebook lies. Only the record in a reader's folder knows of guesses.
     """
     if not (folder / record.HIDDEN).is_dir():
         return notebook
     so_far = record.said_so_far(folder, about(notebook, "").chapter)
-    cells = [_settled(cell, so_far) for cell in notebook["cells"]]
-    return {**notebook, "cells": cells}
+    cells = []
+    settled = []  # the ids of the cells whose guesses are
+    for cell in notebook["cells"]:
+        ask = _question(cell)
+        said = [] if ask is None else [so_far[name] for name in ask.questions if name in so_far]
+        if any(each.is_closed for each in said):
+            settled.append(cell.get("id"))
+        if said:
+            cells.append(_with_words(cell, _sentence(ask, so_far)))
+        else:
+            cells.append(cell)
+    return with_spacers_below_gone_fields({**notebook, "cells": cells}, settled)
 
 
-def _settled(cell: Cell, so_far: dict[str, record.Said]) -> Cell:
-    """Return the cell; if its guess is settled, with the guess in the text of its output."""
-    if cell["cell_type"] != "code" or not cell.get("outputs"):
-        return cell
+def _question(cell: Cell) -> Ask | None:
+    """Return what the cell asks for; None if it asks nothing, or has not run."""
+    if cell["cell_type"] != "code" or cell.get("execution_count") is None:
+        return None
     asks = asks_in(source(cell))
-    if len(asks) != 1:
-        return cell
-    (ask,) = asks
-    if not any(so_far.get(name, record.Said()).is_closed for name in ask.questions):
-        return cell
-    outputs = [_saying(output, _sentence(ask, so_far)) for output in cell["outputs"]]
+    return asks[0] if len(asks) == 1 else None
+
+
+def _with_words(cell: Cell, words: str) -> Cell:
+    outputs = [_saying(output, words) for output in cell["outputs"]]
     return {**cell, "outputs": outputs}
 
 
 def _saying(output: dict[str, object], words: str) -> dict[str, object]:
     """Return the output of a field with these words in place of its text."""
     data = output.get("data", {})
-    if "text/plain" not in data:
+    if "text/plain" not in data or "text/html" in data:  # a spacer has both
         return output
     return {**output, "data": {**data, "text/plain": words}}
 
 
 def _sentence(ask: Ask, so_far: dict[str, record.Said]) -> str:
-    """Return what the reader has said to the questions, and that it stays so."""
+    """Return what the reader has said to the questions, and whether it stays so."""
     said = {name: so_far[name].said for name in ask.questions if name in so_far}
     given = {name: guess for name, guess in said.items() if guess is not None}
     guess = OpenGuess(ask.questions, ask.unit, ask.among, given)
-    closed = translated(CLOSED) if given else translated(CLOSED_WITHOUT)
-    return in_a_row(translated(ASKS), translated("{guess}.", guess=guess), closed)
+    if not any(so_far[name].is_closed for name in said):
+        what_follows = translated("To change it, or to see the answer, run this cell.")
+    else:
+        what_follows = translated(CLOSED) if given else translated(CLOSED_WITHOUT)
+    return in_a_row(translated(ASKS), translated("{guess}.", guess=guess), what_follows)

@@ -1,9 +1,9 @@
 """The spacer below a guess: it keeps what follows out of view until the guess is made."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from course_utils.stage.notebook.files import Cell, Notebook
+from course_utils.stage.notebook.files import WIDGET, Cell, Notebook
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.translations.edition import language_of
 from course_utils.stage.translations.sentences import said
@@ -32,15 +32,43 @@ def with_spacers(notebook: Notebook) -> Notebook:
     A guess gets no spacer if one of the next code cells has an output, which may be the answer.
     """
     cells = notebook["cells"]
-    guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    waiting = set()  # the ids of the cells that get a spacer
-    for at, cell in enumerate(code):
-        if cell["id"] in guesses and _waits(cell, code[at + 1 : at + 1 + WITHIN]):
-            waiting.add(cell["id"])
+    unanswered = _unanswered(notebook)
     spacer = _spacer(language_of(notebook))
+    waiting = {cell["id"] for cell in cells if cell["id"] in unanswered and _has_not_run(cell)}
     spaced = [{**cell, "outputs": [spacer]} if cell["id"] in waiting else cell for cell in cells]
     return {**notebook, "cells": spaced}
+
+
+def with_spacers_below_gone_fields(notebook: Notebook, settled: Collection[str | None]) -> Notebook:
+    """Return the notebook with a spacer also below each guess that was left open.
+
+    Its cell has run, but its field or lab is gone, and what stands in its place stays above the
+    spacer. `settled` has the ids of the cells whose guesses the reader has settled.
+    """
+    left_open = _unanswered(notebook) - set(settled)
+    spacer = _spacer(language_of(notebook))
+
+    def spaced(cell: Cell) -> Cell:
+        if cell.get("id") not in left_open or not _has_own_output(cell) or _is_alive(cell):
+            return cell
+        return {**cell, "outputs": [*_outputs_without_spacer(cell), spacer]}
+
+    return {**notebook, "cells": [spaced(cell) for cell in notebook["cells"]]}
+
+
+def _unanswered(notebook: Notebook) -> set[str]:
+    """Return the ids of the cells that ask for a guess, and below which no answer is shown.
+
+    An output of one of the next code cells, WITHIN of them, may be the answer.
+    """
+    guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    unanswered = set()
+    for at, cell in enumerate(code):
+        below = code[at + 1 : at + 1 + WITHIN]
+        if cell.get("id") in guesses and not any(_has_own_output(other) for other in below):
+            unanswered.add(cell["id"])
+    return unanswered
 
 
 def _spacer(spoken: str) -> dict[str, object]:
@@ -63,20 +91,32 @@ def words_of(cell: Cell) -> str:
     return words
 
 
-def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
-    """Whether the guess's cell has not run, and none of the cells below has an output.
+def _has_not_run(cell: Cell) -> bool:
+    return not cell["outputs"] and cell["execution_count"] is None
 
-    `below` has the next code cells, WITHIN of them, among which one shows the answer.
-    """
-    if guess["outputs"] or guess["execution_count"] is not None:
-        return False
-    return not any(cell["outputs"] for cell in below)
+
+def _has_own_output(cell: Cell) -> bool:
+    """Whether the cell has an output that is not a spacer."""
+    return bool(_outputs_without_spacer(cell))
+
+
+def _outputs_without_spacer(cell: Cell) -> list[dict[str, object]]:
+    return [output for output in cell["outputs"] if not _is_spacer(output)]
+
+
+def _is_alive(cell: Cell) -> bool:
+    """Whether the page that shows the cell makes its field or lab from what the kernel has."""
+    return any(WIDGET in output.get("data", {}) for output in cell["outputs"])
 
 
 def without_spacers(notebook: Notebook) -> Notebook:
     """Return the notebook without its spacers; all other outputs stay."""
-    cells = [{**cell, "outputs": []} if has_spacer(cell) else cell for cell in notebook["cells"]]
-    return {**notebook, "cells": cells}
+    cells = notebook["cells"]
+    without = [
+        {**cell, "outputs": _outputs_without_spacer(cell)} if cell.get("outputs") else cell
+        for cell in cells
+    ]
+    return {**notebook, "cells": without}
 
 
 def has_spacer(cell: Cell) -> bool:

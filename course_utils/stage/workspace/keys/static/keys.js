@@ -489,14 +489,18 @@
   }
 
   // What is said above the cells behind a guess. `show` is the button that uncovers them; it is null
-  // as long as the cell of the guess has not run, and the text is then that of its spacer.
-  function saidAbove(asking, { session }) {
-    const lab = waitingLab(asking.node);
-    const show = asking.node.querySelector(SHOW);
+  // where the cell of the guess has to run first, for the first time or after a restart.
+  function saidAbove({ node }, { session }) {
+    const lab = waitingLab(node);
+    const show = node.querySelector(SHOW);
     // All of a lab is there, the button's name too.
     if (lab?.dataset.behind && show?.textContent) return { words: lab.dataset.behind, show };
-    const spacer = asking.node.querySelector(".course-spacer");
-    if (!spacer || session?.kernel?.connectionStatus !== "connected") return null;
+    const isConnected = session?.kernel?.connectionStatus === "connected";
+    if (!isConnected || node.querySelector(".course-wall")) return null;
+    const lost = node.querySelector(LOST_GUESS);
+    if (lost?.dataset.behind) return { words: lost.dataset.behind, show: null };
+    const spacer = node.querySelector(".course-spacer");
+    if (!spacer) return null;
     const [words] = (spacer.querySelector("p") ?? spacer).textContent.split("\n");
     return { words, show: null };
   }
