@@ -123,7 +123,13 @@ REVEALED = [
     "# What comes next is as long as a picture.\n" * 30,
 ]
 FAILING = [*REVEALED[:2], "six", *REVEALED[3:]]
-FAR = [TO_REVEAL, 'my_guess = ask("6 × 7")', "def my_six():\n    return ...", *REVEALED[3:]]
+FAR = [
+    TO_REVEAL,
+    'my_guess = ask("6 × 7")',
+    "def my_six():\n    return ...",
+    "reveal(my_guess, predicted=42, measured=6 * 7)",
+    "'42, as was to be seen'",
+]
 LONG = [
     *REVEALED,
     *("'on the way to it'",) * 4,
@@ -394,10 +400,24 @@ def test_what_follows_a_figure_that_asks_is_covered_until_show(short: Page):
 
 
 @pytest.mark.parametrize("short", [FAR], indirect=True)
-def test_where_the_reader_has_to_do_something_before_the_reveal_nothing_is_covered(short: Page):
-    guessed(short)
-    expect(code(short, "def my_six")).to_have_count(1)
-    expect(short.locator(BEHIND)).to_have_count(0)
+def test_what_the_reader_does_before_the_reveal_is_not_covered_but_what_follows_is_until_it_has_run(
+    short: Page,
+):
+    field = guessed(short)
+    told = code(short, "42, as was to be seen")
+    assert is_covered(short, 2, told), "the reveal, and what follows it"
+    expect(code(short, "def my_six")).to_be_visible()
+    press_show(field)
+    expect(short.locator(COVER)).to_have_text(
+        "The answer to your guess comes first: run the cell above."
+    )
+    assert is_covered(short, 1, told), "what follows the reveal"
+    expect(code(short, "measured=6 * 7")).to_be_visible()
+    assert short.evaluate(ACTIVE) == 3
+    after(short, 3)
+    after(short, 4)
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+    expect(told).to_be_visible()
 
 
 @pytest.mark.parametrize("short", [FAILING], indirect=True)

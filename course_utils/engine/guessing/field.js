@@ -112,7 +112,9 @@ function buildField(el, name, number, labels) {
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", labels.yourGuess);
   root.tabIndex = -1;
-  root.dataset.behind = labels.behind; // for the workspace, which covers the cells below
+  // For the workspace, which covers the cells below.
+  root.dataset.behind = labels.behind;
+  root.dataset.ahead = labels.ahead;
   const card = add(root, "div", "course-ask-card");
   const lines = add(card, "div", "course-ask-lines");
   lines.classList.toggle("course-ask-several", number > 1);

@@ -34,6 +34,7 @@ def labels() -> dict[str, str]:
             "Your guess above comes first. What follows comes up with Show, with your guess or "
             "without one."
         ),
+        "ahead": translated("The answer to your guess comes first: run the cell above."),
         "rest": translated("what is left"),
         "bar": translated("{name}, bar, {unit}"),
         "left": translated("So far {sum} of {whole} {unit} ({goal}), and {left} are left."),

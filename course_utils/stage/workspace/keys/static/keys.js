@@ -97,8 +97,9 @@
   // The names of the guesses for which the cell asks, such as my_gb in `my_gb = ask("GB")`.
   const namesAskedIn = (source) =>
     [...source.matchAll(/^\s*(\w+)\s*=\s*ask\(/gm)].map(([, name]) => name);
+  const isSomeReveal = (source) => /\breveal\(|\bguess\s*=/.test(source);
   const reveals = (source, name) =>
-    /\breveal\(|\bguess\s*=/.test(source) && new RegExp(`\\b${name}\\b`).test(source);
+    isSomeReveal(source) && new RegExp(`\\b${name}\\b`).test(source);
   // The class of a view whose kernel is gone, and such a field or lab that still waits for a guess.
   const LOST = "jupyter-widgets-disconnected";
   const LOST_GUESS = `.${LOST} .course-ask.course-waits, .course-lab.course-waits.${LOST}`;
@@ -472,24 +473,50 @@
 
   const isHeading = (cell) => !isCode(cell) && sourceOf(cell).startsWith("#");
 
-  // The cells that tell the answer of the guess that the cell `at` asks for: the way to the reveal,
-  // the reveal, and what follows up to the next heading, or to where the reader next does something.
-  // A figure has its answer in itself.
-  function cellsBehind(widgets, at) {
-    const names = namesAskedIn(sourceOf(widgets[at]));
-    const isReveal = (cell) => isCode(cell) && names.some((name) => reveals(sourceOf(cell), name));
-    const isEnd = (cell) => isHeading(cell) || (isCode(cell) && needsTheReader(sourceOf(cell)));
-    const below = widgets.slice(at + 1);
-    if (names.length > 0) {
-      const way = below.slice(0, below.findIndex(isReveal) + 1);
-      if (way.length === 0 || way.filter(isCode).length > NEAR || way.some(isEnd)) return [];
-    }
-    const end = below.findIndex(isEnd);
-    return end < 0 ? below : below.slice(0, end);
+  // Where something new begins: a heading, or what the reader does.
+  const isEnd = (cell) => isHeading(cell) || (isCode(cell) && needsTheReader(sourceOf(cell)));
+
+  // One reveal may be below another, before anything new begins.
+  const withoutDoubles = (cells) => [...new Set(cells)];
+
+  // The cells from this one on, up to where something new begins.
+  function upToTheEnd(widgets, from) {
+    const end = widgets.findIndex((cell, at) => at >= from && isEnd(cell));
+    return widgets.slice(from, end < 0 ? undefined : end);
   }
 
-  // What is said above the cells behind a guess. `show` is the button that uncovers them; it is null
-  // where the cell of the guess has to run first, for the first time or after a restart.
+  // The cells that tell the answer of the guess that the cell `at` asks for: the code on the way to
+  // the reveal, each reveal, and what follows it. A figure has its answer in itself.
+  function cellsBehind(widgets, at) {
+    const names = namesAskedIn(sourceOf(widgets[at]));
+    if (names.length === 0) return upToTheEnd(widgets, at + 1);
+    const revealsAt = revealsBelow(widgets, at);
+    const way = widgets.slice(at + 1, revealsAt[0]);
+    const isShort = way.filter(isCode).length < NEAR && !way.some(isEnd);
+    const behind = revealsAt.flatMap((reveal) => [
+      widgets[reveal],
+      ...upToTheEnd(widgets, reveal + 1),
+    ]);
+    return withoutDoubles(revealsAt.length > 0 && isShort ? [...way, ...behind] : behind);
+  }
+
+  // The numbers of the cells that reveal what the cell `at` asks for.
+  function revealsBelow(widgets, at) {
+    const names = namesAskedIn(sourceOf(widgets[at]));
+    const isReveal = (cell) => isCode(cell) && names.some((name) => reveals(sourceOf(cell), name));
+    return [...widgets.keys()].filter((number) => number > at && isReveal(widgets[number]));
+  }
+
+  // A reveal is seen before it is read: once the guess is settled, what follows a reveal that has
+  // not run.
+  function cellsAhead(widgets, at) {
+    const hasRun = ({ model }) => model.executionCount !== null || model.outputs.length > 0;
+    const toCome = revealsBelow(widgets, at).filter((reveal) => !hasRun(widgets[reveal]));
+    return withoutDoubles(toCome.flatMap((reveal) => upToTheEnd(widgets, reveal + 1)));
+  }
+
+  // The words above the cells that are covered for a guess, and `show`, the button that uncovers
+  // them. That is null where a cell has to run first: that of the guess, or that of its reveal.
   function saidAbove({ node }, { session }) {
     const lab = waitingLab(node);
     const show = node.querySelector(SHOW);
@@ -499,17 +526,25 @@
     if (!isConnected || node.querySelector(".course-wall")) return null;
     const lost = node.querySelector(LOST_GUESS);
     if (lost?.dataset.behind) return { words: lost.dataset.behind, show: null };
+    const settled = node.querySelector(".course-ask[data-ahead]:not(.course-waits)");
+    if (settled?.matches(LIVE_LAB)) {
+      return { words: settled.dataset.ahead, show: null, isAhead: true };
+    }
     const spacer = node.querySelector(".course-spacer");
     if (!spacer) return null;
     const [words] = (spacer.querySelector("p") ?? spacer).textContent.split("\n");
     return { words, show: null };
   }
 
-  // Cover these cells; the first of them says why, and has the button of the guess.
-  function cover(notebook, asking, cells, { words, show }) {
-    if (cells.length === 0) return;
+  // Cover these cells; the first of each row of them says why, and has the button of the guess.
+  function cover(notebook, asking, cells, said) {
     for (const { node } of cells) node.classList.add(BEHIND);
-    const [{ node }] = cells;
+    const { widgets } = notebook;
+    const begin = cells.filter((cell) => !cells.includes(widgets[widgets.indexOf(cell) - 1]));
+    for (const cell of begin) sayWhy(notebook, asking, cell, said);
+  }
+
+  function sayWhy(notebook, asking, { node }, { words, show }) {
     const panel = node.appendChild(document.createElement("div"));
     panel.className = "course-cover";
     panel.appendChild(document.createElement("span")).textContent = words;
@@ -535,29 +570,54 @@
   function coverWhatIsBehind(app) {
     // Keep covered what is behind each guess of the notebook; returns a function that looks at all.
     function follow(notebook, sessionContext) {
-      const covered = new Map(); // by the guess's cell: the cells that are covered, and the words
+      // By the cell of a guess: the cells that are covered for it, and a key, which changes with them
+      // and with the words above them.
+      const covered = new Map();
+      const NONE = { cells: [], key: "" };
+
       const look = (cell) => {
         const said = cell.isDisposed ? null : saidAbove(cell, sessionContext);
-        if (said?.words === covered.get(cell)?.words) return;
-        uncover(covered.get(cell)?.cells ?? []);
-        covered.delete(cell);
-        if (!said) return;
-        const free = (other) => !other.node.classList.contains(BEHIND);
-        const at = notebook.widgets.indexOf(cell);
-        const cells = cellsBehind(notebook.widgets, at).filter(free);
-        covered.set(cell, { cells, words: said.words });
+        const before = covered.get(cell) ?? NONE;
+        const cells = said ? cellsToCover(cell, said, before.cells) : [];
+        const ids = cells.map(({ model }) => model.id);
+        const key = cells.length > 0 ? [said.words, ...ids].join() : NONE.key;
+        if (key === before.key) return;
+        uncover(before.cells);
+        covered.set(cell, { cells, key });
         cover(notebook, cell, cells, said);
       };
+
+      // `own` has the cells that are covered for this guess now. What another guess has covered stays
+      // as it is.
+      function cellsToCover(cell, { isAhead }, own) {
+        const { widgets } = notebook;
+        const at = widgets.indexOf(cell);
+        const cells = isAhead ? cellsAhead(widgets, at) : cellsBehind(widgets, at);
+        const isFree = ({ node }) => !node.classList.contains(BEHIND);
+        return cells.filter((other) => own.includes(other) || isFree(other));
+      }
+
+      const asks = (cell) => isCode(cell) && asksForAGuess(sourceOf(cell));
+      function lookAtAll() {
+        // A cell may be gone, or ask no longer.
+        const cells = new Set([...covered.keys(), ...notebook.widgets.filter(asks)]);
+        for (const cell of cells) look(cell);
+      }
+
+      const changes = { childList: true, subtree: true, attributeFilter: ["class", "data-behind"] };
       const watched = new WeakSet();
+      function watch(cell) {
+        if (watched.has(cell)) return;
+        watched.add(cell);
+        const follows = () => {
+          if (asks(cell)) look(cell);
+          else if (isSomeReveal(sourceOf(cell))) lookAtAll();
+        };
+        new MutationObserver(follows).observe(cell.node, changes);
+      }
       return () => {
-        for (const cell of covered.keys()) look(cell); // a cell may be gone
-        for (const cell of notebook.widgets.filter(isCode)) {
-          look(cell); // the kernel may have come or gone
-          if (watched.has(cell)) continue;
-          watched.add(cell);
-          const changes = { childList: true, subtree: true, attributeFilter: ["class", "data-behind"] };
-          new MutationObserver(() => look(cell)).observe(cell.node, changes);
-        }
+        lookAtAll();
+        notebook.widgets.filter(isCode).forEach(watch);
       };
     }
 
