@@ -135,6 +135,20 @@ def test_a_lab_is_moved_by_keys_by_the_mouse_and_by_typing(flops):
     expect(tf32).to_have_attribute("aria-pressed", "true")
 
 
+def test_show_is_named_hide_while_the_answer_is_shown(flops):
+    button = flops.locator("[data-lab] button", has_text=re.compile("^(Show|Hide)$")).first
+    picture = button.locator("xpath=ancestor::*[@data-lab]").locator(".course-picture")
+    asked = picture.inner_html()
+    expect(button).to_have_text("Show")
+    button.click()
+    expect(button).to_have_text("Hide")
+    expect(picture.locator(".measured").first).to_be_visible()
+    assert picture.inner_html() != asked
+    button.click()
+    expect(button).to_have_text("Show")
+    expect(picture.locator(".measured")).to_have_count(0)
+
+
 def test_nonsense_gets_a_sentence_and_the_next_sensible_answer_recovers(flops):
     lab = lab_of(flops, "Matmul")
     typed = lab.get_by_role("textbox", name="D, typed")
