@@ -272,3 +272,25 @@ def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place
             for axis, _ in pictures
         )
     assert any(axis.is_linear or axis.left > 6 for axis, _ in pictures), "for a guess of 0"
+
+
+@pytest.mark.parametrize(
+    ("unit", "said", "measured", "labels"),
+    [
+        ("GB", 0.6, 2.416, ("0.6 GB", "2.42 GB")),
+        ("GB", 900, 2_400, ("900 GB", "2,400 GB")),
+        ("GB", 0.05, 0.06, ("50 MB", "60 MB")),  # all are below one GB
+        ("GB", 0.0006, 2.416, ("600 kB", "2.42 GB")),  # more than a thousand apart
+        ("bytes", 600e6, 2.416e9, ("600 MB", "2.42 GB")),  # nobody counts so many in bytes
+    ],
+)
+def test_a_picture_has_one_unit_the_one_asked_for_where_its_numbers_are_near(
+    unit, said, measured, labels
+):
+    drawn = compared(measured, measured, {"a": said}, unit)._repr_html_()
+    bold = re.findall(r'<tspan style="font-weight:bold">([^<]+)</tspan>', drawn)
+    assert tuple(bold) == labels
+    assert f">{labels[1]}</span>" in drawn, "in large letters"
+    assert f"your guess {labels[0]}, predicted {labels[1]}, " in drawn, "as it is read aloud"
+    rate = compared(40, 40, {"a": 0.5}, "TFLOP/s")._repr_html_()
+    assert "your guess 0.5 TFLOP/s, predicted 40 TFLOP/s, " in rate

@@ -479,6 +479,19 @@ def test_an_answer_has_the_word_and_the_mark_of_the_guess(
     assert of_label["x"] + of_label["width"] <= whole["x"] + whole["width"] + 1
 
 
+def test_a_picture_on_a_page_has_the_unit_that_was_asked_for_as_in_the_notebook(chromium, site):
+    with opened(chromium, site, "01_floats") as page:
+        answer = answer_to(page, "my_gb")
+        say(page, "my_gb", "0.6")
+        expect(answer.locator("[data-guess=label]")).to_contain_text("0.6 GB")
+        expect(answer.locator("svg[role=img]")).to_contain_text("2.42 GB")
+        expect(answer.locator("svg[role=img]")).not_to_contain_text("MB")
+        read_aloud = re.compile("your guess 0.6 GB, predicted 2.42 GB, measured 2.42 GB")
+        expect(answer.locator("svg[role=img]")).to_have_attribute("aria-label", read_aloud)
+        say(page, "my_gb", "4 kB")
+        expect(answer.locator("[data-guess=label]")).to_contain_text("4 kB")
+
+
 def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judged(guessing):
     ask = ask_of(guessing, "my_lost_days")
     expect(ask.get_by_role("textbox", name="sending, days")).to_be_visible()

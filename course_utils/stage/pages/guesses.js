@@ -17,6 +17,7 @@ const CAN_CHANGE = template("You can change it, and the answer below changes wit
 const LABELS = Object.fromEntries(
   Object.entries(tables.labels).map(([name, english]) => [name, translated(english)]),
 );
+const WITH_A_PREFIX = ["GB", "TFLOP/s"];
 const MOST_LETTERS = 10; // of a number with its unit at a mark
 const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width
 const RIGHT = 94;
@@ -224,7 +225,8 @@ function leaveOut({ line, word, mark, label, said: number, how }, question) {
 }
 
 // Put the guess into the parts of its picture; returns a sentence on how close it is.
-function fillIn({ line, word, mark, label, said: number, how }, question, guess, axis) {
+function fillIn({ line, word, mark, label, said: number, how }, asked, guess, axis) {
+  const question = onAxis(asked, axis);
   const closeness = wordFor(question, guess);
   word.textContent = translated(closeness);
   word.style.background = tables.colours[closeness];
@@ -237,6 +239,13 @@ function fillIn({ line, word, mark, label, said: number, how }, question, guess,
   const words = inASentence(closeness, howFar(question, guess, closeness));
   line.setAttribute("aria-label", spoken(question, said, words));
   return ended(words);
+}
+
+// The question with the unit of the picture's numbers; see Axis.unit_for in core/say/axis.py.
+function onAxis(question, { lowest, highest }) {
+  const isNear = lowest >= -3 && highest >= 0 && highest - lowest <= 4;
+  if (!isNear || !WITH_A_PREFIX.includes(question.unit)) return question;
+  return { ...question, ...question.kept, unit: `${question.unit} ` };
 }
 
 // What a screen reader says of the picture; see core/say/spoken.py.

@@ -183,6 +183,11 @@ def _question(row: Row, predicted: float, measured: float) -> Json:
         "words": in_words(measured, unit),
         "kind": second,
         "predicted": in_words(predicted, unit),
+        # The same for a picture that keeps the unit; see Axis.unit_for.
+        "kept": {
+            "words": in_words(measured, f"{unit} "),
+            "predicted": in_words(predicted, f"{unit} "),
+        },
         "first": first,  # what the other number is called
         "whole": whole_judged_by(measured, unit),
         # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out: they are
