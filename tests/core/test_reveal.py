@@ -91,7 +91,7 @@ def test_small_shares_have_an_axis_on_which_they_can_be_told_from_each_other():
     near = compared(0.338, 0.338, 1, "percent")._repr_html_()
     dot, ring = places(near)
     assert ring - dot > 20
-    assert "Right power of ten: 2.96 times what was measured." in near
+    assert "Right power of ten: a factor of 2.96 too large." in near
     beside_a_large_one = compared(0.338, 0.338, 50, "percent")._repr_html_()
     assert places(beside_a_large_one)[1] == pytest.approx(50)
 
@@ -215,7 +215,7 @@ def test_each_of_several_lines_says_how_far_off_its_guess_is_and_no_sentence_rep
         "a: 8, your guess 8 spot on ",
         f"b: 9 × 10^9, your guess 9 far a factor of 1 billion too small. {unit}",
         "c: 0, your guess 3 far ",  # no factor says it
-        "d: 40, your guess 80 right power of ten 2 times what was measured",
+        "d: 40, your guess 80 right power of ten a factor of 2 too large",
     ):
         assert line in lines
     assert "<p>" not in html

@@ -492,6 +492,17 @@ def test_a_picture_on_a_page_has_the_unit_that_was_asked_for_as_in_the_notebook(
         expect(answer.locator("[data-guess=label]")).to_contain_text("4 kB")
 
 
+def test_of_a_small_count_a_page_says_how_many_are_too_few(chromium, site):
+    with opened(chromium, site, "06_optimizers") as page:
+        for typed, words in (
+            ("12", "Right power of ten: 4 bytes too few."),
+            ("17", "Close: 1 byte too many."),
+            ("4", "Far: a factor of 4 too small."),
+        ):
+            say(page, "my_bytes", typed)
+            expect(answer_to(page, "my_bytes").locator(".seen > p")).to_have_text(words)
+
+
 def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judged(guessing):
     ask = ask_of(guessing, "my_lost_days")
     expect(ask.get_by_role("textbox", name="sending, days")).to_be_visible()
@@ -508,7 +519,7 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
     expect(answer.locator("[data-guess=mark]:visible")).to_have_count(4)
     expect(answer.locator("[data-guess=how]:visible")).to_have_text(
         [
-            "1.89 times the number by the longest estimates",
+            "a factor of 1.89 too large",
             "a factor of 41.3 too small",
             "1.44 times the number by the longest estimates",
             "1.38 times the number by the longest estimates",

@@ -64,11 +64,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     case = (m, batch, sequence, dtype, recomputed)
     # Counted by torch, so that a term that agrees with ours does not check itself.
     right = by_torch.step_bytes(*case)
-    yield (
-        right,
-        "It agrees with what four models hold at the loss, with none, some and all layers "
-        "recomputed.",
-    )
+    yield right, "It agrees with four models, with none, some and all layers recomputed."
     yield from _of_the_loss(case, right)
     yield from _of_kept_layers(case, right)
     one_input = batch * sequence * m.width * BYTES[dtype]

@@ -355,6 +355,12 @@ function differenceOf(question, guess, closeness) {
       ? translated("{points} points too high", { points })
       : translated("{points} points too low", { points });
   }
+  if (question.counted && closeness !== "far" && Number.isInteger(apart)) {
+    const number = inWords(Math.abs(apart), question.unit);
+    return isHigh
+      ? translated("{number} too many", { number })
+      : translated("{number} too few", { number });
+  }
   if (whole || (closeness === "close" && Math.abs(apart) === 1)) {
     const number = threeDigits(Math.abs(apart));
     return isHigh
@@ -366,8 +372,7 @@ function differenceOf(question, guess, closeness) {
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
   // "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
-  const isFactor = off >= 10 || (ratio < 1 && !isHigh && closeness !== "close");
-  return `${isFactor ? factor(off, isHigh) : times({ kind }, ratio)}${hint(off)}`;
+  return `${closeness === "close" ? times({ kind }, ratio) : factor(off, isHigh)}${hint(off)}`;
 }
 
 // The number by which a guess is judged, with its name: between two estimates, it is right.

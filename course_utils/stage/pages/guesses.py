@@ -22,7 +22,7 @@ from course_utils.core.say import (
     refusals,
     typed,
 )
-from course_utils.core.say.closeness import bounds, bounds_between, whole_judged_by
+from course_utils.core.say.closeness import bounds, bounds_between, is_counted, whole_judged_by
 from course_utils.core.say.language import translated
 from course_utils.engine.guessing.field import IN_FULL_BELOW, labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
@@ -190,6 +190,7 @@ def _question(row: Row, predicted: float, measured: float) -> Json:
         },
         "first": first,  # what the other number is called
         "whole": whole_judged_by(measured, unit),
+        "counted": is_counted(measured, unit),
         # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out: they are
         # no JSON, and nobody can guess within them.
         "bounds": [bound for bound in within if math.isfinite(bound[0])],
