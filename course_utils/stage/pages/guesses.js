@@ -90,7 +90,7 @@ export function begin(element) {
     }
     const number = said[name][line.name];
     if (number === undefined) return state;
-    state.said = line.options.length ? number : asRead(number, unit);
+    state.said = line.options.length ? number : asRead(number, unit, text);
     state.number = line.options.length ? null : number;
     return state;
   }

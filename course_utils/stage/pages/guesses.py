@@ -24,7 +24,7 @@ from course_utils.core.say import (
 )
 from course_utils.core.say.closeness import bounds, bounds_between, is_counted, whole_judged_by
 from course_utils.core.say.language import translated
-from course_utils.engine.guessing.field import IN_FULL_BELOW, labels
+from course_utils.engine.guessing.field import IN_FULL_BELOW, WORKED_OUT, labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
 from course_utils.stage.notebook.prose import Question
 
@@ -207,6 +207,7 @@ def tables() -> str:
         "shown": refusals.SHOWN,
         "largestWhole": typed.LARGEST_WHOLE,
         "inFullBelow": IN_FULL_BELOW,
+        "workedOut": WORKED_OUT.pattern,
         "how": answer_units.HOW,
         "howMany": answer_units.HOW_MANY,
         "whole": answer_units.WHOLE,
