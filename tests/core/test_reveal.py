@@ -91,7 +91,7 @@ def test_small_shares_have_an_axis_on_which_they_can_be_told_from_each_other():
     near = compared(0.338, 0.338, 1, "percent")._repr_html_()
     dot, ring = places(near)
     assert ring - dot > 20
-    assert "Right power of ten: 2.96 times what was measured." in near
+    assert "Right power of ten: a factor of 2.96 too large." in near
     beside_a_large_one = compared(0.338, 0.338, 50, "percent")._repr_html_()
     assert places(beside_a_large_one)[1] == pytest.approx(50)
 
@@ -215,7 +215,7 @@ def test_each_of_several_lines_says_how_far_off_its_guess_is_and_no_sentence_rep
         "a: 8, your guess 8 spot on ",
         f"b: 9 × 10^9, your guess 9 far a factor of 1 billion too small. {unit}",
         "c: 0, your guess 3 far ",  # no factor says it
-        "d: 40, your guess 80 right power of ten 2 times what was measured",
+        "d: 40, your guess 80 right power of ten a factor of 2 too large",
     ):
         assert line in lines
     assert "<p>" not in html
@@ -272,3 +272,25 @@ def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place
             for axis, _ in pictures
         )
     assert any(axis.is_linear or axis.left > 6 for axis, _ in pictures), "for a guess of 0"
+
+
+@pytest.mark.parametrize(
+    ("unit", "said", "measured", "labels"),
+    [
+        ("GB", 0.6, 2.416, ("0.6 GB", "2.42 GB")),
+        ("GB", 900, 2_400, ("900 GB", "2,400 GB")),
+        ("GB", 0.05, 0.06, ("50 MB", "60 MB")),  # all are below one GB
+        ("GB", 0.0006, 2.416, ("600 kB", "2.42 GB")),  # more than a thousand apart
+        ("bytes", 600e6, 2.416e9, ("600 MB", "2.42 GB")),  # nobody counts so many in bytes
+    ],
+)
+def test_a_picture_has_one_unit_the_one_asked_for_where_its_numbers_are_near(
+    unit, said, measured, labels
+):
+    drawn = compared(measured, measured, {"a": said}, unit)._repr_html_()
+    bold = re.findall(r'<tspan style="font-weight:bold">([^<]+)</tspan>', drawn)
+    assert tuple(bold) == labels
+    assert f">{labels[1]}</span>" in drawn, "in large letters"
+    assert f"your guess {labels[0]}, predicted {labels[1]}, " in drawn, "as it is read aloud"
+    rate = compared(40, 40, {"a": 0.5}, "TFLOP/s")._repr_html_()
+    assert "your guess 0.5 TFLOP/s, predicted 40 TFLOP/s, " in rate

@@ -33,7 +33,10 @@ RANGES = figures.range_and_gap(floats.FORMATS)
 SHAPES = figures.shapes_to_scale(
     ["A[i d] · B[d j] = C[i j]", "B[d j]"], {"i": 2, "j": 3, "d": 1}, TITLE
 )
-MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
+MIXES = figures.losses_by_mix(
+    {"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]},
+    title="One loss is behind the others",
+)
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 EVENING_OUT = figures.singular_values({"before": [0.9, 0.1], "after": [1.0, 0.7]})
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
@@ -104,7 +107,9 @@ def test_no_two_curves_of_a_figure_have_the_same_colour_and_each_is_named_in_its
 
 
 def test_curves_of_many_names_have_as_many_colours():
-    (axes,) = figures.losses_by_mix({f"mix {n}": [3.0, 1 / n] for n in range(1, 9)}).axes
+    (axes,) = figures.losses_by_mix(
+        {f"mix {n}": [3.0, 1 / n] for n in range(1, 9)}, title="Eight losses"
+    ).axes
     assert len({line.get_color() for line in axes.lines}) == 8
     assert set(FORMATS) == set(floats.FORMATS)
     assert set(FORMATS.values()) == set(CURVES)

@@ -14,6 +14,7 @@ from course_utils.chapters.floats.ahead import ask_ahead
 from course_utils.core import record
 from course_utils.core.record import Said
 from course_utils.core.say import Guess, OpenGuess
+from course_utils.core.say.typed import read
 from course_utils.engine import guessing
 from course_utils.engine.guessing.field import CLOSED, CLOSED_WITHOUT, WIDGET, Field
 from course_utils.engine.judging import after_cell
@@ -108,6 +109,24 @@ def test_bytes_are_echoed_in_the_unit_in_which_a_person_would_say_them(fields, t
     (field,) = fields
     send(field, say={"name": "one matrix", "typed": typed})
     assert field.lines[0]["said"] == said
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("4*12288**2/1e9", "0.604 GB"),
+        ("1/3", "0.333 GB"),
+        ("365.25 * 3", "1095.75 GB"),  # it has no more digits
+        ("0.603979", "0.603979 GB"),  # the reader has typed them
+        ("2 * 10^9", "2,000,000,000 GB"),
+    ],
+)
+def test_what_was_worked_out_is_echoed_with_three_digits(fields, typed, said):
+    guess = ask("one matrix", "GB")
+    (field,) = fields
+    send(field, say={"name": "one matrix", "typed": typed})
+    assert field.lines[0]["said"] == said
+    assert guess.said["one matrix"] == read(typed, "GB"), "the guess itself is not rounded"
 
 
 def test_the_field_shows_how_a_guess_was_read_and_what_makes_no_sense_in_its_own_line(fields):

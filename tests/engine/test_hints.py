@@ -138,6 +138,23 @@ def test_hints_that_were_left_folded_stay_within_reach():
     assert again == first
 
 
+@function([(2,), (3,)], hints=("Think of a box.", "Three sides.", "Multiply them."))
+def box(side):
+    """The check of a cube's volume, with a listed mistake for each answer below."""
+    yield side**3, "A volume."
+    for number in range(9):
+        yield -number, f"Not {number} below zero."
+
+
+def test_the_way_to_the_solution_never_stands_below_a_hint_that_is_not_the_last():
+    verdicts = [box(lambda side: 7 * side)]  # gets a hint, and each of the others only its advice
+    verdicts += [box(defined(f"    return {-number}")) for number in range(6)]
+    shown = [verdict._with_hint()._repr_html_() for verdict in verdicts]
+    assert [html.count("<summary") for html in shown] == [1, 1, 1, 1, 1, 1, 3]
+    assert [FOLDED in html for html in shown] == [False] * 6 + [True]
+    assert shown[-1].index("Hint 3 of 3") < shown[-1].index(FOLDED)
+
+
 def test_every_turn_of_a_main_path_that_is_not_easy_has_hints_of_which_none_is_too_long():
     with_hints = 0
     for path in NOTEBOOKS:

@@ -16,6 +16,7 @@ from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.panel import Panel
 from course_utils.engine.labs.session import Session
+from tests.helpers.labs import opened
 from tests.helpers.small_lab import DrawingLab
 
 
@@ -285,6 +286,31 @@ def test_one_button_at_a_time_is_coloured_and_show_only_once_there_is_a_guess():
     assert coloured() == ["Show"]
     panel.set(shown=True)
     assert coloured() == ["Fit"]
+
+
+def test_show_is_named_hide_while_the_answer_is_shown_and_hiding_covers_nothing_again():
+    panel = Panel(DrawingLab(), "n", "shown")
+    show = panel.controls["shown"]
+    assert (show.description, show.tooltip) == ("Show", "Show what was measured")
+    assert "course-waits" in panel._dom_classes
+    show.value = True
+    assert (show.description, show.tooltip) == ("Hide", "Hide what was measured")
+    assert "course-waits" not in panel._dom_classes
+    show.value = False
+    assert (show.description, show.tooltip) == ("Show", "Show what was measured")
+    assert not panel.session.revealed
+    assert "course-waits" not in panel._dom_classes
+
+
+@pytest.mark.parametrize("name", labs.NAMES)
+def test_every_lab_with_a_show_names_it_hide_once_it_is_shown(name):
+    with opened(name) as panel:
+        if "shown" in panel.values:
+            panel.set(shown=True)
+            names = [part.label for part in panel.session.parts["shown"]]
+            assert names == ["Hide"]
+            panel.set(shown=False)
+            assert [widget.description for widget in panel._widgets["shown"]] == ["Show"]
 
 
 def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sentence():

@@ -135,6 +135,20 @@ def test_a_lab_is_moved_by_keys_by_the_mouse_and_by_typing(flops):
     expect(tf32).to_have_attribute("aria-pressed", "true")
 
 
+def test_show_is_named_hide_while_the_answer_is_shown(flops):
+    button = flops.locator("[data-lab] button", has_text=re.compile("^(Show|Hide)$")).first
+    picture = button.locator("xpath=ancestor::*[@data-lab]").locator(".course-picture")
+    asked = picture.inner_html()
+    expect(button).to_have_text("Show")
+    button.click()
+    expect(button).to_have_text("Hide")
+    expect(picture.locator(".measured").first).to_be_visible()
+    assert picture.inner_html() != asked
+    button.click()
+    expect(button).to_have_text("Show")
+    expect(picture.locator(".measured")).to_have_count(0)
+
+
 def test_nonsense_gets_a_sentence_and_the_next_sensible_answer_recovers(flops):
     lab = lab_of(flops, "Matmul")
     typed = lab.get_by_role("textbox", name="D, typed")
@@ -465,6 +479,30 @@ def test_an_answer_has_the_word_and_the_mark_of_the_guess(
     assert of_label["x"] + of_label["width"] <= whole["x"] + whole["width"] + 1
 
 
+def test_a_picture_on_a_page_has_the_unit_that_was_asked_for_as_in_the_notebook(chromium, site):
+    with opened(chromium, site, "01_floats") as page:
+        answer = answer_to(page, "my_gb")
+        say(page, "my_gb", "0.6")
+        expect(answer.locator("[data-guess=label]")).to_contain_text("0.6 GB")
+        expect(answer.locator("svg[role=img]")).to_contain_text("2.42 GB")
+        expect(answer.locator("svg[role=img]")).not_to_contain_text("MB")
+        read_aloud = re.compile("your guess 0.6 GB, predicted 2.42 GB, measured 2.42 GB")
+        expect(answer.locator("svg[role=img]")).to_have_attribute("aria-label", read_aloud)
+        say(page, "my_gb", "4 kB")
+        expect(answer.locator("[data-guess=label]")).to_contain_text("4 kB")
+
+
+def test_of_a_small_count_a_page_says_how_many_are_too_few(chromium, site):
+    with opened(chromium, site, "06_optimizers") as page:
+        for typed, words in (
+            ("12", "Right power of ten: 4 bytes too few."),
+            ("17", "Close: 1 byte too many."),
+            ("4", "Far: a factor of 4 too small."),
+        ):
+            say(page, "my_bytes", typed)
+            expect(answer_to(page, "my_bytes").locator(".seen > p")).to_have_text(words)
+
+
 def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judged(guessing):
     ask = ask_of(guessing, "my_lost_days")
     expect(ask.get_by_role("textbox", name="sending, days")).to_be_visible()
@@ -481,7 +519,7 @@ def test_each_of_several_questions_has_its_line_and_what_is_left_out_is_not_judg
     expect(answer.locator("[data-guess=mark]:visible")).to_have_count(4)
     expect(answer.locator("[data-guess=how]:visible")).to_have_text(
         [
-            "1.89 times the number by the longest estimates",
+            "a factor of 1.89 too large",
             "a factor of 41.3 too small",
             "1.44 times the number by the longest estimates",
             "1.38 times the number by the longest estimates",

@@ -64,7 +64,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     case = (m, batch, sequence, dtype, recomputed)
     # Counted by torch, so that a term that agrees with ours does not check itself.
     right = by_torch.step_bytes(*case)
-    yield right, "As four models hold it at the loss, with none, some and all layers recomputed."
+    yield right, "It agrees with four models, with none, some and all layers recomputed."
     yield from _of_the_loss(case, right)
     yield from _of_kept_layers(case, right)
     one_input = batch * sequence * m.width * BYTES[dtype]
@@ -159,7 +159,10 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
     output = 2 * tokens * m.width * m.vocabulary
     down = 2 * tokens * m.inner * m.width
     layer = (forward - output) // m.layers
-    yield right, "As torch counts four models, with none, some and all layers recomputed."
+    yield (
+        right,
+        "It agrees with torch's count of four models, with none, some and all layers recomputed.",
+    )
     # Each is what the recomputed layers take by the mistake, without the forward and backward pass.
     for again, advice in slips_check.run_again(m, recomputed, forward, output, down):
         yield plain.total + again, advice

@@ -135,7 +135,7 @@ def pattern_flops(pattern: str, shapes: Sequence[Shape]) -> Answers:
     parsed = einsums.parsed(pattern)
     operands = [torch.empty(shape, device="meta") for shape in shapes]
     counted = measure.flops(lambda: einsum(*operands, pattern)).total
-    yield counted, "As torch's own counter counts them."
+    yield counted, "It agrees with torch's own counter."
     yield counted // 2, "Each time there is a multiplication and an addition: 2 FLOPs."
     numbers = [math.prod(shape) for shape in shapes]
     yield (

@@ -177,7 +177,7 @@ def patterns() -> Answers:
 def matrices(m: Model) -> Answers:
     """The check of a reader's matrices(m): (inputs, outputs) of each matrix of a layer, by name."""
     right = by_torch.matrices(m)
-    yield right, "As torch builds them: a GPT-2, a Llama and a Qwen."
+    yield right, "It agrees with what torch builds: a GPT-2, a Llama and a Qwen."
     exchanged = {name: (outputs, inputs) for name, (inputs, outputs) in right.items()}
     yield exchanged, "Inputs first, then outputs: x W has W of (D, K)."
     all_heads = right | {"key": right["query"], "value": right["query"]}

@@ -206,7 +206,7 @@ def _read_pattern(result: object, bits: int) -> object:
 def bf16_by_integers(bits: int) -> Answers:
     """The check of a reader's fp32 pattern to bf16 pattern, against rounding by exact fractions."""
     right = _nearest_bf16(bits)
-    yield right, "As exact fractions round, with ties, infinities and NaNs among the patterns."
+    yield right, "It agrees with exact fractions, also on ties, infinities and NaNs."
     cut = bits >> 16
     ends_in_one = cut & 1
     nearest = (bits + 0x7FFF + ends_in_one) >> 16

@@ -129,7 +129,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     """The check of a reader's decode(bits, exponent_bits, fraction_bits): as torch reads them."""
     numbers = _every_value(READ_BY_TORCH[exponent_bits, fraction_bits])
     right = numbers[bits]
-    yield right, "As torch reads fp16, bf16 and E5M2, on patterns of each kind."
+    yield right, "It agrees with torch in fp16, bf16 and E5M2, on patterns of each kind."
 
     by_formula_alone = by_the_formula(bits, exponent_bits, fraction_bits)
     yield (
@@ -342,7 +342,7 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
     numbers = right // BYTES[dtype]
     yield (
         right,
-        "As torch counts six tensors, one without dimensions and one without numbers among them.",
+        "It agrees with torch on six tensors, also where there are no dimensions or no numbers.",
     )
     yield numbers, "That is how many numbers there are. Each takes BYTES[dtype] bytes."
     yield 4 * numbers, "Not every number takes 4 bytes: ask BYTES[dtype]."

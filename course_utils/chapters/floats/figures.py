@@ -23,11 +23,7 @@ from course_utils.engine.figures.style import (
 )
 
 
-def losses_by_mix(
-    losses: Mapping[str, Sequence[Number]],
-    *,
-    title: str = "Without enough precision or range, the loss falls behind",
-) -> Figure:
+def losses_by_mix(losses: Mapping[str, Sequence[Number]], *, title: str) -> Figure:
     """Draw each mix's losses, one for each step, as a curve on a logarithmic axis.
 
     All curves have equally many steps. A curve's name stands at its end, in the curve's colour.
@@ -121,9 +117,8 @@ def bit_fields(bits: int, exponent_bits: int, fraction_bits: int) -> Figure:
         "fraction": (digits[1 + exponent_bits :], f"fraction_bits = {fraction_bits}"),
     }
     title = "A float is three integers, side by side"
-    with axes_with(
-        title, "to the last bit", "the bits, and what each field is", height=300
-    ) as axes:
+    across = "from the first bit to the last"
+    with axes_with(title, across, "each box is one bit", height=300) as axes:
         left = 0.0
         for name, (of_field, width) in fields.items():
             left = _draw_field(axes, name, of_field, width, left) + _BETWEEN_FIELDS

@@ -154,7 +154,7 @@ def parameters(m: Model) -> Answers:
     shape = shape_of(m)
     matrices = shape.parameters_by_part["matrices"]
     other_layers = (m.layers - 1) * shape.parameters_of_a_layer  # of all layers but one
-    yield right, "As torch counts them, for a GPT-2, a Llama and a Qwen."
+    yield right, "It agrees with torch's count for a GPT-2, a Llama and a Qwen."
     yield matrices, "Embeddings, biases and normalisations have parameters, too."
     one_layer = "That has one layer's matrices; there are m.layers layers."
     yield matrices // m.layers, one_layer
@@ -286,7 +286,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     output = by_part["output"]
     attention = by_part["attention"]
     other_layers_matrices = (m.layers - 1) * by_part["matrices"] // m.layers
-    yield right, "As torch counts three models, to the last FLOP."
+    yield right, "It agrees with torch's count of three models, to the last FLOP."
     yield right // 2, "A multiplication comes with an addition: 2 FLOPs."
     yield right // batch, "That is for one sequence of the batch."
     yield 3 * right, "That is a training step. The forward pass alone is wanted."

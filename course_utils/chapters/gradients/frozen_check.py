@@ -42,7 +42,7 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     right = _counted_flops(batch, widths, frozen)
     yield (
         right,
-        "As torch counts them, with layers frozen at the front, inside, at the end, and all.",
+        "It agrees with torch, with layers frozen at the front, inside, at the end, and all.",
     )
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     forward = sum(layers)
@@ -136,7 +136,7 @@ def frozen_bytes(
     right = _kept_bytes(batch, widths, frozen, nonlinearity)
     yield (
         right,
-        "As many bytes as autograd keeps, with layers frozen at the front, inside, and at the end.",
+        "It agrees with autograd, with layers frozen at the front, inside, and at the end.",
     )
     yield from _mistaken_bytes(batch, widths, frozen, nonlinearity)
     last = BYTES["fp32"] * batch * widths[-1]

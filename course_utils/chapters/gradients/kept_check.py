@@ -47,7 +47,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     right = by_torch.layer_bytes(m, batch, sequence, dtype)
     yield (
         right,
-        "As many bytes as autograd keeps of three layers, without LayerNorm's statistics.",
+        "It agrees with what autograd keeps of three layers, without LayerNorm's statistics.",
     )
     bytes_each = BYTES[dtype]
     of_a_number = batch * sequence * bytes_each  # the bytes of one number for each token

@@ -10,7 +10,7 @@ HOW = {
     "percent": template("Write it as 30, 12.5 or 30 %."),
     "%": template("Write it as 30, 12.5 or 30 %."),
     "share": template("Write it as 0.3, 30 % or 1/3."),
-    "bytes": template("Write it as 4096, 2^12, 16 kB or 3.2 GB."),
+    "bytes": template("Write it as 4096, 2^12, 20 kB or 3.2 GB."),
     "gb": template("Write it as 24, 2.4, 2,400 MB or 3 GiB."),
     "gib": template("Write it as 24, 2.4, 512 MiB or 3 GB."),
     "flops": template("Write it as 1500, 3e9, 2 * 10^9 or 134 million."),

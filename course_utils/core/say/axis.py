@@ -10,6 +10,7 @@ MOST_TICKS = 7
 LEFT, RIGHT = 6, 94  # the ends of the axis, in percent of the width
 # The ends of an axis on which some number has no place: 0 is shown left of it, infinity right.
 AFTER_ZERO, BEFORE_INFINITY = 16, 86
+WITH_A_PREFIX = ("GB", "TFLOP/s")  # units that `in_words` writes with a prefix of its own
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,18 @@ class Axis:
         share = (on_axis - self.lowest) / (self.highest - self.lowest)
         share_within = min(1.0, max(0.0, share))
         return self.left + (self.right - self.left) * share_within
+
+    def unit_for(self, unit: str) -> str:
+        """Return the unit of the picture's numbers; the space behind it keeps its prefix.
+
+        So 0.6 GB stands beside 2.42 GB, and is not 600 MB. Where numbers are a thousand times as
+        large as others, or all are below 1, each is said in the unit that fits its size.
+
+        >>> Axis(-0.5, 0.7, is_linear=False).unit_for("GB"), Axis(-4, 3, False).unit_for("GB")
+        ('GB ', 'GB')
+        """
+        is_near = self.lowest >= -3 and self.highest >= 0 and self.highest - self.lowest <= 4
+        return f"{unit} " if is_near and unit in WITH_A_PREFIX else unit
 
     @property
     def ticks(self) -> list[float]:

@@ -28,6 +28,8 @@ FEW = 10
 SMALL_SHARE = 0.02
 # Units in which a whole number is no count: it is whole only by accident.
 CONTINUOUS = re.compile("billion|day|GB|GiB|second")
+# Units of which there are few or many.
+COUNTS = ("bytes", "elements", "FLOPs", "layers", "sequences", "steps", "tokens")
 OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")  # matches "of 200" and "of 1,024"
 
 
@@ -156,6 +158,15 @@ def _count(measured: float, unit: str, digits: int | None) -> int | None:
         return None
     shown = float(f"{measured:.{digits}g}") if digits else measured
     return int(shown) if shown == int(shown) else None
+
+
+def is_counted(measured: float, unit: str, digits: int | None = None) -> bool:
+    """Whether a guess that is not far off is so many too few, or too many, of that unit.
+
+    >>> is_counted(16, "bytes"), is_counted(16, "days"), is_counted(1024, "bytes")
+    (True, False, False)
+    """
+    return unit in COUNTS and _count(measured, unit, digits) is not None
 
 
 def _of_count(count: int) -> list[Bounds]:

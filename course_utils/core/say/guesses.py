@@ -122,7 +122,9 @@ class Guess:
         """How far off the guess is; empty if it is spot on, or if only both numbers say it.
 
         >>> Guess("bytes", 0, 8).difference, Guess("bytes", 16, 8).difference
-        ('', '2 times what was measured')
+        ('', 'a factor of 2 too large')
+        >>> Guess("bytes", 12, 16, unit="bytes").difference
+        '4 bytes too few'
         """
         return _how_far().difference(self)
 

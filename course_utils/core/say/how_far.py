@@ -2,7 +2,7 @@
 
 import math
 
-from course_utils.core.say.closeness import CLOSE, SPOT_ON, whole_judged_by
+from course_utils.core.say.closeness import CLOSE, FAR, SPOT_ON, is_counted, whole_judged_by
 from course_utils.core.say.guesses import Guess, short
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import (
@@ -51,22 +51,34 @@ def difference(guess: Guess) -> str:
         if is_high:
             return translated("{points} points too high", points=points)
         return translated("{points} points too low", points=points)
+    is_near_count = guess.word != FAR and is_counted(measured, guess.unit, guess.digits)
+    if is_near_count and apart == int(apart):
+        return _counted(in_words(int(abs(apart)), guess.unit), is_high=is_high)
     is_off_by_one = guess.word == CLOSE and abs(apart) == 1
-    if whole or is_off_by_one:  # a count: "1 too low" says more than a factor
-        number = three_digits(abs(apart))
-        if is_high:
-            return translated("{number} too high", number=number)
-        return translated("{number} too low", number=number)
+    if whole or is_off_by_one:  # "1 too low" says more than a factor
+        return _off_by(three_digits(abs(apart)), is_high=is_high)
     if guess.off == math.inf:  # no factor leads from the guess to the value, as from 0
         return ""
     # "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
-    is_turned = guess.ratio < 1 and not is_high and guess.word != CLOSE
-    is_factor = guess.off >= 10 or is_turned
-    return _factor(guess.off, is_high=is_high) if is_factor else _times(guess)
+    return _times(guess) if guess.word == CLOSE else _factor(guess.off, is_high=is_high)
+
+
+def _counted(number: str, *, is_high: bool) -> str:
+    """Return by how many a count is off, such as "4 bytes too few"."""
+    if is_high:
+        return translated("{number} too many", number=number)
+    return translated("{number} too few", number=number)
+
+
+def _off_by(number: str, *, is_high: bool) -> str:
+    """Return by how much a number is off, such as "7 too low"."""
+    if is_high:
+        return translated("{number} too high", number=number)
+    return translated("{number} too low", number=number)
 
 
 def _times(guess: Guess) -> str:
-    """Return the ratio of a guess that is not far off, such as "2 times what was measured"."""
+    """Return the ratio of a guess that is not far off, such as "0.9 times what was measured"."""
     times = times_text(guess.ratio)
     kind = translated(guess.kind)
     if _is_participle(guess.kind):

@@ -11,7 +11,7 @@ the other two, whatever their heads in the comparison. `x != x` is true for NaN 
 import html
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import spoken
@@ -110,6 +110,8 @@ def for_any_guess(several: Sequence[Shown]) -> list[tuple[Axis, str]]:
 
 def _drawn(several: Sequence[Shown], axis: Axis) -> str:
     """Return the picture of the guesses on that axis."""
+    unit = axis.unit_for(several[0].guess.unit)
+    several = [replace(shown, guess=replace(shown.guess, unit=unit)) for shown in several]
     is_alone = len(several) == 1
     parts = [] if is_alone else [_key(several[0])]
     for shown in several:

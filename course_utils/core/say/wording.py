@@ -188,12 +188,14 @@ def in_words(n: Number, unit: str = "", digits: int | None = None) -> str:
     """Return a number as a person would say it, with three digits and the unit that fits its size.
 
     A whole number below a billion is written in full if its unit has no larger ones. A number that
-    is not whole has at most `digits` digits.
+    is not whole has at most `digits` digits. A unit with a space behind it is kept as it is.
 
     >>> in_words(44_193_349_632, "bytes"), in_words(2.416, "GB"), in_words(1.358e12, "FLOP/s")
     ('44.2 GB', '2.42 GB', '1.36 TFLOP/s')
     >>> in_words(143.927, "days"), in_words(0.25, "share"), in_words(16.001, "bytes")
     ('144 days', '25 %', '16 bytes')
+    >>> in_words(0.6, "GB"), in_words(0.6, "GB ")
+    ('600 MB', '0.6 GB')
     """
     n = int(n) if isinstance(n, int) else as_float(n)  # a number of NumPy's, too, becomes Python's
     is_scalable = abs(n) < 1e27  # from here on, no prefix of _DECIMAL is large enough

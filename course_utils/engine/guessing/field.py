@@ -1,5 +1,6 @@
 """The field of a guess in Jupyter. Its page's side is in field.js."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
@@ -10,11 +11,13 @@ import traitlets
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import OpenGuess, in_words
 from course_utils.core.say.language import in_a_row, template, translated
+from course_utils.core.say.open_guesses import with_unit
 
 _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ASKS = template("Your guess:")  # how the sentence begins that stands in place of a field
 IN_FULL_BELOW = 10**6  # bytes
+WORKED_OUT = re.compile(r"\d.*[-+*/^×÷]")  # matches what is an operation with numbers
 RUN = template("(To type it, run this cell.)")
 CLOSED = template("Your guess stays as it was when Show was pressed.")
 CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
@@ -142,11 +145,12 @@ class Field(anywidget.AnyWidget):
         `typed` is the text in the field; `said` is how it was understood, with its unit; and
         `fault` is the sentence on a text that makes no sense.
         """
+        typed = self._typed.get(name, self.guess.typed(name))
         return {
             "name": name,
             "options": list(self.guess.among),
-            "said": as_read(self.guess, name),
-            "typed": self._typed.get(name, self.guess.typed(name)),
+            "said": as_read(self.guess, name, typed),
+            "typed": typed,
             "fault": self._faults.get(name, ""),
         }
 
@@ -165,12 +169,17 @@ class Field(anywidget.AnyWidget):
         return bundle, metadata
 
 
-def as_read(guess: OpenGuess, name: str) -> str:
+def as_read(guess: OpenGuess, name: str, typed: str = "") -> str:
     """Return how the guess was understood, with its unit; empty if there is none.
 
     From a million bytes on, it is in the unit that fits, because nobody can read 16,100,000,000.
+    What was worked out of what was `typed`, such as 4 * 12288**2 / 1e9, has three digits if it is
+    longer than six.
     """
     number = guess.said.get(name)
+    is_long = isinstance(number, float) and float(f"{number:.6g}") != number
+    if is_long and WORKED_OUT.search(typed):
+        return with_unit(float(f"{number:.3g}"), guess.unit)
     if guess.unit == "bytes" and number is not None and number >= IN_FULL_BELOW:
         return in_words(number, guess.unit)
     return guess.in_words(name)

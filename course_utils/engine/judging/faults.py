@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.say.language import in_a_row, translated
-from course_utils.engine.judging import errors, sentences
+from course_utils.engine.judging import errors, powers, sentences
 from course_utils.engine.judging.accusing import advice_on, further_outcomes
 from course_utils.engine.judging.exercises import Exercise, Outcome
 from course_utils.engine.judging.parts import NO_PART, Told, in_parts
@@ -56,10 +56,11 @@ def _fault_of_error(answer: object, case: tuple, error: BaseException) -> Fault:
 
     `answer` is that function, and `case` has the arguments with which it was called.
     """
+    # The first is for a function that cannot take these arguments.
+    advice = errors.advice_on_calling(answer, case) or errors.advice_on_error(error)
     return Fault(
         sentence=errors.stopped(answer, error),
-        # The first is for a function that cannot take these arguments.
-        advice=errors.advice_on_calling(answer, case) or errors.advice_on_error(error),
+        advice=advice or powers.advice_on_stop(answer, error),
         brief=errors.stopped_briefly(error),
     )
 
@@ -81,6 +82,7 @@ def _fault_of_result(
     """
     case, result, _error = past[-1]
     advice = sentences.advice_on_kind(result, expected, exercise.gives)
+    advice = advice or powers.advice_on_result(answer)
     brief = "In one of the cases, what came is not what was expected."
     if exercise.parts:  # the right answer is a sum, whose parts have names
         sentence, is_explained = in_parts(past, further, exercise, is_advised=is_advised)

@@ -49,10 +49,9 @@ def next_hint(
         tried.append(Attempt(key, is_due=not advice or advice in advised))
         advised.add(advice)
     place = [attempt.key for attempt in tried].index(key)
-    number = _hints_before(tried, place)
-    is_last = number >= len(hints) if hints else place + 1 >= MOST_TRIED
-    if (tried[place].is_due and is_last) or place >= len(hints) + MOST_TRIED:
+    if _leads_to_the_solution(tried, place, hints):
         return "", translated(FOLDED)
+    number = _hints_before(tried, place)
     if not tried[place].is_due or not hints:
         return "", ""
     return _heading(number, hints), translated(hints[number])
@@ -63,14 +62,26 @@ def earlier_hints(
 ) -> tuple[tuple[str, str], ...]:
     """Return the headings and the hints before the one of this answer, which `next_hint` saw.
 
-    A reader may have left them folded, so they stay within reach.
+    A reader may have left them folded, so they stay within reach. The way to the solution comes
+    after all hints, so those that were never due are above it, too.
     """
     tried = TRIED.get(exercise, [])
     keys = [attempt.key for attempt in tried]
     key = _key(answer)
-    number = _hints_before(tried, keys.index(key)) if key in keys else 0
+    if key not in keys:
+        return ()
+    place = keys.index(key)
+    number = _hints_before(tried, place)
+    if _leads_to_the_solution(tried, place, hints):
+        number = len(hints)
     earlier = enumerate(hints[:number])
     return tuple((_heading(place, hints), translated(hint)) for place, hint in earlier)
+
+
+def _leads_to_the_solution(tried: Sequence[Attempt], place: int, hints: Sequence[str]) -> bool:
+    """Whether this wrong answer gets FOLDED: after the last hint, or after so many answers."""
+    had_all = _hints_before(tried, place) >= len(hints) if hints else place + 1 >= MOST_TRIED
+    return (tried[place].is_due and had_all) or place >= len(hints) + MOST_TRIED
 
 
 def _hints_before(tried: Sequence[Attempt], place: int) -> int:

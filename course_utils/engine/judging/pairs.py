@@ -3,6 +3,8 @@
 Long numbers are also said as a person would, and a dict is named by its keys.
 """
 
+from decimal import Decimal
+
 from course_utils.core.say import Number, in_words, listed
 from course_utils.core.say.language import translated
 from course_utils.core.say.wording import factor_text
@@ -12,6 +14,7 @@ from course_utils.engine.judging.sentences import number_in_full, shown
 LONG = 10**8  # from nine digits on, two numbers are hard to tell apart by their digits
 LEAST_IN_WORDS = 10**6  # below a million, the digits are the words
 MOST_IN_WORDS = 10**15  # from here on, a number would be a power of ten in words, too
+MOST_OF_EXACT = 5  # digits of a number that is written in full because they are all it has
 LARGEST = 10**27  # no count of the course comes near this, whose digits fill a line
 
 
@@ -88,13 +91,28 @@ def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, st
 
 
 def in_digits(given: Number, expected: Number) -> tuple[str, str]:
-    """Return both numbers with three digits, or as many as tell them apart; integers in full."""
+    """Return both numbers with three digits, or as many as tell them apart; integers in full.
+
+    A number that is exact with up to five digits, as many bit patterns are, has all of them.
+
+    >>> in_digits(0.75, 0.3125), in_digits(0.1 + 0.2, 204.8)
+    (('0.75', '0.3125'), ('0.3', '205'))
+    """
     # With 17 digits, any two floats that differ are written differently.
     for digits in range(3, 18):
-        words = number_in_full(given, digits), number_in_full(expected, digits)
+        words = _exactly(given, digits), _exactly(expected, digits)
         if words[0] != words[1]:
             break
     return words
+
+
+def _exactly(x: Number, digits: int) -> str:
+    """Return the number with that many digits, or with a few more if it is exact then."""
+    if isinstance(x, float):
+        for more in range(digits, MOST_OF_EXACT + 1):
+            if Decimal(f"{x:.{more}g}") == Decimal(x):  # which has all digits of the float
+                return number_in_full(x, more)
+    return number_in_full(x, digits)
 
 
 def _is_whole(x: Number) -> bool:

@@ -165,7 +165,8 @@ def _name(widget: widgets.Widget, part: ControlPart) -> None:
     widget.tooltip = part.label
     if part.kind == "toggle":  # the only one is the button *Show*
         widget.description = translated(part.label)
-        widget.tooltip = translated("Show what was measured")
+        hides = translated("Hide what was measured")
+        widget.tooltip = hides if part.value else translated("Show what was measured")
 
 
 def box_of(

@@ -23,6 +23,7 @@ from course_utils.engine.labs.control_parts import (
 )
 
 NOT_AN_OPTION = template("{label} is one of {options}; not {value}.")
+HIDE = template("Hide")  # the name of the button *Show* once it was pressed
 Said = Mapping[str, object]  # what all controls of a lab hold, by the names of their fields
 
 
@@ -238,11 +239,23 @@ class Whole(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Field):
-    """A tick box, or a button that stays pressed: True or False."""
+    """A tick box: True or False."""
 
     types = (bool,)
     refusal = template("{label} cannot be {value}. It is True or False.")
-    kind: str = "tick"  # an argument here, because `reveal` passes "toggle"
+    kind = "tick"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reveal(Tick):
+    """A button that stays pressed. Its name says what the next press does."""
+
+    kind = "toggle"
+
+    def parts(self, held: bool, said: Said) -> list[ControlPart]:
+        """Return the button, named *Hide* while the answer is shown."""
+        (button,) = super().parts(held, said)
+        return [button._replace(label=HIDE) if held else button]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,7 +382,7 @@ def tick(label: str, default: bool, **more: object) -> Any:
 
 def reveal(**more: object) -> Any:
     """Make the button *Show*, for a field `shown`: while it is False, nothing measured is shown."""
-    return asks(Tick(label=template("Show"), default=False, kind="toggle", **more))
+    return asks(Reveal(label=template("Show"), default=False, **more))
 
 
 def drawn(label: str, *, marks: Sequence[str], **more: object) -> Any:

@@ -62,6 +62,7 @@ class Panel(widgets.VBox):
         self._thread: threading.Thread | None = None
         self._fold: Fold | None = None
         self._showing = False  # whether the widgets are being set, and not moved by the reader
+        self._was_revealed = False  # whether the answer has been shown once
         # The questions whose answers were shown. A later mark is no guess, and is not recorded.
         self._answered: set[object] = set()
         self._marks = self._restore_marks(answers)
@@ -299,8 +300,9 @@ class Panel(widgets.VBox):
         can_stop = self.session.running and _shows_from_threads()
         self._stop.disabled = not can_stop
         # A figure that names "shown" among its controls asks for a guess. By this class, the cells
-        # below it are kept out of the window until *Show* is pressed.
-        if "shown" in self._only and not self.session.revealed:
+        # below it are kept out of the window until *Show* is pressed, and not again after *Hide*.
+        self._was_revealed = self._was_revealed or self.session.revealed
+        if "shown" in self._only and not self._was_revealed:
             self.add_class("course-waits")
         else:
             self.remove_class("course-waits")

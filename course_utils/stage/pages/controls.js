@@ -93,12 +93,17 @@ const KINDS = {
     return [[make("label", {}, box, ` ${label}`)], show];
   },
 
-  toggle({ label }, onMove) {
-    const button = makeButton({}, translated(label), () => {
-      press(button, !isPressed(button));
-      onMove(isPressed(button));
+  // The button Show. Its name says what the next press does, so it is not called pressed as well.
+  toggle(_, onMove) {
+    let isShown = false;
+    const show = ({ value }) => {
+      isShown = value;
+      button.textContent = isShown ? translated("Hide") : translated("Show");
+    };
+    const button = makeButton({}, "", () => {
+      show({ value: !isShown });
+      onMove(isShown);
     });
-    const show = ({ value }) => press(button, value);
     return [[button], show];
   },
 

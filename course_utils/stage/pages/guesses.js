@@ -17,6 +17,7 @@ const CAN_CHANGE = template("You can change it, and the answer below changes wit
 const LABELS = Object.fromEntries(
   Object.entries(tables.labels).map(([name, english]) => [name, translated(english)]),
 );
+const WITH_A_PREFIX = ["GB", "TFLOP/s"];
 const MOST_LETTERS = 10; // of a number with its unit at a mark
 const LEFT = 6; // the ends of an axis without 0 and infinity, in percent of the width
 const RIGHT = 94;
@@ -89,7 +90,7 @@ export function begin(element) {
     }
     const number = said[name][line.name];
     if (number === undefined) return state;
-    state.said = line.options.length ? number : asRead(number, unit);
+    state.said = line.options.length ? number : asRead(number, unit, text);
     state.number = line.options.length ? null : number;
     return state;
   }
@@ -224,7 +225,8 @@ function leaveOut({ line, word, mark, label, said: number, how }, question) {
 }
 
 // Put the guess into the parts of its picture; returns a sentence on how close it is.
-function fillIn({ line, word, mark, label, said: number, how }, question, guess, axis) {
+function fillIn({ line, word, mark, label, said: number, how }, asked, guess, axis) {
+  const question = onAxis(asked, axis);
   const closeness = wordFor(question, guess);
   word.textContent = translated(closeness);
   word.style.background = tables.colours[closeness];
@@ -237,6 +239,13 @@ function fillIn({ line, word, mark, label, said: number, how }, question, guess,
   const words = inASentence(closeness, howFar(question, guess, closeness));
   line.setAttribute("aria-label", spoken(question, said, words));
   return ended(words);
+}
+
+// The question with the unit of the picture's numbers; see Axis.unit_for in core/say/axis.py.
+function onAxis(question, { lowest, highest }) {
+  const isNear = lowest >= -3 && highest >= 0 && highest - lowest <= 4;
+  if (!isNear || !WITH_A_PREFIX.includes(question.unit)) return question;
+  return { ...question, ...question.kept, unit: `${question.unit} ` };
 }
 
 // What a screen reader says of the picture; see core/say/spoken.py.
@@ -346,6 +355,12 @@ function differenceOf(question, guess, closeness) {
       ? translated("{points} points too high", { points })
       : translated("{points} points too low", { points });
   }
+  if (question.counted && closeness !== "far" && Number.isInteger(apart)) {
+    const number = inWords(Math.abs(apart), question.unit);
+    return isHigh
+      ? translated("{number} too many", { number })
+      : translated("{number} too few", { number });
+  }
   if (whole || (closeness === "close" && Math.abs(apart) === 1)) {
     const number = threeDigits(Math.abs(apart));
     return isHigh
@@ -357,8 +372,7 @@ function differenceOf(question, guess, closeness) {
   const off = Math.max(ratio, 1 / ratio);
   if (off === Infinity) return "";
   // "0.333 times" would have to be turned round by the reader; "0.9 times" reads well.
-  const isFactor = off >= 10 || (ratio < 1 && !isHigh && closeness !== "close");
-  return `${isFactor ? factor(off, isHigh) : times({ kind }, ratio)}${hint(off)}`;
+  return `${closeness === "close" ? times({ kind }, ratio) : factor(off, isHigh)}${hint(off)}`;
 }
 
 // The number by which a guess is judged, with its name: between two estimates, it is right.

@@ -22,9 +22,9 @@ from course_utils.core.say import (
     refusals,
     typed,
 )
-from course_utils.core.say.closeness import bounds, bounds_between, whole_judged_by
+from course_utils.core.say.closeness import bounds, bounds_between, is_counted, whole_judged_by
 from course_utils.core.say.language import translated
-from course_utils.engine.guessing.field import IN_FULL_BELOW, labels
+from course_utils.engine.guessing.field import IN_FULL_BELOW, WORKED_OUT, labels
 from course_utils.stage.notebook.outline import Asked, Outline, Part
 from course_utils.stage.notebook.prose import Question
 
@@ -183,8 +183,14 @@ def _question(row: Row, predicted: float, measured: float) -> Json:
         "words": in_words(measured, unit),
         "kind": second,
         "predicted": in_words(predicted, unit),
+        # The same for a picture that keeps the unit; see Axis.unit_for.
+        "kept": {
+            "words": in_words(measured, f"{unit} "),
+            "predicted": in_words(predicted, f"{unit} "),
+        },
         "first": first,  # what the other number is called
         "whole": whole_judged_by(measured, unit),
+        "counted": is_counted(measured, unit),
         # Each is like (28.0, 32.0, "spot on"). Those of an infinite number are left out: they are
         # no JSON, and nobody can guess within them.
         "bounds": [bound for bound in within if math.isfinite(bound[0])],
@@ -201,6 +207,7 @@ def tables() -> str:
         "shown": refusals.SHOWN,
         "largestWhole": typed.LARGEST_WHOLE,
         "inFullBelow": IN_FULL_BELOW,
+        "workedOut": WORKED_OUT.pattern,
         "how": answer_units.HOW,
         "howMany": answer_units.HOW_MANY,
         "whole": answer_units.WHOLE,

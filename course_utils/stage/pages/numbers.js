@@ -7,6 +7,7 @@ const TERM = new RegExp(tables.term);
 const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
 const IN_NO_BASE = /^\s*[-+−]?0[xb]/i; // -0x1 is not 0 times 1
 const OF_HOW_MANY = /^of ([\d,]+)$/;
+const WORKED_OUT = new RegExp(tables.workedOut);
 const RANGE = new RegExp(`^${tables.range}$`, "s");
 const NUMBER_THEN_WORDS = /^(.*\p{Nd}[.,]?)\s*(\P{Nd}+)$/su;
 const WORDS_THEN_NUMBER = /^(\P{Nd}+)(\p{Nd}.*)$/su;
@@ -257,7 +258,9 @@ export function withUnit(n, unit) {
 }
 
 // How a guess was understood: as engine/guessing/field.py says it, whose bound this is.
-export function asRead(n, unit) {
+export function asRead(n, unit, typed = "") {
+  const isLong = Number.isFinite(n) && !Number.isInteger(n) && Number(n.toPrecision(6)) !== n;
+  if (isLong && WORKED_OUT.test(typed)) return withUnit(Number(n.toPrecision(3)), unit);
   return unit === "bytes" && n >= tables.inFullBelow ? inWords(n, unit) : withUnit(n, unit);
 }
 

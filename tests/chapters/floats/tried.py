@@ -331,7 +331,7 @@ TRIED: dict[Check, Tried] = {
             (lambda block: block, "One plain number is wanted"),
             (lambda block: 2.0 ** (math.frexp(max(block))[1] - 9), "may be below it"),
             (lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 8), "it is 9 for 256"),
-            (scale_of_block_rounded, "expected 0.00781."),
+            (scale_of_block_rounded, "expected 0.0078125."),
             (scale_of_block_without_saturation, "That is Mishra et al.'s rule"),
         ),
     ),
