@@ -102,7 +102,7 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     on_memory = translated(
         FITS if step.most <= memory else DOES_NOT_FIT,
         moment=when(step.fullest),
-        held=short(step.most),
+        held=held_text(step.most),
         memory=short(memory),
     )
     return in_a_row(on_memory, about_experts(asked.model), _on_marks(asked, guesses))
@@ -143,3 +143,13 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     if measured:
         rows.append([translated("measured at its fullest"), "", f"{max(measured):,}"])
     return rows
+
+
+def held_text(nbytes: int) -> str:
+    """Return bytes with three digits, such as 2.10 GB, so that those below each other compare."""
+    text = short(nbytes)
+    number, unit = text.split(" ")
+    if unit == "bytes":
+        return text
+    three_digits = f"{float(number.replace(',', '')):#.3g}"
+    return f"{three_digits.removesuffix('.')} {unit}"  # `#` keeps zeros, and a point after 688
