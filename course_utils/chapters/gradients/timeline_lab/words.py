@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from course_utils.chapters.gradients.step_over_time import Moment, Step, rate_for
+from course_utils.chapters.gradients.step_over_time import Moment, Step, held_text, rate_for
 from course_utils.chapters.gradients.timeline_lab.asked import FULLEST, HELD, MOMENTS, Asked
 from course_utils.chapters.gradients.trained_models import about_experts, with_parameters
 from course_utils.core.datasheets import machine_named
@@ -143,13 +143,3 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     if measured:
         rows.append([translated("measured at its fullest"), "", f"{max(measured):,}"])
     return rows
-
-
-def held_text(nbytes: int) -> str:
-    """Return bytes with three digits, such as 2.10 GB, so that those below each other compare."""
-    text = short(nbytes)
-    number, unit = text.split(" ")
-    if unit == "bytes":
-        return text
-    three_digits = f"{float(number.replace(',', '')):#.3g}"
-    return f"{three_digits.removesuffix('.')} {unit}"  # `#` keeps zeros, and a point after 688
