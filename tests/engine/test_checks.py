@@ -269,6 +269,14 @@ def test_each_mistake_that_is_listed_gets_its_own_advice_and_no_other(exercise):
     assert seen == MISTAKES[checked_by(exercise)]
 
 
+@each(LISTING)
+def test_a_power_with_a_name_in_advice_or_a_hint_is_written_as_python_writes_it(exercise):
+    """Who copies `1 - beta^t` gets an error, or a wrong number; a plain 2^-7 is a number's name."""
+    told = [advice for _, advice in exercise.judge.__wrapped__(*first_case(exercise.judge))]
+    told += getattr(exercise.judge, "asked", {}).get("hints", ())
+    assert not [words for words in told if re.search(r"\^\(|\^[A-Za-z]", words)]
+
+
 def test_the_first_of_several_values_given_alone_is_told_how_many_are_wanted():
     tried = 0
     for exercise in LISTING:

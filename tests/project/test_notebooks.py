@@ -298,6 +298,13 @@ def test_cells_are_short_and_the_file_is_small(path):
 
 
 @every_notebook
+def test_no_cell_shows_its_reader_a_word_to_our_own_tools(path):
+    """A comment such as `# fmt: skip` is for a formatter: a reader wonders what it does."""
+    sources = [cell.source for cell in code(path)]
+    assert not [source for source in sources if re.search(r"# *(fmt|noqa|ruff|type):?\b", source)]
+
+
+@every_notebook
 def test_it_uses_no_network_no_shell_and_no_path_of_a_machine(path):
     for cell in code(path):
         tree = ast.parse(cell.source)  # which fails on ! and %

@@ -186,7 +186,12 @@ def test_a_slider_of_powers_plays_to_its_end_says_each_number_and_keeps_its_leng
 
 def test_each_of_several_play_buttons_says_what_it_plays(page):
     lab = browser.lab_of(page, "optimizer")
-    names = "Play turned by", "turned by: back to the start", "Play step", "step: back to the start"
+    names = (
+        "Play turned by, °",
+        "turned by, °: back to the start",
+        "Play step",
+        "step: back to the start",
+    )
     for name in names:
         button = lab.get_by_role("button", name=name, exact=True)
         expect(button).to_have_attribute("title", name)

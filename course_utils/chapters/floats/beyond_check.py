@@ -60,7 +60,7 @@ def spelled() -> Answers:
         _without_spaces("1 01111 1010000000"),
         "That field is the bias alone, which stands for 2^0. Add the exponent, 2.",
     )
-    yield _without_spaces("1 10010 1010000000"), "The bias is 15, not 16: it is 2^(5 - 1) - 1."
+    yield _without_spaces("1 10010 1010000000"), "The bias is 15, not 16: it is 2**(5 - 1) - 1."
     yield (
         _without_spaces("1 10001 0000000101"),
         "The fraction begins right after the point: 101 first, and then the zeros.",
@@ -114,8 +114,8 @@ SUMS = [
     SUMS,
     hints=(
         "The sum stops where the number is at most half a gap, because a tie goes back to the "
-        "sum. From 2^e on, the gap is 2^(e - fraction_bits).",
-        "So look for the smallest e with number <= 2^(e - fraction_bits - 1), and solve for e: "
+        "sum. From 2**e on, the gap is 2**(e - fraction_bits).",
+        "So look for the smallest e with number <= 2**(e - fraction_bits - 1), and solve for e: "
         "e >= fraction_bits + 1 + log2(number).",
         "e is an integer, so it is rounded up: math.ceil(math.log2(number)).",
     ),

@@ -61,12 +61,12 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     without_one = sign * fraction / 2**fraction_bits * power
     yield without_one, "The leading 1 is not stored: add it to the fraction."
     bias_too_large_by_1 = right / 2
-    yield bias_too_large_by_1, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
+    yield bias_too_large_by_1, "The bias is 2**(exponent_bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
     undivided = sign * (1 + fraction) * power
     yield (
         undivided,
-        "F is an integer. Divide it by 2^(fraction bits) to get the digits after the point.",
+        "F is an integer. Divide it by 2**fraction_bits to get the digits after the point.",
     )
     unbiased = sign * significand * 2.0**exponent
     yield unbiased, "The bias is missing: the exponent field counts from 0, the exponent does not."
@@ -84,7 +84,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield by_ieee, "Zero, infinity and NaN come later. Here the formula alone is wanted."
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = sign * significand * 2.0 ** (exponent - 127)
-    yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
+    yield with_127, "127 is the bias of 8 exponent bits; it is 2**(exponent_bits - 1) - 1."
     yield from of_formula(bits, exponent_bits, fraction_bits)
 
 
@@ -138,7 +138,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     )
     is_below_normal = (bits >> fraction_bits) % 2**exponent_bits == 0
     subnormals_halved = right / 2 if is_below_normal else right
-    yield subnormals_halved, "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    yield subnormals_halved, "Subnormals use 2.0**(1 - bias), not 2.0**(0 - bias)."
     # The exponent field 1 has the same power of two as 0 has, but a leading 1.
     with_one = numbers[bits | 1 << fraction_bits] if is_below_normal else right
     yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0.F."
@@ -156,11 +156,11 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
         "All ones are NaN only where the fraction is not 0. With the fraction 0 it is infinity.",
     )
     yield abs(right), "The first bit is the sign: 1 says minus."
-    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
+    yield right / 2, "The bias is 2**(exponent_bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield _every_value("fp16")[bits], "That is fp16 again. Take the widths that are given."
     # As if 15 had been subtracted in place of this format's bias.
     with_15 = right * 2.0 ** (2 ** (exponent_bits - 1) - 1 - 15)
-    yield with_15, "15 is the bias of 5 exponent bits; it is 2^(exponent bits - 1) - 1."
+    yield with_15, "15 is the bias of 5 exponent bits; it is 2**(exponent_bits - 1) - 1."
     # -0.0 is false, as any zero is, and then 0.0 is taken.
     yield right or 0.0, DIVIDE_FIRST
     without_sign = abs(right) if math.isinf(right) else right
@@ -211,7 +211,7 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
         (2.0 ** (1 - bias), largest),
         "That is the smallest normal number. The subnormals go on, down to fraction 0…01.",
     )
-    yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    yield (smallest / 2, largest), "Subnormals use 2.0**(1 - bias), not 2.0**(0 - bias)."
     yield (
         (smallest, 2.0**bias),
         "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1.",

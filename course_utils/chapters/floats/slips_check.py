@@ -36,7 +36,7 @@ def of_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     bias_of_all_bits = 2**exponent_bits - 1
     yield (
         sign * significand * 2.0 ** (exponent - bias_of_all_bits),
-        "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8.",
+        "The bias is 2**(exponent_bits - 1) - 1: 15 for 5 bits, 127 for 8.",
     )
     one_bit_of_exponent = bits >> fraction_bits & 2**exponent_bits
     mask = "2**n is a single 1 with n zeros behind it. A mask that keeps n bits has n ones."
@@ -60,7 +60,7 @@ def _of_significand(bits: int, fraction_bits: int) -> Answers:
     )
     yield (
         1 + fraction / (2**fraction_bits - 1),
-        "The fraction's bits part the stretch from 1 to 2 into 2^(fraction bits) steps.",
+        "The fraction's bits part the stretch from 1 to 2 into 2**fraction_bits steps.",
     )
 
 
@@ -82,11 +82,12 @@ def of_ends(exponent_bits: int, fraction_bits: int, smallest: float, largest: fl
     )
     yield (
         (smallest / 2, 2 * largest),
-        "Your bias is 1 too large. It is 2^(exponent bits - 1) - 1.",
+        "Your bias is 1 too large. It is 2**(exponent_bits - 1) - 1.",
     )
     yield (
         (2.0**-bias, largest),
-        "The exponent field 0 stands for 2^(1 - bias). And which fraction is the smallest above 0?",
+        "The exponent field 0 stands for 2.0**(1 - bias). And which fraction is the smallest "
+        "above 0?",
     )
     yield (
         (smallest_normal * (1 + last_bit), largest),
@@ -98,7 +99,7 @@ def of_ends(exponent_bits: int, fraction_bits: int, smallest: float, largest: fl
     for other in (15, 127):
         yield (
             (2.0 ** (1 - other) * last_bit, (2 - last_bit) * 2.0**other),
-            "The bias depends on the format: it is 2^(exponent bits - 1) - 1.",
+            "The bias depends on the format: it is 2**(exponent_bits - 1) - 1.",
         )
 
 

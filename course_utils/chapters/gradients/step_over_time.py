@@ -12,7 +12,7 @@ from course_utils.core.datasheets import Machine, machine_named
 from course_utils.core.predict import Operation, Timeline
 from course_utils.core.predict.storages import Held
 from course_utils.core.predict.stretches import Stretch
-from course_utils.core.say import Number
+from course_utils.core.say import Number, decimal_bytes_text
 
 COLUMNS = 200  # into which the time of a step is divided
 
@@ -171,3 +171,13 @@ def _moment(timeline: Timeline, stretch: Stretch, row: int, turn: int, share: Nu
     (operation,) = alone.at(turn)
     held = timeline.held_by(operation, operation.during)
     return Moment(operation.where, operation.phase, operation.layer, share, held)
+
+
+def held_text(nbytes: int) -> str:
+    """Return bytes with three digits, such as 2.10 GB, so that those below each other compare."""
+    text = decimal_bytes_text(nbytes)
+    number, unit = text.split(" ")
+    if unit == "bytes":
+        return text
+    three_digits = f"{float(number.replace(',', '')):#.3g}"
+    return f"{three_digits.removesuffix('.')} {unit}"  # `#` keeps zeros, and a point after 688

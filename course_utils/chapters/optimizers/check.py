@@ -162,13 +162,14 @@ def adamw_step(
     )
     yield from _wrong_formulas(state)
     yield from _wrong_results(state)
+    yield from slips_check.of_squares(state, _adamw(state, b2=0.99))
 
 
 def _wrong_formulas(state: tuple) -> Answers:
     """Yield steps by AdamW's formulas with one mistake in them, each with the advice on it."""
     p, g, m, v, t, lr, decay = state
     uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # dividing by 1 - beta^∞ = 1
-    yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
+    yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta**t."
     m_corrected = "Both averages begin at 0: correct m and v, each with its own beta."
     first_alone = _adamw(state, divisor=lambda second: _root_and_epsilon(second * (1 - 0.999**t)))
     yield first_alone, m_corrected
@@ -329,8 +330,7 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     yield rounded_down, "Round up: the largest share has to fit."
     unrounded = held_bytes(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "A GPU cannot hold a part of a number: round the share up."
-    rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
-    yield rounded_bytes, "Round up the numbers, not the bytes."
+    yield from slips_check.of_rounded_bytes(unrounded)
     yield from slips_check.of_bytes(right, recipe)
     yield sum(right.values()), "Return the bytes of each part, by its name, and not their sum."
     yield (
@@ -338,6 +338,7 @@ def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
         "The optimizer may keep several numbers: add up the bytes of all dtypes of a part.",
     )
     yield from slips_check.of_the_dict(right)
+    yield from slips_check.of_the_table(stage)
     yield from _of_lacking_parts(right, recipe)
 
 

@@ -21,7 +21,7 @@ NO_STAGE = template(
 )
 
 STAGES = range(4)
-PIECES = 4  # of a sharded part, in the picture: one for each of so many GPUs
+PIECES = 8  # of a sharded part, in the picture: one for each of the eight GPUs of the text
 BOX = 0.8  # the width of a part that is whole, where a column is 1 wide
 
 
@@ -51,7 +51,7 @@ def _refuse_other_than_stages(stages: object, example: str) -> None:
 
 
 def state_by_stage(sharded_from: Mapping[str, int]) -> Figure:
-    """Draw what one of four GPUs holds of each part of the state, by ZeRO's stage.
+    """Draw what one of eight GPUs holds of each part of the state, by ZeRO's stage.
 
     `sharded_from` has for each part the first stage in which it is sharded. A whole part is a full
     box; of a sharded one a GPU holds a piece, and the others' pieces are dashed. What is no dict of

@@ -1,4 +1,8 @@
-"""Slips of those who write the state's bytes on a GPU, each with the advice on it."""
+"""Slips of those who write the state's bytes on a GPU, or AdamW's step, with the advice on each."""
+
+import math
+import operator
+from collections.abc import Callable
 
 from course_utils.chapters.optimizers.cases import held_bytes
 from course_utils.chapters.optimizers.state_in_words import Recipe
@@ -25,6 +29,43 @@ def of_the_share(one_more: Held, of_one_parameter: Held) -> Answers:
     """Yield states in which a GPU's share is wrong; each argument is what such a slip gives."""
     yield one_more, "If numbers is a multiple of gpus, there is nothing to round up."
     yield of_one_parameter, "That is for one parameter. The model has `numbers` of them."
+
+
+def of_rounded_bytes(unrounded: Held) -> Answers:
+    """Yield the whole bytes that a reader gets who divides the bytes, and not the numbers."""
+    rounded_up = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
+    yield rounded_up, "Round up the numbers, not the bytes."
+    rounded_down = {part: math.floor(nbytes) for part, nbytes in unrounded.items()}
+    yield (
+        rounded_down,
+        "That divides the bytes, and rounds down. Divide the numbers, rounded up.",
+    )
+
+
+def of_the_table(stage: int) -> Answers:
+    """Yield the errors of a reader who compares the stage with all of SHARDED_FROM."""
+    for compare in (operator.ge, operator.lt, operator.gt, operator.le):
+        yield (
+            _error_of(compare, stage, SHARDED_FROM),
+            "SHARDED_FROM is a dict: compare the stage with the number of this part, "
+            "SHARDED_FROM[part].",
+        )
+
+
+def of_squares(state: tuple, with_rmsprops_beta: tuple) -> Answers:
+    """Yield slips with AdamW's average of squares; `state` has what the step is given."""
+    yield with_rmsprops_beta, "0.99 is RMSProp's α. In AdamW, v fades by 0.999."
+    _, _, _, v, *_ = state
+    yield _error_of(math.sqrt, v), "math.sqrt takes a single number. A tensor has v.sqrt()."
+
+
+def _error_of(call: Callable, *arguments: object) -> Exception:
+    """Return the error with which a call stops, whatever this release of Python or torch says."""
+    try:
+        call(*arguments)
+    except (TypeError, ValueError, RuntimeError) as error:
+        return error
+    raise AssertionError("The call was to stop with an error.")
 
 
 def of_the_dict(right: Held) -> Answers:

@@ -705,6 +705,10 @@ function nearestOption(label, options, model, say) {
     const taken = isNumber(typed) ? [...options].sort((a, b) => away(a) - away(b))[0] : shown;
     if (taken !== shown) model.send({ choose: [label, taken] });
     if (numberTyped(taken) === number) return [taken, ""];
+    if (isNumber(typed) && options.length > MOST_OPTIONS) {
+      const values = { label, value: typed.slice(0, 40), taken };
+      return [taken, say("The slider of {label} has no {value}: {taken}, the nearest, was taken.", values)];
+    }
     const few = options.length <= MOST_OPTIONS ? options : [...options.slice(0, 3), "…", options.at(-1)];
     const values = { label, options: few.join(", "), value: typed.slice(0, 40) };
     const refused = say("{label} is one of {options}; not {value}.", values);

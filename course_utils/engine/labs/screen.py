@@ -19,6 +19,7 @@ WORDS = (
     template("{name}, table"),
     template("{name}, typed"),
     template("Play {name}"),
+    template("The slider of {label} has no {value}: {taken}, the nearest, was taken."),
     template("What follows comes up with Show."),
     template(
         "Your guess above comes first. What follows comes up with Show, with your guess or "

@@ -300,12 +300,17 @@ def figure_in(text: str) -> Figure | None:
 
     >>> figure_in('labs.figure("float", "fmt", typed="0.1")')
     Figure(lab='float', controls=('fmt',), answers={'typed': '0.1'}, presets=(), is_whole=False)
+
+    The first values may be named above the call, and are then written out in the same cell:
+
+    >>> figure_in('start = {"typed": "0.1"}\\nlabs.figure("float", **start)').answers
+    {'typed': '0.1'}
     """
     calls = _calls(text)
     of_labs = [call for call in calls if _is_of_labs(call.func)]
     for call in of_labs:
         if call.func.attr == "figure":
-            return _figure_made_by(call, _presets(calls))
+            return _figure_made_by(call, _presets(calls), _dicts(text))
     for call in of_labs:
         if call.func.attr.endswith("_lab"):  # such as labs.float_lab()
             lab = call.func.attr.removesuffix("_lab")
@@ -313,17 +318,36 @@ def figure_in(text: str) -> Figure | None:
     return None
 
 
-def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
-    """Return the figure that a call makes; None if an argument would have to be computed."""
+def _figure_made_by(
+    call: ast.Call, presets: tuple[str, ...], dicts: Mapping[str, ast.expr]
+) -> Figure | None:
+    """Return the figure that a call makes; None if an argument would have to be computed.
+
+    `dicts` are the dicts that the cell writes out, by name, for calls with `**name`.
+    """
+    answers = {}
     try:
         given = [ast.literal_eval(argument) for argument in call.args]
-        answers = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        for keyword in call.keywords:
+            if keyword.arg is None:  # `**name`
+                answers |= ast.literal_eval(dicts.get(ast.unparse(keyword.value), keyword.value))
+            else:
+                answers[keyword.arg] = ast.literal_eval(keyword.value)
     except ValueError:
         return None
-    if not given or None in answers:  # None is the name of `**more`
+    if not given:
         return None
     lab, *controls = given
     return Figure(lab, tuple(controls), answers, presets)
+
+
+def _dicts(text: str) -> dict[str, ast.expr]:
+    """Return the dicts that the cell writes out, by the names to which it assigns them."""
+    found = {}
+    for statement in statements(text):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
+            found[ast.unparse(statement.targets[0])] = statement.value
+    return found
 
 
 def _calls(text: str) -> list[ast.Call]:

@@ -27,6 +27,7 @@ from course_utils.core.colours import COLOURS
 from course_utils.core.say.wording import factor_text
 from course_utils.engine.labs.draw import lines as shapes
 from course_utils.engine.labs.draw import still
+from course_utils.engine.labs.draw.lettering import width_of
 from tests.helpers.labs import answers, centres, fresh, lines, nodes
 
 lab = fresh("optimizer")
@@ -131,11 +132,11 @@ COMES_DOWN = "After 100 steps, {} has come down at every lr, up to 10, where thi
 @pytest.mark.parametrize(
     ("name", "right", "said"),
     [
-        ("SGD", 0.02, "SGD comes down up to lr = 2/100 = 0.02; measured: 0.0200."),
+        ("SGD", 0.02, "SGD comes down up to lr = 2/100 = 0.02; measured: 0.02."),
         (
             "momentum",
             0.038,
-            "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.0380.",
+            "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.038.",
         ),
         ("RMSProp", 10.0, COMES_DOWN.format("RMSProp")),
         ("AdamW", 10.0, COMES_DOWN.format("AdamW")),
@@ -152,15 +153,43 @@ def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, r
     assert answers(lab, guess=(0,)).startswith(far)
 
 
+def test_a_limit_is_written_in_one_form_in_the_sentence_and_in_the_table(lab):
+    lab.set(racing=("SGD", "momentum"), guessed="SGD", guess=(0,), steepness=300)
+    said = answers(lab, shown=True, steepness=300)
+    assert said.startswith("SGD comes down up to lr = 2/300 = 0.00667; measured: 0.00667.")
+    assert ">0.00667<" in lab.screen.svg
+
+
+def test_while_a_mark_is_dragged_its_learning_rate_is_written_beside_it_inside_the_plot(lab):
+    lab.set(guessed="SGD")
+    assert "lr = 0.033<" not in lab.screen.svg
+    for level, rate in enumerate(RATES):
+        lab.set(guessed="SGD", guess=(level,))
+        beside = re.search(rf'<text[^>]* x="([\d.]+)"[^>]*>lr = {rate:g}</text>', lab.screen.svg)
+        assert beside, rate
+        length = width_of(f"lr = {rate:g}", "small strong")
+        left = float(beside[1]) - (length if 'class="end' in beside[0] else 0)
+        assert BY_RATE.left < left < left + length < BY_RATE.right
+
+
+def test_the_limits_are_not_drawn_in_the_blue_of_adamws_dashed_curve(lab):
+    assert len(lines(lab.screen.svg, "line dashed")) == 2
+    assert not lines(lab.screen.svg, "line predicted dashed")
+
+
+def test_with_the_best_pair_momentum_comes_below_a_billionth_in_100_steps():
+    assert Race(momentum=0.67, lr=0.033).end_loss("momentum", 0.033) < 1e-9
+
+
 def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_the_start(lab):
     lab.set(racing=("SGD", "RMSProp"), guessed="RMSProp", run=LONG, guess=(RATES.index(2.0),))
-    begins = r"In the long run RMSProp's loss is \d+ × lr²/8\. That is the [\d.]+ of the start"
+    begins = r"In the long run RMSProp's loss is \d+ × lr²/8\. It equals the [\d.]+ at the start"
     said = answers(lab, shown=True, steepness=100)
     assert re.match(begins, said)
-    assert "at lr = 2.01; measured: 2.01. Your guess is spot on: 2" in said
+    assert "when lr = 2.01; measured: 2.01. Your guess is spot on: 2" in said
     said = answers(lab, shown=True, steepness=1000, guess=(RATES.index(2.0),))
     assert re.match(begins, said)
-    assert "at lr = 2; measured: 2.00. Your guess is spot on: 2" in said
+    assert "when lr = 2; measured: 2. Your guess is spot on: 2" in said
     assert "After 10,000 steps, lr falling to 0, RMSProp has come down" in answers(lab, run=FALLING)
     assert "RMSProp has come down at every lr" in answers(lab, run=SHORT)
 
@@ -237,7 +266,7 @@ def test_a_dot_lies_where_the_curve_is_at_the_learning_rate_and_the_limit_is_whe
     assert race.end_loss("SGD", 0.01) == pytest.approx(loss, rel=1e-3)
     dots = [pytest.approx(centre, abs=0.1) for centre in centres(lab.screen.svg, "sgd", "5")]
     assert BY_RATE.at(0.01, loss) in dots
-    (limit,) = lines(lab.screen.svg, "line predicted dashed")
+    (limit,) = lines(lab.screen.svg, "line dashed")
     x, _ = limit[0]
     assert x == pytest.approx(BY_RATE.x(0.2), abs=0.1)
 

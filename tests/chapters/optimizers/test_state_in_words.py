@@ -10,12 +10,22 @@ from course_utils.core.say.language import speak
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (0, "For 1,003 numbers (bf16+master adamw), 6 GPUs, stage 2"),
-        (4, "For 1,000 numbers (fp32 adamw), 1 GPU, stage 0"),
-        (6, "For 4,096 numbers (gradients, parameters and optimizer alone), 1 GPU, stage 0"),
+        (
+            0,
+            "For 1,003 numbers (parameters, gradients: bf16; optimizer: 2 × fp32; master: fp32), "
+            "6 GPUs, stage 2",
+        ),
+        (
+            5,
+            "For 70,553,706,496 numbers (parameters, gradients: bf16), 1,024 GPUs, stage 3",
+        ),
+        (
+            6,
+            "For 4,096 numbers (gradients, parameters: fp32; optimizer: 2 × fp32), 1 GPU, stage 0",
+        ),
     ],
 )
-def test_a_case_has_its_recipes_name_or_its_parts(place, words):
+def test_a_case_has_each_part_with_its_dtypes_and_none_that_keeps_nothing(place, words):
     assert state_in_words(*STATES[place]) == words
 
 
@@ -25,11 +35,10 @@ def test_a_case_is_ordered_as_the_language_has_it():
             "For {numbers} numbers ({recipe}), {gpus} GPUs, stage {stage}": (
                 "Stufe {stage}, {gpus} GPUs, {numbers} Zahlen ({recipe})"
             ),
-            "{parts} alone": "nur {parts}",
         }
     )
     try:
         said = state_in_words(*STATES[-1])
     finally:
         speak({})
-    assert said == "Stufe 3, 8 GPUs, 1,003 Zahlen (nur parameters)"
+    assert said == "Stufe 3, 8 GPUs, 1,003 Zahlen (parameters: bf16)"

@@ -338,8 +338,22 @@ def state_of_one_stage(numbers, recipe, gpus, stage):
     return state(numbers, recipe, gpus, stage, is_sharded=is_sharded)
 
 
-def state_with_tuples_looked_up(numbers, recipe, gpus, stage):
+def state_by_tuples(numbers, recipe, gpus, stage):
     return {part: numbers * accountant.BYTES[dtypes] for part, dtypes in recipe.items()}
+
+
+def state_of_divided_bytes(numbers, recipe, gpus, stage):
+    held = state(numbers, recipe, gpus, stage, is_sharded=lambda part: False)
+    sharded = [part for part in held if stage >= SHARDED_FROM[part]]
+    return held | {part: held[part] // gpus for part in sharded}
+
+
+def state_by_the_whole_table(numbers, recipe, gpus, stage):
+    return state(numbers, recipe, gpus, stage, is_sharded=lambda part: stage >= SHARDED_FROM)
+
+
+def state_by_the_whole_table_turned(numbers, recipe, gpus, stage):
+    return state(numbers, recipe, gpus, stage, is_sharded=lambda part: stage < SHARDED_FROM)
 
 
 def state_by_a_list(*case):
@@ -364,6 +378,18 @@ def adamw_with(p, g, m, v, t, lr, decay, *, correct_m=True, correct_v=True, epsi
     return p * (1 - lr * decay) - lr * first / (second**0.5 + epsilon), m, v
 
 
+def adamw_by_math_sqrt(p, g, m, v, t, lr, decay):
+    new_p, m, v = adamw_with(p, g, m, v, t, lr, decay)
+    return p - (p - new_p) * math.sqrt(v), m, v
+
+
+def adamw_with_rmsprops_beta(p, g, m, v, t, lr, decay):
+    m = 0.9 * m + 0.1 * g
+    v = 0.99 * v + 0.01 * g * g
+    root = (v / (1 - 0.99**t)).sqrt()
+    return p * (1 - lr * decay) - lr * m / (1 - 0.9**t) / (root + 1e-8), m, v
+
+
 TRIED: dict[Check, Tried] = {
     check.state_bytes: Tried(
         right=(state_in_a_loop,),
@@ -371,8 +397,11 @@ TRIED: dict[Check, Tried] = {
             (state_of_four_parts, "A recipe may lack a part"),
             (state_in_bits, "Those are bits"),
             (state_of_one_stage, "stays sharded in all later stages"),
-            (state_with_tuples_looked_up, "A part has several dtypes"),
+            (state_by_tuples, "A part has several dtypes"),
             (state_by_a_list, "Return a dict"),
+            (state_of_divided_bytes, "That divides the bytes, and rounds down"),
+            (state_by_the_whole_table, "SHARDED_FROM is a dict"),
+            (state_by_the_whole_table_turned, "SHARDED_FROM is a dict"),
         ),
     ),
     check.initial_std: Tried(
@@ -397,6 +426,8 @@ TRIED: dict[Check, Tried] = {
             (partial(adamw_with, correct_v=False), "correct m and v"),
             (partial(adamw_with, epsilon=0.0), "Epsilon is missing in the divisor"),
             (partial(adamw_with, power=1), "averages the squares of the gradient"),
+            (adamw_by_math_sqrt, "A tensor has v.sqrt()"),
+            (adamw_with_rmsprops_beta, "In AdamW, v fades by 0.999"),
         ),
     ),
     check.adagrad: Tried(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, highest
+from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, held_text, highest
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import (
     EIGHTHS,
@@ -246,7 +246,9 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     x = _x(step.fullest.share)
     yield dot(x, scale.y(step.most), 6, class_="start")
     name = translated(
-        "fullest: {bytes}, {moment}", bytes=short(step.most), moment=words.when(step.fullest)
+        "fullest: {bytes}, {moment}",
+        bytes=held_text(step.most),
+        moment=words.when(step.fullest),
     )
     half = width_of(name, "small strong") / 2
     # The name is centred on the ring, but does not run beyond the plot's right edge, nor into the
@@ -297,7 +299,7 @@ def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
         yield rect(SIDE, y - 12, 14, 14, class_=f"part {part}")
         yield text(x, y, translated(words.PARTS.get(part, part)), class_=class_)
         if held is not None:
-            yield text(WIDTH, y, short(held[place]), class_="end")
+            yield text(WIDTH, y, held_text(held[place]), class_="end")
         y += ROW
 
     last_row = y - ROW
@@ -306,7 +308,7 @@ def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
     if held is not None:
         total_class = "end alarm" if held.total > memory else "end strong"
         yield text(x, y + ROW, translated("together"), class_="strong")
-        yield text(WIDTH, y + ROW, short(held.total), class_=total_class)
+        yield text(WIDTH, y + ROW, held_text(held.total), class_=total_class)
     yield text(x, y + 2 * ROW, translated("the GPU's memory"))
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
 

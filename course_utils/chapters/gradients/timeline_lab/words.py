@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from course_utils.chapters.gradients.step_over_time import Moment, Step, rate_for
+from course_utils.chapters.gradients.step_over_time import Moment, Step, held_text, rate_for
 from course_utils.chapters.gradients.timeline_lab.asked import FULLEST, HELD, MOMENTS, Asked
 from course_utils.chapters.gradients.trained_models import about_experts, with_parameters
 from course_utils.core.datasheets import machine_named
@@ -102,7 +102,7 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     on_memory = translated(
         FITS if step.most <= memory else DOES_NOT_FIT,
         moment=when(step.fullest),
-        held=short(step.most),
+        held=held_text(step.most),
         memory=short(memory),
     )
     return in_a_row(on_memory, about_experts(asked.model), _on_marks(asked, guesses))

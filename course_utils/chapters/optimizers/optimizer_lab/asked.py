@@ -87,7 +87,7 @@ class Race:
     steepness: int = among(
         "steepness", (1, 3, 10, 30, 100, 300, 1000), 100, width_px=190, when=_is_free
     )
-    degrees: int = whole("turned by", 0, 0, 45, step=5, width_px=220, play=True, when=_is_free)
+    degrees: int = whole("turned by, °", 0, 0, 45, step=5, width_px=220, play=True, when=_is_free)
     # Which run is judged: SHORT, LONG or FALLING.
     run: str = choice("after", (SHORT, LONG, FALLING), SHORT)
     step: int = whole("step", STEPS, 0, STEPS, width_px=220, play=True)

@@ -58,6 +58,7 @@ def view(race: Race, found: object) -> View:
             parts += marks.words_beside(race.guesses, race, "guess", [TRACK])
         else:
             parts += _question(race)
+            parts += _rate_beside_the_mark(race)
     return View(picture(WIDTH, HEIGHT, *parts), words.meaning(race))
 
 
@@ -138,7 +139,8 @@ def _loss_by_rate(race: Race, name: str) -> Iterator[str]:
     limit = race.limit(name)
     yield BY_RATE.line(_curve(race, name), f"line {name.lower()}")
     if name in LINEAR and not race.is_falling:
-        yield _vertical(limit, "line predicted dashed")
+        # Not in the blue of predictions: AdamW's curve is blue and dashed, too.
+        yield _vertical(limit, "line dashed")
     elif name == "RMSProp" and race.run == LONG:
         yield BY_RATE.line(_settled(race), "line predicted dashed")
     x, y = BY_RATE.at(race.lr, race.end_loss(name, race.lr))
@@ -205,3 +207,17 @@ def _question(race: Race) -> Iterator[str]:
     )
     for row, line in enumerate(question.split("\n")):
         yield fitted(TABLE_LEFT, BY_RATE.bottom - 67 + 21 * row, line, WIDTH, "strong")
+
+
+def _rate_beside_the_mark(race: Race) -> Iterator[str]:
+    """Yield the learning rate on which the mark of the guess is, once it is set."""
+    (level,) = race.guess
+    if level is None:
+        return
+    share = level / (len(RATES) - 1)
+    x, y = TRACK.at(share)
+    rate = f"lr = {RATES[level]:g}"
+    if share < 0.5:
+        yield text(x + marks.RADIUS + 4, y + 4, rate, class_="small strong halo")
+    else:  # at the left of the mark, since there may be no room at its right
+        yield text(x - marks.RADIUS - 4, y + 4, rate, class_="end small strong halo")

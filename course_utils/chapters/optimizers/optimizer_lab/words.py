@@ -98,7 +98,7 @@ def limit_text(race: Race, name: str) -> str:
     limit = race.limit(name)
     if limit == math.inf:
         return translated("none")
-    return f"{limit:.2g}"
+    return f"{limit:.3g}"
 
 
 def meaning(race: Race) -> str:
@@ -120,8 +120,8 @@ def meaning(race: Race) -> str:
 def _on_the_limit(race: Race, name: str) -> str:
     """Return a sentence on the largest lr with which the optimizer comes down.
 
-    The sentence has the predicted and the measured one. In a format such as `#.3g`, `#` keeps zeros
-    at the end, as in 0.0200.
+    The sentence has the predicted and the measured one, both written as `limit_text` writes them,
+    so that equal numbers look equal. In the format `#.2g`, `#` keeps zeros at the end, as in 2.0.
     """
     subject = _subject(name)
     measured = race.measured_limit(name)
@@ -133,22 +133,22 @@ def _on_the_limit(race: Race, name: str) -> str:
         curvature = race.settled_loss(1.0) * 8
         return translated(
             "In the long run {optimizer}'s loss is {curvature} × lr²/8. "
-            "That is the {first_loss} of the start at lr = {predicted}; measured: {measured}.",
+            "It equals the {first_loss} at the start when lr = {predicted}; measured: {measured}.",
             optimizer=subject,
             curvature=f"{curvature:.4g}",
             first_loss=f"{race.first_loss:.3g}",
             predicted=f"{race.limit(name):.3g}",
-            measured=f"{measured:#.3g}",
+            measured=f"{measured:.3g}",
         )
     if name not in LINEAR or race.is_falling:
         return translated(UP_TO_LR[race.run], optimizer=subject, largest=f"{measured:#.2g}")
     numerator = f"2(1 + {race.momentum:g})" if name == "momentum" else "2"
-    formula = f"{numerator}/{race.steepness} = {race.limit(name):.4g}"
+    formula = f"{numerator}/{race.steepness} = {race.limit(name):.3g}"
     return translated(
         "{optimizer} comes down up to lr = {formula}; measured: {measured}.",
         optimizer=subject,
         formula=formula,
-        measured=f"{measured:#.3g}",
+        measured=f"{measured:.3g}",
     )
 
 
