@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils.chapters import labs
-from course_utils.chapters.gradients.step_over_time import COLUMNS, seconds_of
+from course_utils.chapters.gradients.step_over_time import COLUMNS, held_text, seconds_of
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import (
     EIGHTHS,
@@ -355,3 +355,20 @@ def test_before_show_there_is_no_moment_to_play():
     assert figure.controls["moment"].layout.display == "none"
     figure.set(shown=True)
     assert figure.controls["moment"].layout.display == ""
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "words"),
+    [
+        (2_100_000_000, "2.10 GB"),
+        (2_013_000_000, "2.01 GB"),
+        (4_100_000, "4.10 MB"),
+        (31_000_000_000, "31.0 GB"),
+        (688_000_000_000, "688 GB"),
+        (999_960_000, "1.00 GB"),
+        (8, "8 bytes"),
+        (0, "0 bytes"),
+    ],
+)
+def test_bytes_below_each_other_have_three_digits_each(nbytes, words):
+    assert held_text(nbytes) == words
