@@ -220,6 +220,18 @@ def test_a_part_of_a_sum_can_be_below_0(fields, typed, number):
     assert (field.lines[0]["fault"] == "") == (number is not None)
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("3 years", "1,096 days"), ("1.5 years", "547.875 days"), ("40 years", "14,610 days")],
+)
+def test_years_are_read_back_in_days_that_can_be_read(fields, typed, said):
+    guess = ask("training", "days")
+    (field,) = fields
+    send(field, say={"name": "training", "typed": typed})
+    assert field.lines[0]["said"] == said
+    assert guess.said["training"] == pytest.approx(365.25 * float(typed.split()[0]))
+
+
 def test_of_several_numbers_that_are_no_parts_none_can_be_below_0(fields):
     ask(["sending", "pauses"], "days")
     (field,) = fields

@@ -10,6 +10,7 @@ import traitlets
 from course_utils.core.colours import COLOURS
 from course_utils.core.say import OpenGuess, in_words
 from course_utils.core.say.language import in_a_row, template, translated
+from course_utils.core.say.open_guesses import with_unit
 
 _HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -172,6 +173,9 @@ def as_read(guess: OpenGuess, name: str) -> str:
     number = guess.said.get(name)
     if guess.unit == "bytes" and number is not None and number >= IN_FULL_BELOW:
         return in_words(number, guess.unit)
+    # Years have days and quarters of days: nobody reads 1095.75.
+    if guess.unit == "days" and number is not None and number >= 1000:
+        return with_unit(float(f"{number:.4g}"), guess.unit)
     return guess.in_words(name)
 
 

@@ -258,7 +258,8 @@ export function withUnit(n, unit) {
 
 // How a guess was understood: as engine/guessing/field.py says it, whose bound this is.
 export function asRead(n, unit) {
-  return unit === "bytes" && n >= tables.inFullBelow ? inWords(n, unit) : withUnit(n, unit);
+  if (unit === "bytes" && n >= tables.inFullBelow) return inWords(n, unit);
+  return withUnit(unit === "days" && n >= 1000 ? Number(n.toPrecision(4)) : n, unit);
 }
 
 // A number as a person would say it, with three digits and the unit that fits its size.
