@@ -186,6 +186,9 @@ def test_what_has_no_place_on_the_axis_is_at_an_end_that_says_so():
     html = compared(8, 8, 0, "bytes")._repr_html_()
     assert places(html)[1] == 6
     assert "0" in texts(html)
+    html = Comparison({"a": 8, "b": 0}, {"a": 8, "b": 0}, "days", guess={"a": -2.45, "b": 0})
+    below_zero, at_zero = places(html._repr_html_())[1:4:2]
+    assert 0 < below_zero < at_zero - 2
     html = compared(10**400, math.inf, 3, "bytes")._repr_html_()
     assert places(html)[0] == 94
     assert "∞" in texts(html)
@@ -249,7 +252,7 @@ def test_whatever_is_compared_has_a_picture_within_its_frame(
     one = compared(predicted, measured, said, unit, digits=digits)
     assert repr(one)
     html = one._repr_html_()
-    assert all(6 <= place <= 94 for place in places(html))
+    assert all(3 <= place <= 94 for place in places(html))
     assert len(texts(html)) <= 2 * MOST_TICKS
 
 
@@ -263,7 +266,7 @@ def test_there_is_a_picture_beforehand_on_which_a_guess_made_later_has_its_place
     pictures = for_any_guess([shown_later])
     for _, html in pictures:
         assert html.count("data-guess=") == 3
-        assert all(6 <= place <= 94 for place in places(html))
+        assert all(3 <= place <= 94 for place in places(html))
     sizes = [x for x in (predicted, measured) if 1e-200 < x < 1e200]
     if sizes:
         later = min(sizes) * 10.0**power if power < 0 else max(sizes) * 10.0**power

@@ -239,6 +239,17 @@ def test_parts_of_a_sum_are_dragged_typed_and_moved_by_keys(page: Page, mine: Pa
     said = record.said_so_far(mine, "floats")
     assert (said["products"].said, said["links"].said) == (210, 3)
 
+    # A part can be below 0: its bar then goes back from where it begins.
+    type_into(field, 1, "-40")
+    expect(total).to_have_text("So far 250 of 260 days (reported), and 10 are left.")
+    bars = field.locator(".course-ask-bar")
+    first = bars.nth(1).bounding_box()
+    back = bars.nth(2).bounding_box()
+    assert back["x"] + back["width"] == pytest.approx(first["x"] + first["width"], abs=2)
+    assert back["width"] == pytest.approx(first["width"] * 40 / 210, abs=2)
+    type_into(field, 1, "3")
+    expect(total).to_have_text("So far 293 of 260 days (reported): 33 too many.")
+
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     again = asked(page, "my_parts")
     expect(again.get_by_role("textbox").first).to_have_value("210")

@@ -227,6 +227,38 @@ def test_parts_of_a_sum_have_bars_between_two_numbers(fields):
 
 
 @pytest.mark.parametrize(
+    ("typed", "number"),
+    [("-5", -5), ("−2.45 days", -2.45), ("- 1 week", -7), ("-5 + 8", 3), ("4 - 0", None)],
+)
+def test_a_part_of_a_sum_can_be_below_0(fields, typed, number):
+    guess = ask(["sending", "pauses"], "days", between={"at the peak": 82.5, "reported": 260})
+    (field,) = fields
+    send(field, say={"name": "sending", "typed": typed})
+    assert field.lines[0]["number"] == number
+    assert guess.said.get("sending") == number
+    assert (field.lines[0]["fault"] == "") == (number is not None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("3 years", "1,096 days"), ("1.5 years", "547.875 days"), ("40 years", "14,610 days")],
+)
+def test_years_are_read_back_in_days_that_can_be_read(fields, typed, said):
+    guess = ask("training", "days")
+    (field,) = fields
+    send(field, say={"name": "training", "typed": typed})
+    assert field.lines[0]["said"] == said
+    assert guess.said["training"] == pytest.approx(365.25 * float(typed.split()[0]))
+
+
+def test_of_several_numbers_that_are_no_parts_none_can_be_below_0(fields):
+    ask(["sending", "pauses"], "days")
+    (field,) = fields
+    send(field, say={"name": "sending", "typed": "-5"})
+    assert field.lines[0]["fault"].startswith("It cannot be below 0: -5 days.")
+
+
+@pytest.mark.parametrize(
     ("names", "more"),
     [
         ("sending", {"between": {"from": 1, "to": 2}}),

@@ -2,12 +2,15 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 
+from course_utils.chapters.small_models import LLAMA
 from course_utils.core.accountant import Model
 from course_utils.engine.judging import function
 from course_utils.engine.judging.agreement import near
+from course_utils.engine.judging.parts import Told
 from course_utils.engine.judging.sentences import NO_NUMBER
 from tests.engine.test_checks import LISTING, each
 
@@ -61,7 +64,30 @@ WITHOUT_ROOF = "16 instead of 19 bricks. Walls ✓, door ✓, roof left out: 3 s
         ),
         (
             lambda size, other: 13 * size + 105 + other,
-            "118 instead of 19 bricks, 99 too many. No single part explains the difference.",
+            "118 instead of 19 bricks, 99 too many. The difference does not show which part is "
+            "wrong, and it may be more than one.",
+        ),
+        (
+            lambda size, other: 5 * size + 3 * size + 12 + other,
+            "20 instead of 19 bricks. Roof ✓, walls only half counted, door counted twice: 1 too "
+            "many.",
+        ),
+        (
+            # The roof in place of the walls, counted twice, or the walls wrong and the roof twice.
+            lambda size, other: 6 * size + 3 * size + 6 + other,
+            "15 instead of 19 bricks, 4 short. The difference does not show which part is wrong, "
+            "and it may be more than one.",
+        ),
+        (
+            # No case but the last has a chimney.
+            lambda size, other: 5 * size + 3 * size + 6,
+            "14 instead of 19 bricks. Roof ✓, door ✓, walls only half counted: 5 short.",
+        ),
+        (
+            lambda size, other: 13 * size + 6 + other + (1 if size == 1 else 0),
+            # Walls half and door twice, but in this case alone.
+            "20 instead of 19 bricks, 1 too many. The difference does not show which part is "
+            "wrong, and it may be more than one.",
         ),
         (
             lambda size, other: 13 * size + (6 if size < 3 else 0) + other,
@@ -123,3 +149,37 @@ def test_every_sum_of_the_accountant_is_judged_in_parts():
             said = exercise.judge(lambda *case: object()).words
             assert said.startswith("For "), said
             assert "Model(" not in said
+
+
+def test_a_layer_in_place_of_all_is_found_beside_another_slip_with_the_same_part():
+    def rooms(m, doors):
+        return {"walls": m.layers * m.width, "doors": doors, "roof": m.vocabulary}
+
+    @function(
+        [(replace(LLAMA, layers=5), 7), (replace(LLAMA, layers=9), 11)], parts=rooms, unit="bricks"
+    )
+    def storeys(m, doors):
+        """The check of a house of several storeys."""
+        yield sum(rooms(m, doors).values()), "As counted."
+
+    said = storeys(lambda m, doors: m.width / 2 + doors + m.vocabulary).words
+    assert said.endswith(
+        "Doors ✓, roof ✓, walls of one layer alone, and only half counted: 432 short."
+    )
+
+
+@each([e for e in IN_PARTS if not isinstance(e.judge.asked["parts"], Told)])
+def test_of_two_slips_no_right_part_is_accused(exercise):
+    """Two parts are wrong by shares that no slip has, so that nothing can be said of either."""
+    check = exercise.judge
+    (_, *_, case) = cases_of(check)
+    names = list(check.asked["parts"](*case))
+    for one, other in itertools.combinations(names, 2):
+        shares = {one: 0.377, other: 1.791}
+
+        def answer(*case, shares=shares):
+            parts = check.asked["parts"](*case)
+            return sum(shares.get(name, 1) * size for name, size in parts.items())
+
+        said = check(answer).words
+        assert " ✓" not in said, said

@@ -198,7 +198,7 @@ def _of_head_norms(m: Model, right: int) -> Answers:
     else:
         counted = 0
         missing = vector
-    yield right + 2 * missing, "Only if m.head_norms has a layer 2 × head_width more."
+    yield right + 2 * missing, "A layer has 2 × head_width more only if m.head_norms."
     two_vectors = (
         "If m.head_norms, a layer has 2 × head_width more: queries and keys have one vector each."
     )

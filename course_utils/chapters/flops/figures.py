@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from course_utils.chapters.flops.forward import forward_boxes  # noqa: F401  a figure, too
-from course_utils.core.say import Guess, Number
+from course_utils.core.say import Guess, Number, three_digits
 from course_utils.core.say.guesses import nearest_between
 from course_utils.engine.figures.boxes import (
     Box,
@@ -56,7 +56,7 @@ def waterfall(
         begin = 0
         axes.set(xlim=(0, 1.04 * reported), ylim=(len(by_longest) - 0.4, -1.2))  # row 0 at the top
         for row, (part, days) in enumerate(by_longest.items()):
-            words = f"{_range(by_shortest[part], days)} days, {certainties[row]}"
+            words = f"{_days(by_shortest[part], days)} days, {certainties[row]}"
             is_late = begin > reported / 2  # then there is more space to the left of the bar
             _bar(axes, row, begin, days, certainties[row])
             label_of_bar = _label_of_bar(axes, row, begin, days, words, to_the_left=is_late)
@@ -136,6 +136,11 @@ def _label_of_guess(
         label(axes, words, begin, row, colour, (-8, -5), ha="right")
     else:
         label(axes, words, 1, 0, colour, (14, 0), of=label_of_bar)
+
+
+def _days(one: Number, other: Number) -> str:
+    """Return both as `_range` does; one exact number, as the text does: 82.5."""
+    return three_digits(one) if one == other >= 10 else _range(one, other)
 
 
 def _range(one: Number, other: Number) -> str:
@@ -273,6 +278,8 @@ def layer_boxes(*unnamed: object, **counts: int) -> Figure:
         _frame(axes)
         draw_boxes(axes, _BOXES, counts, COLOURS["parameters"])
         hide_scales(axes, 121, 76)
+        for axis in (axes.xaxis, axes.yaxis):  # their names are said, but not drawn
+            axis.label.set_visible(False)
     axes.figure.colours = 16  # one fill, and otherwise words and lines
     return axes.figure
 

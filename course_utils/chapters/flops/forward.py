@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+from course_utils.core.say.wording import factor_text
 from course_utils.engine.figures.filling import refuse_names, refuse_other_than_numbers
 from course_utils.engine.figures.style import COLOURS
 
@@ -56,7 +57,9 @@ class Boxes:
 
     def _named(self, name: str) -> str:
         """Return the name, with the FLOPs behind it if it is filled."""
-        return f"{name}: {self.counts[name]:,}" if name in self.counts else name
+        if name not in self.counts:
+            return name
+        return f"{name}: {factor_text(self.counts[name])}"
 
     def __repr__(self) -> str:
         """Return the boxes in words, in the same order."""

@@ -8,7 +8,8 @@ from course_utils.core.say.closeness import whole_judged_by
 
 MOST_TICKS = 7
 LEFT, RIGHT = 6, 94  # the ends of the axis, in percent of the width
-# The ends of an axis on which some number has no place: 0 is shown left of it, infinity right.
+# The ends of an axis on which some number has no place: 0 is shown left of it, numbers below 0
+# left of that, and infinity right.
 AFTER_ZERO, BEFORE_INFINITY = 16, 86
 WITH_A_PREFIX = ("GB", "TFLOP/s")  # units that `in_words` writes with a prefix of its own
 
@@ -31,7 +32,7 @@ class Axis:
     def at(self, x: float) -> float:
         """Return the place of a number; an end of the picture if the number is not on the axis."""
         if not self.is_linear and x <= 0:
-            return LEFT
+            return LEFT if x == 0 else LEFT / 2
         if x == math.inf:
             return RIGHT
         on_axis = x if self.is_linear else math.log10(x)

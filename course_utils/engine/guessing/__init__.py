@@ -38,11 +38,20 @@ def ask(
         raise ValueError(
             f"Each question needs a name of its own, unlike these: {listed(questions)}."
         )
-    guess = OpenGuess(questions, unit, tuple(among))
+    guess = _guess_at(between)(questions, unit, tuple(among))
     _connect_with_record(guess)
     if shows_fields:
         display(_field(guess, between))
     return guess
+
+
+def _guess_at(between: Mapping[str, Number] | None) -> type[OpenGuess]:
+    """Return the type of a guess: parts of a sum, between two numbers, can be below 0."""
+    if between is None:
+        return OpenGuess
+    from course_utils.engine.guessing.bars import OpenParts
+
+    return OpenParts
 
 
 def _field(guess: OpenGuess, between: Mapping[str, Number] | None) -> Field:

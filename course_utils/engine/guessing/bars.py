@@ -1,11 +1,29 @@
 """The field of guesses that are parts of a sum: each has a bar that can be dragged."""
 
+import re
 from collections.abc import Mapping
 
 import traitlets
 
 from course_utils.core.say import Number, OpenGuess
+from course_utils.core.say.typed import read
 from course_utils.engine.guessing.field import Field
+
+BELOW_ZERO = re.compile(r"\s*[-−]([^-−+]+)")  # a minus sign, and one number; as in guesses.js
+
+
+class OpenParts(OpenGuess):
+    """Guesses that are parts of a sum. A part can be below 0, because it may save something."""
+
+    def _read(self, typed: str) -> Number | str:
+        """Return the number that was typed; ValueError if it is none."""
+        below_zero = BELOW_ZERO.fullmatch(typed)
+        try:
+            return super()._read(typed)
+        except ValueError:
+            if not below_zero:
+                raise
+        return -read(below_zero[1], self.unit)
 
 
 class Bars(Field):

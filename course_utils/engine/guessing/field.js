@@ -331,8 +331,8 @@ function addBar(line, { end, whole, unit }) {
   words.setAttribute("aria-hidden", "true"); // the slider says it
 
   function place(begin, number) {
-    const from = Math.min(1, begin / end);
-    const to = Math.min(1, (begin + (number ?? 0)) / end);
+    const ends = [begin, begin + (number ?? 0)]; // a part below 0 goes back from its begin
+    const [from, to] = [Math.min(...ends), Math.max(...ends)].map((at) => within(at / end));
     track.style.setProperty("--from", from);
     track.style.setProperty("--to", to);
     words.textContent = number === null ? "" : `${number} ${unit}`;
@@ -344,14 +344,18 @@ function addBar(line, { end, whole, unit }) {
 function addSlider(track, name) {
   const slider = add(track, "input", "course-ask-slider");
   slider.type = "range";
-  slider.min = 0;
   slider.setAttribute("aria-label", name);
   return slider;
 }
 
-// The middle of the slider's handle goes from the bar's begin to the end of the axis.
+const within = (share) => Math.min(1, Math.max(0, share));
+
+// The middle of the slider's handle goes from the bar's begin to the end of the axis. With a number
+// below 0, which can only be typed, it goes from that number on.
 function placeSlider(slider, begin, number, { end, step, unit }, isClosed, labels) {
   slider.step = step;
+  slider.min = Math.min(0, number ?? 0);
+  slider.style.setProperty("--from", within((begin + Math.min(0, number ?? 0)) / end));
   slider.max = Math.max(step, end - begin);
   slider.value = number ?? 0;
   slider.disabled = isClosed;

@@ -182,6 +182,9 @@ def as_read(guess: OpenGuess, name: str, typed: str = "") -> str:
         return with_unit(float(f"{number:.3g}"), guess.unit)
     if guess.unit == "bytes" and number is not None and number >= IN_FULL_BELOW:
         return in_words(number, guess.unit)
+    # Years have days and quarters of days: nobody reads 1095.75.
+    if guess.unit == "days" and number is not None and number >= 1000:
+        return with_unit(float(f"{number:.4g}"), guess.unit)
     return guess.in_words(name)
 
 

@@ -4,37 +4,25 @@ An exercise whose answer is a sum may name its parts and their sizes. If an answ
 slips that a reader makes with a part are tried: the part is left out, counted twice, taken as large
 as another part, or counted to a fraction. A slip explains the answer if the sum with this slip is
 exactly what the answer gave, in this case, in the cases before it, and in those after it. (In the
-cases before it the answer was right, so there the slip must not change the sum.)
+cases before it the answer was right, so there the slip must not change the sum.) If no slip does,
+two slips are tried together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
 
-from course_utils.core.accountant import Model
 from course_utils.core.say import Number, listed
 from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging.agreement import is_number, near, plain
 from course_utils.engine.judging.exercises import Exercise, Outcome, PartsOf
 from course_utils.engine.judging.pairs import told_apart
 from course_utils.engine.judging.sentences import number_in_full
+from course_utils.engine.judging.slips import LEFT_OUT, SAME, TWICE, Parts, Slip, changes_by_slip
+from course_utils.engine.judging.two_slips import explaining_pair, slips_in
 
-Parts = Mapping[str, Number]  # the sizes, by the names of the parts
-SAME = 1e-9  # relative: two sums of the same numbers may differ in their last bits
-# What was wrongly done to a part. It follows the part's name, and `beside` of a slip fills its gap.
-LEFT_OUT = template("left out")
-TWICE = template("counted twice")
-OF_ONE_LAYER = template("of one layer alone")
-AS_LARGE = template("as large as {beside}")
-HALF = template("only half counted")
-A_SHARE = template("only 1/{beside} counted")
-TIMES = template("counted {beside} times")
-NO_PART = template("No single part explains the difference.")
+NO_PART = template("The difference does not show which part is wrong, and it may be more than one.")
 # A larger answer is not subtracted from the right one: no count of the course comes near this.
 LARGEST_RESULT = 1e30
-# The numbers of A_SHARE and TIMES: a byte has 8 bits, and 2, 3 or 4 tensors may be
-# alike, such as queries, keys and values.
-FRACTIONS = (2, 3, 4, 8)
 MOST_THAT_FIT = 3  # parts of one size that are named in one sentence
 
 
@@ -51,22 +39,6 @@ class Told:
 
     def __call__(self, *case: object) -> Parts:
         return self.parts_of(*case)
-
-
-@dataclass(frozen=True)
-class Slip:
-    """The names of some parts of the sum, and in words what was wrongly done to them.
-
-    `beside` is another part's name, or a number, if `how` has a gap for it.
-    """
-
-    names: tuple[str, ...]
-    how: str
-    beside: object = ""
-
-    @property
-    def in_words(self) -> str:
-        return translated(self.how, beside=self.beside)
 
 
 def in_parts(
@@ -92,23 +64,37 @@ def in_parts(
     parts = exercise.parts(*case)  # such as {"forward pass": 120, "backward pass": 240}
     right = sum(parts.values())
     amount = _difference_in_words(number - right)
-    if is_advised:
-        slips = _slips_beside_advice(past, further, exercise)
-    else:
-        slips = _explaining_slips(past, further, exercise.parts)
+    told = _wrong_parts(past, further, exercise, amount, is_advised=is_advised)
     # The verdict puts the name of the reader's function in front of this.
     gave, wanted = told_apart(number, right, exercise.unit)
     sentence = translated("gave {result} instead of {wanted}.", result=gave, wanted=wanted)
-    if slips:
-        return in_a_row(sentence, _checklist(parts, slips, amount)), True
-    proved = _proved(parts, past[:-1], exercise.parts)
-    suspects = [name for name, size in parts.items() if size and name not in proved]
-    if proved and 0 < len(suspects) <= MOST_THAT_FIT and not is_advised:
-        return in_a_row(sentence, _suspected(proved, suspects, amount)), True
+    if told:
+        return in_a_row(sentence, told), True
     sentence = translated(
         "gave {result} instead of {wanted}, {amount}.", result=gave, wanted=wanted, amount=amount
     )
     return sentence, False  # such as "gave 120 instead of 360 FLOPs, 240 short."
+
+
+def _wrong_parts(
+    past: Sequence[Outcome],
+    further: Sequence[Outcome],
+    exercise: Exercise,
+    amount: str,
+    *,
+    is_advised: bool,
+) -> str:
+    """Return a sentence on the parts that are wrong; empty if that can't be told."""
+    case, _result, _error = past[-1]
+    parts = exercise.parts(*case)
+    if is_advised:
+        slips = _slips_beside_advice(past, further, exercise)
+        return _checklist(parts, slips, amount) if slips else ""
+    slips = _explaining_slips(past, further, exercise.parts)
+    if slips:
+        return _checklist(parts, slips, amount)
+    of_two = _of_two_slips(past, further, exercise, amount)
+    return of_two or _suspected(parts, past[:-1], exercise.parts, amount)
 
 
 def _slips_beside_advice(
@@ -136,8 +122,17 @@ def _proved(parts: Parts, right_before: Sequence[Outcome], parts_of: PartsOf) ->
     return [name for name in parts if name in proved]  # in their order
 
 
-def _suspected(proved: Sequence[str], suspects: Sequence[str], amount: str) -> str:
-    """Return a sentence such as "Forward pass ✓, recomputed layers not yet right: 240 short."."""
+def _suspected(
+    parts: Parts, right_before: Sequence[Outcome], parts_of: PartsOf, amount: str
+) -> str:
+    """Return a sentence such as "Forward pass ✓, recomputed layers not yet right: 240 short.".
+
+    It is empty if no part is proved, or if too many are left.
+    """
+    proved = _proved(parts, right_before, parts_of)
+    suspects = [name for name, size in parts.items() if size and name not in proved]
+    if not proved or not 0 < len(suspects) <= MOST_THAT_FIT:
+        return ""
     words = [f"{name} ✓" for name in proved]
     names = suspects[0]
     for name in suspects[1:]:
@@ -178,6 +173,38 @@ def _checklist(parts: Parts, slips: Sequence[Slip], amount: str) -> str:
     return _as_a_sentence(words)
 
 
+def _of_two_slips(
+    past: Sequence[Outcome],
+    further: Sequence[Outcome],
+    exercise: Exercise,
+    amount: str,
+) -> str:
+    """Return a sentence on two slips that explain the result; empty if no two do so.
+
+    It is like "Roof ✓, walls left out, door counted twice: 4 short."
+    """
+    if isinstance(exercise.parts, Told):  # what the answer counts says more
+        return ""
+    pair = explaining_pair(past, further, exercise.parts)
+    if not pair:
+        return ""
+    case, _result, _error = past[-1]
+    parts = exercise.parts(*case)
+    wrong = {name for slip in pair for name in slip.names}
+    words = [f"{name} ✓" for name, size in parts.items() if size and name not in wrong]
+    *before, last = slips_in(pair, parts, case)
+    names = _names_of(last, parts)
+    how = last.in_words
+    for slip in before:  # one, or none
+        if slip.names == last.names:
+            how = translated("{how}, and {also}", how=slip.in_words, also=how)
+        else:
+            first = _names_of(slip, parts)
+            words.append(translated("{names} {how}", names=first, how=slip.in_words))
+    words.append(translated("{names} {how}: {amount}.", names=names, how=how, amount=amount))
+    return _as_a_sentence(words)
+
+
 def _names_of(slip: Slip, parts: Parts) -> str:
     """Return the names of the slip's parts. Of several, only those that have a size in this case.
 
@@ -197,7 +224,7 @@ def _explaining_slips(
     the results, if the likeliest ones are not alike, or if they are more than MOST_THAT_FIT.
     """
     case, result, _error = past[-1]  # the wrong one
-    changes = _changes(parts_of(*case), case)
+    changes = changes_by_slip(parts_of(*case), case)
     right = sum(parts_of(*case).values())
     fitting = {}  # the rank of each slip that explains this result
     for slip, (rank, change) in changes.items():
@@ -229,49 +256,5 @@ def _refuted(outcome: Outcome, parts_of: PartsOf) -> set[Slip]:
         return set()
     parts = parts_of(*case)
     right = sum(parts.values())
-    changes = _changes(parts, case)
+    changes = changes_by_slip(parts, case)
     return {slip for slip, (_, change) in changes.items() if not near(number, right + change, SAME)}
-
-
-def _changes(parts: Parts, case: Sequence[object]) -> dict[Slip, tuple[int, Number]]:
-    """Return each slip's rank, from 0 for the likeliest, and what the slip adds to the sum.
-
-    The slip of leaving out a forward pass of 120 FLOPs has (0, -120).
-    """
-    ranked = {}
-    for rank, group in enumerate(_groups(parts, case)):
-        for slip, change in group.items():
-            ranked[slip] = (rank, change)
-    return ranked
-
-
-def _groups(parts: Parts, case: Sequence[object]) -> Iterator[dict[Slip, Number]]:
-    """Yield groups of slips that are equally likely, the likeliest group first.
-
-    A group has for each slip the number that the slip adds to the sum, mostly a negative one.
-    `case` has the arguments of the reader's function. If a Model is among them, one of its layers
-    may have been counted in place of all.
-    """
-    yield {Slip((name,), LEFT_OUT): -size for name, size in parts.items()}
-    yield {Slip((name,), TWICE): size for name, size in parts.items()}
-    for count in range(2, len(parts)):  # several parts left out together, but not all
-        left_out = {}
-        for names in combinations(parts, count):
-            left_out[Slip(names, LEFT_OUT)] = -sum(parts[name] for name in names)
-        yield left_out
-    for model in case:
-        # In a model of two layers, one layer alone is a half, which can have other reasons.
-        if isinstance(model, Model) and model.layers > 2:
-            rest = 1 / model.layers - 1  # below 0: the share of a part that is then missing
-            yield {Slip((name,), OF_ONE_LAYER): rest * parts[name] for name in parts}
-    as_large = {}  # a part whose size was mistaken for that of another part
-    for name, other in permutations(parts, 2):
-        slip = Slip((name,), AS_LARGE, other)
-        as_large[slip] = parts[other] - parts[name]
-    yield as_large
-    for n in FRACTIONS:
-        how = HALF if n == 2 else A_SHARE
-        # If only 1/4 of a part is counted, 3/4 of it are missing: the slip adds -3/4 of the part.
-        yield {Slip((name,), how, n): (1 / n - 1) * parts[name] for name in parts}
-        if n > 2:  # TWICE is above
-            yield {Slip((name,), TIMES, n): (n - 1) * parts[name] for name in parts}

@@ -26,6 +26,7 @@ const FACTORS_OF_UNITS = [100];
 for (const power of [1, 2, 3, 4]) FACTORS_OF_UNITS.push(1000 ** power, 1024 ** power);
 
 const typed = { ...keptUnder(KEPT) }; // by the guess, and by the name of the question
+const BELOW_ZERO = /^\s*[-−]([^-−+]+)$/; // a minus sign, and one number
 const shown = { ...keptUnder(KEPT_SHOWN) }; // by the guess, whether Show was pressed below it
 const said = {}; // the numbers or options that were typed, in the same way
 
@@ -82,7 +83,7 @@ export function begin(element) {
     const state = { ...line, typed: text, said: "", number: null, fault: "" };
     try {
       if (text) {
-        said[name][line.name] = line.options.length ? optionOf(line, text) : read(text, unit);
+        said[name][line.name] = line.options.length ? optionOf(line, text) : numberOf(text);
         typed[name][line.name] = text;
       }
     } catch (error) {
@@ -93,6 +94,17 @@ export function begin(element) {
     state.said = line.options.length ? number : asRead(number, unit, text);
     state.number = line.options.length ? null : number;
     return state;
+  }
+
+  // A part of a sum can be below 0; see OpenParts in engine/guessing/bars.py.
+  function numberOf(text) {
+    const below = between && BELOW_ZERO.exec(text);
+    try {
+      return read(text, unit);
+    } catch (error) {
+      if (!below) throw error;
+    }
+    return -read(below[1], unit);
   }
 
   // What the field sends: a text that was typed into a line, or that Show was pressed.
@@ -306,7 +318,7 @@ function placeLabel(label, place, guess, unit) {
 
 // The place of a number between the left and the right end, in percent; see Axis in picture.py.
 function placeOf(axis, number) {
-  if (!axis.is_linear && number <= 0) return LEFT;
+  if (!axis.is_linear && number <= 0) return number === 0 ? LEFT : LEFT / 2;
   const at = axis.is_linear ? number : Math.log10(number);
   const share = (at - axis.lowest) / (axis.highest - axis.lowest);
   const within = Math.min(1, Math.max(0, share));

@@ -261,7 +261,8 @@ export function withUnit(n, unit) {
 export function asRead(n, unit, typed = "") {
   const isLong = Number.isFinite(n) && !Number.isInteger(n) && Number(n.toPrecision(6)) !== n;
   if (isLong && WORKED_OUT.test(typed)) return withUnit(Number(n.toPrecision(3)), unit);
-  return unit === "bytes" && n >= tables.inFullBelow ? inWords(n, unit) : withUnit(n, unit);
+  if (unit === "bytes" && n >= tables.inFullBelow) return inWords(n, unit);
+  return withUnit(unit === "days" && n >= 1000 ? Number(n.toPrecision(4)) : n, unit);
 }
 
 // A number as a person would say it, with three digits and the unit that fits its size.

@@ -18,11 +18,11 @@ def test_the_filled_box_alone_has_a_number_and_a_colour():
         "scores × values",
         "out, gate, up, down",
         "embedding",
-        "output: 69,700,943,872",
+        "output: 69.7 billion",
     ]
     assert html.count("background:") == 1
     assert "scores × values (of each head: (S,\xa0S) times (S,\xa0head_width)) → out" in repr(boxes)
-    assert "output: 69,700,943,872" in repr(boxes)
+    assert "output: 69.7 billion" in repr(boxes)
     assert "background:" not in forward_boxes()._repr_html_()
 
 

@@ -63,7 +63,7 @@ SHOWN = [
     (SIZES, "(B·D + D·K + B·K) · 4 = 1,376,256 bytes"),
     (
         SIZES,
-        "33.6 MFLOPs / 100 GFLOP/s = 336 µs memory 1,376,256 / 25 GB/s = 55.1 µs "
+        "33.6 MFLOPs / 100 GFLOP/s = 336 µs memory 1,376,256 bytes / 25 GB/s = 55.1 µs "
         "predicted the larger of the two: 336 µs",
     ),
     (
@@ -77,10 +77,7 @@ SHOWN = [
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
     (NOT_RECORDED, "not recorded in fp32; there are: bf16, fp8"),
-    (
-        ON_PAPER,
-        "not here, only by its data sheet; for times, choose this machine or one that was recorded",
-    ),
+    (ON_PAPER, "measured not here: the prediction is from its data sheet"),
     (ON_PAPER, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
 ]
 

@@ -53,7 +53,7 @@ def test_the_forecasts_name_covers_no_point(table, c_us, e_percent):
 
 
 def test_the_roof_is_full_from_the_ridge_on_and_c_and_e_bend_it():
-    asked = Roofed(c_us=5.0, e_percent=50)
+    asked = Roofed(c_us=5.0, e_percent=50, shown=True)
     roof = {n: asked.forecast(n, 0, 1) for n in ALONG}
     forecast = {n: asked.forecast(n, *asked.c_and_e) for n in ALONG}
     peak = 989.5e12
@@ -68,6 +68,16 @@ def test_the_roof_is_full_from_the_ridge_on_and_c_and_e_bend_it():
     _, first_y = of_all[0]
     _, last_y = of_all[-1]
     assert first_y > last_y
+
+
+def test_the_forecast_comes_with_show_because_c_and_e_are_explained_below():
+    before = LAB.view(Roofed(c_us=5.0), None)
+    assert "c + roof" not in before.picture + before.meaning
+    assert "dashed" not in before.picture
+    for name in ("c_us", "e_percent"):
+        question = Roofed.__dataclass_fields__[name].metadata["field"]
+        assert not question.asked({"shown": False})
+        assert question.asked({"shown": True})
 
 
 def test_a_fit_waits_for_show_and_says_what_the_others_are_missed_by():

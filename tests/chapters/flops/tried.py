@@ -397,7 +397,7 @@ TRIED: dict[Check, Tried] = {
             (
                 seven_more,
                 "instead of 494 million (494,032,768) parameters, 494,032,775 too many. "
-                "No single part explains the difference.",
+                "The difference does not show which part",
             ),
         ),
     ),

@@ -578,7 +578,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (
                 step_with_all_gradients_of_inputs,
-                "gave 4,929 instead of 5,952 FLOPs, 1,023 short. No single part",
+                "gave 4,929 instead of 5,952 FLOPs, 1,023 short. The difference does not",
             ),
         ),
     ),
@@ -616,7 +616,7 @@ TRIED: dict[Check, Tried] = {
                 lambda m, b, s, dtype: 16 * b * s * m.width * BYTES[dtype],
                 "16 · S · H holds only for layers like",
             ),
-            (lambda m, b, s, dtype: 0, "No single part explains the difference."),
+            (lambda m, b, s, dtype: 0, "The difference does not show which part"),
         ),
     ),
 }

@@ -153,7 +153,7 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> I
     yield translated("bytes"), f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
     divided = f"{flops_text(flops)} / {rate_text(peak)}"
     yield translated("arithmetic"), f"{divided} = {seconds_text(flops / peak)}", ""
-    divided = f"{number_text(nbytes)} / {rate_text(bandwidth, 'B')}"
+    divided = f"{number_text(nbytes)} {translated('bytes')} / {rate_text(bandwidth, 'B')}"
     yield translated("memory"), f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
     predicted = seconds_text(product.predicted_s(machine))
     larger = translated("the larger of the two: {time}", time=predicted)
@@ -198,10 +198,7 @@ def _why_not_measured(product: Product) -> str:
             dtype=product.dtype,
             dtypes=", ".join(product.recording.seconds_by_size),
         )
-    return translated(
-        "not here, only by its data sheet; for times, choose {here} or one that was recorded",
-        here=HERE,
-    )
+    return translated("not here: the prediction is from its data sheet")
 
 
 def _percent_of_peak(run: TimedProduct, machine: Machine) -> str:

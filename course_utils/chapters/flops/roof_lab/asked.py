@@ -8,7 +8,7 @@ from course_utils.core.datasheets import Machine
 from course_utils.core.predict.forecast import Timed
 from course_utils.core.say import Number, three_digits
 from course_utils.core.say.language import template
-from course_utils.engine.labs.fields import among, choice, drawn, reveal, whole
+from course_utils.engine.labs.fields import among, choice, drawn, reveal, said_is, whole
 from course_utils.subjects import machines
 
 # The steps and the end of the slider of c, in microseconds.
@@ -67,8 +67,8 @@ class Roofed:
 
     # Of `whole`: its label, its default, the least and the most.
     table: str = choice("products", tuple(TABLES), next(iter(TABLES)), menu=True)
-    c_us: float = among("c, µs", C_US, 0.0, width_px=190)
-    e_percent: int = whole("e, %", 100, 1, 100, width_px=190)
+    c_us: float = among("c, µs", C_US, 0.0, width_px=190, when=said_is("shown", True))
+    e_percent: int = whole("e, %", 100, 1, 100, width_px=190, when=said_is("shown", True))
     shown: bool = reveal()
     # A percentage for each of SQUARES, or None while its mark is not set.
     shares: Sequence[int | None] = drawn(

@@ -46,12 +46,12 @@ def _squares(asked: Roofed) -> Iterator[str]:
     forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
     yield SHARES.frame(translated("Products of n × n matrices"))
     yield SHARES.line(roof, "line")
-    yield SHARES.line(forecast, "line predicted dashed")
-    dashed = translated("dashed: {formula}", formula=FORECAST)
     # The roof's name is above its end. Beside the forecast, words on the guesses may stand.
     yield svg.text(SHARES.right, SHARES.top - 8, ROOF, class_="small strong faint end")
-    yield svg.text(SHARES.right, SHARES.top - 26, dashed, class_="small formula end")
-    if asked.shown:
+    if asked.shown:  # c and e are explained below the lab, after Show
+        dashed = translated("dashed: {formula}", formula=FORECAST)
+        yield SHARES.line(forecast, "line predicted dashed")
+        yield svg.text(SHARES.right, SHARES.top - 26, dashed, class_="small formula end")
         for n in SQUARES:
             x, y = SHARES.at(n, asked.recorded(n))
             yield svg.dot(x, y, 6, class_="measured")
@@ -80,23 +80,23 @@ def _all_products(asked: Roofed) -> Iterator[str]:
     yield plot.frame(translated("All products"))
     forecast = [(roof_s, c + roof_s / e) for roof_s in along]
     yield plot.line([(low, low), (high, high)], "line")
-    yield plot.line(forecast, "line predicted dashed")
+    curves = [Curve(ROOF, [(low, low), (high, high)], "faint strong")]
     dots = []  # the boxes that they fill, where no name is written
     if asked.shown:
+        yield plot.line(forecast, "line predicted dashed")
+        curves.insert(0, Curve(FORECAST, forecast, "formula"))
         for size, seconds in asked.seconds_by_size.items():
             x, y = plot.at(roofs[size], seconds)
             dots.append(Box(x - DOT, y - DOT, x + DOT, y + DOT))
             yield svg.dot(x, y, DOT, class_="measured past")
-    roof_curve = Curve(ROOF, [(low, low), (high, high)], "faint strong")
-    yield from names(plot, [Curve(FORECAST, forecast, "formula"), roof_curve], dots)
+    yield from names(plot, curves, dots)
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
     """Return the text below the picture: what to do, or after Show how far off the forecast is."""
     if not asked.shown:
         return translated(
-            "Solid: the roof. Dashed: c + roof / e. "
-            "Draw the share that each product reaches, then press Show."
+            "The line is the roof. Draw the share that each product reaches, then press Show."
         )
     c, e = asked.c_and_e
     error_percent, worst_factor = asked.errors(asked.seconds_by_size, c, e)
