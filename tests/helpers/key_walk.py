@@ -193,7 +193,7 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
         chosen = page.evaluate(ACTIVE)
         if chosen > at + 1:
             page.evaluate(LOOK, [chosen - 1, "table"])
-        # A replay may lack what the reveal needs. Then the reveal is chosen, and its message is seen.
+        # A replay may lack what the reveal needs. Then that is chosen, and its message is seen.
         has_failed = page.evaluate(HAS_FAILED, chosen)
         hidden = page.evaluate(OUTSIDE, chosen if has_failed else chosen - 1)
         if chosen <= at or hidden > 1 or waiting.count():

@@ -260,7 +260,9 @@ def test_on_a_page_seldom_used_controls_unfold_by_a_button_or_by_a_preset_that_m
     chromium, site
 ):
     with opened(chromium, site, "06_optimizers", viewport=PHONE) as page:
-        lab = lab_of(page, "Timeline")
+        labs = page.get_by_role("group", name="Timeline lab", exact=True)
+        lab = labs.first  # below it stands a figure with a few of its controls
+        lab.scroll_into_view_if_needed()
         expect(lab).to_have_attribute("data-alive", "true")
         fused = lab.get_by_role("checkbox", name="fused attention")
         expect(fused).to_be_hidden()

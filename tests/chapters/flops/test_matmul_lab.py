@@ -77,7 +77,10 @@ SHOWN = [
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
     (NOT_RECORDED, "not recorded in fp32; there are: bf16, fp8"),
-    (ON_PAPER, "measured not here: the prediction is from its data sheet"),
+    (
+        ON_PAPER,
+        "measured not here, only by its data sheet; this machine and recorded machines have times",
+    ),
     (ON_PAPER, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
 ]
 

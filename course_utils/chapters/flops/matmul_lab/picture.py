@@ -198,7 +198,9 @@ def _why_not_measured(product: Product) -> str:
             dtype=product.dtype,
             dtypes=", ".join(product.recording.seconds_by_size),
         )
-    return translated("not here: the prediction is from its data sheet")
+    return translated(
+        "not here, only by its data sheet; {here} and recorded machines have times", here=HERE
+    )
 
 
 def _percent_of_peak(run: TimedProduct, machine: Machine) -> str:
