@@ -170,9 +170,14 @@ class Timeline:
         parts[GRADIENTS] = self._share_of_gradients(held.gradients)
         return Held(*parts, gathered=self._gathered_bytes(operation))
 
+    @cached_property  # since it is asked for each operation, of which there may be ten thousand
+    def _split(self) -> tuple[str, ...]:
+        """The parts of the state that are split among the machines."""
+        return split_in(self.stage) if self.machines > 1 else ()
+
     def _share_of_gradients(self, gradients: int) -> int:
         """Return a machine's share of the gradients' bytes, rounded up to whole numbers."""
-        if self.machines == 1 or "gradients" not in split_in(self.stage):
+        if "gradients" not in self._split:
             return gradients
         numbers = gradients // self.config.gradient_bytes
         share = -(-numbers // self.machines)  # rounded up
@@ -183,8 +188,7 @@ class Timeline:
 
         They are gathered as by `fully_shard` on each layer and on the model.
         """
-        splits_weights = self.machines > 1 and "parameters" in split_in(self.stage)
-        if not (self.gathered and splits_weights):
+        if not (self.gathered and "parameters" in self._split):
             return 0
         back = operation.phase in ("backward", "recompute")
         # Such as "last norm", or None for an operation inside a layer.
