@@ -24,6 +24,8 @@ def test_of_many_numbers_the_sentence_names_the_nearest_and_not_all(
     field.fill("0.018")
     field.press("Enter")
     expect(field).to_have_text("0.018")
+    # Until the lab is drawn anew, since that takes an earlier sentence away.
+    expect(lab.locator(".course-meaning")).to_contain_text("lr = 0.018")
     field.fill(typed)
     field.press("Enter")
     expect(field).to_have_text(taken)
