@@ -92,6 +92,8 @@ def closeness(said: float, measured: float, unit: str = "", digits: int | None =
 
     >>> closeness(2.4, 2.416, "GB"), closeness(30, 22, "percent"), closeness(2, 1, "times")
     ('spot on', 'close', 'far')
+    >>> closeness(3, 2.01, digits=2), closeness(3, 2, digits=2)
+    ('close', 'far')
     """
     for lowest, highest, word in bounds(measured, unit, digits):
         if lowest <= said <= highest:
@@ -157,7 +159,9 @@ def _count(measured: float, unit: str, digits: int | None) -> int | None:
     if CONTINUOUS.search(unit) or abs(measured) >= COUNTED:
         return None
     shown = float(f"{measured:.{digits}g}") if digits else measured
-    return int(shown) if shown == int(shown) else None
+    # A size such as 2.01 is none, even if it is shown as 2.0.
+    is_near = abs(measured - shown) <= 0.002 * abs(measured)
+    return int(shown) if is_near and shown == int(shown) else None
 
 
 def is_counted(measured: float, unit: str, digits: int | None = None) -> bool:
