@@ -47,47 +47,6 @@ def of_days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     yield seconds * (peak * share) ** 2, brackets  # flops / gpus * peak * share
 
 
-def of_parameters(m: Model, right: int) -> Answers:
-    """Yield wrong counts of parameters, of which `right` is the right one."""
-    layer = shape_of(m).parameters_of_a_layer
-    head_norms = 2 * m.head_width if m.head_norms else 0
-    a_layer = (
-        "That is one layer. There are m.layers of them, and then the embedding and the last "
-        "normalisation, which come once."
-    )
-    yield layer, a_layer
-    yield layer - head_norms, a_layer  # as the stub has it
-    yield 4 * right, "That counts bytes. How many numbers are they?"
-    yield 2 * right, "That counts bytes, or each parameter twice."
-    yield right / 1e6, "That is in millions. Return the number itself."
-    rows = m.vocabulary
-    if not m.tied:
-        rows += m.vocabulary
-    if m.learned_positions:
-        rows += m.context
-    yield right - rows * m.width + rows, "A row of a table has m.width numbers, and not one."
-    yield (
-        right + (m.layers - 1) * rows * m.width,
-        "The tables come once, after m.layers * layer, and not in each layer.",
-    )
-    without = right - m.layers * head_norms
-    # Layers in which a wrong number is added: none in a model without head norms.
-    layers = m.layers if m.head_norms else 0
-    yield (
-        without + head_norms,
-        "Each layer has head norms of its own: add them to layer.",
-    )
-    yield (
-        without + layers * 2,
-        "m.head_norms only says yes or no, which counts as 1 or 0. A vector has m.head_width "
-        "numbers.",
-    )
-    yield (
-        without + layers * 2 * m.width,
-        "The vectors of the head norms are m.head_width long, as a head is, and not m.width.",
-    )
-
-
 def of_forward_flops(m: Model, batch: int, sequence: int, right: int) -> Answers:
     """Yield wrong FLOPs of a forward pass, of which `right` are the right ones."""
     by_part = shape_of(m).forward_flops(batch, sequence)
