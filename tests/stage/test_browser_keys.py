@@ -123,6 +123,12 @@ REVEALED = [
     "# What comes next is as long as a picture.\n" * 30,
 ]
 FAILING = [*REVEALED[:2], "six", *REVEALED[3:]]
+LACKING = [
+    TO_REVEAL,
+    'my_guess = ask("6 × 7")',
+    "reveal(my_guess, predicted=42, measured=6 * seven)",
+    "'42, as was to be seen'",
+]
 FAR = [
     TO_REVEAL,
     'my_guess = ask("6 × 7")',
@@ -430,6 +436,21 @@ def test_if_the_way_to_the_reveal_fails_the_guess_is_settled_and_the_key_runs_th
     reveal = short.locator(f"{HERE} .jp-CodeCell", has_text="numbers = ")
     expect(reveal).to_be_in_viewport(ratio=1)
     short.wait_for_function(f"() => ({ACTIVE})() === 4")
+
+
+@pytest.mark.parametrize("short", [LACKING], indirect=True)
+def test_what_follows_a_reveal_that_stops_with_an_error_stays_covered(short: Page):
+    """A kernel that was restarted lacks a name, for example: no answer was seen."""
+    press_show(guessed(short))
+    told = code(short, "42, as was to be seen")
+    error = short.locator(f"{HERE} .jp-OutputArea-output", has_text="NameError")
+    expect(error).to_be_visible()
+    assert is_covered(short, 1, told)
+    short.evaluate(f"() => {SESSION}.kernel.requestExecute({{ code: 'seven = 7' }}).done")
+    after(short, 2)
+    expect(short.locator(f"{HERE} .jp-RenderedHTML:has([role=img])")).to_be_visible()
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+    expect(told).to_be_visible()
 
 
 @pytest.mark.parametrize("short", [FAR], indirect=True)

@@ -507,11 +507,18 @@
     return [...widgets.keys()].filter((number) => number > at && isReveal(widgets[number]));
   }
 
+  // Whether the cell has run, and did not stop with an error.
+  function hasEndedWell({ model: { executionCount, outputs } }) {
+    for (let at = 0; at < outputs.length; at += 1) {
+      if (outputs.get(at).type === "error") return false;
+    }
+    return executionCount !== null || outputs.length > 0;
+  }
+
   // A reveal is seen before it is read: once the guess is settled, what follows a reveal that has
   // not run.
   function cellsAhead(widgets, at) {
-    const hasRun = ({ model }) => model.executionCount !== null || model.outputs.length > 0;
-    const toCome = revealsBelow(widgets, at).filter((reveal) => !hasRun(widgets[reveal]));
+    const toCome = revealsBelow(widgets, at).filter((reveal) => !hasEndedWell(widgets[reveal]));
     return withoutDoubles(toCome.flatMap((reveal) => upToTheEnd(widgets, reveal + 1)));
   }
 
