@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_markdown_cell
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from course_utils.engine.guessing.field import CLOSED
-from course_utils.stage.notebook.files import read, write
+from course_utils.stage.notebook.files import read, source, write
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.folds import with_folds
 from course_utils.stage.workspace.spacers import WORDS, with_spacers
@@ -379,6 +380,24 @@ def test_also_before_the_cell_of_a_guess_has_run_what_tells_the_answer_is_covere
     cover.get_by_role("button", name="Show", exact=True).click()
     expect(told).to_be_visible()
     expect(students.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+    students.evaluate(CLOSE)
+
+
+def test_the_question_above_the_next_guess_can_be_read_while_the_answer_above_it_is_covered(
+    students: Page, copies: Path
+):
+    path = notebook_of(copies / "question.ipynb", LONG)
+    notebook = read(path)
+    texts = ["It was 42.", "And what is 7 × 7?"]
+    cells = notebook["cells"]
+    at_the_next = next(at for at, cell in enumerate(cells) if "my_next" in source(cell))
+    cells[at_the_next:at_the_next] = [new_markdown_cell(text) for text in texts]
+    write(path, with_spacers(notebook))
+    students.evaluate(OPEN, path.name)
+    students.wait_for_function(IS_OPEN, arg=path.name)
+    answer, question = (students.locator(f"{HERE} .jp-Cell", has_text=text) for text in texts)
+    assert is_covered(students, 9, answer.locator("p"))
+    expect(question.locator("p")).to_be_visible()
     students.evaluate(CLOSE)
 
 

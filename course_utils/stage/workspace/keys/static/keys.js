@@ -479,10 +479,15 @@
   // One reveal may be below another, before anything new begins.
   const withoutDoubles = (cells) => [...new Set(cells)];
 
-  // The cells from this one on, up to where something new begins.
+  // The cells from this one on, up to where something new begins. A text right above what the reader
+  // does is the question for that, and belongs to it; but the only text may begin with the answer.
   function upToTheEnd(widgets, from) {
     const end = widgets.findIndex((cell, at) => at >= from && isEnd(cell));
-    return widgets.slice(from, end < 0 ? undefined : end);
+    if (end < 0) return widgets.slice(from);
+    const cells = widgets.slice(from, end);
+    const texts = cells.filter((cell) => !isCode(cell));
+    const hasQuestion = isCode(widgets[end]) && texts.length > 1 && texts.at(-1) === cells.at(-1);
+    return hasQuestion ? cells.slice(0, -1) : cells;
   }
 
   // The cells that tell the answer of the guess that the cell `at` asks for: the code on the way to
