@@ -277,6 +277,10 @@ def test_layers_that_are_alike_are_not_run_one_by_one_and_nothing_changes(
     assert [each[:6] for each in found] == [each[:6] for each in one_by_one]
     assert step.peak == step.fullest.during.total
     assert step.peak == max(each.during.total for each in step.operations)
+    most_by_part = Held._make(
+        map(max, zip(*(each.during for each in step.operations), strict=True))
+    )
+    assert step.parts_held == {part for part, most in most_by_part._asdict().items() if most}
     if step.machines > 1:
         return
     for ours, theirs in zip(found, one_by_one, strict=True):

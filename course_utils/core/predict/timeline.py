@@ -46,7 +46,7 @@ class Timeline:
                 in_order += map(self._on_one_machine, stretch.at(repetition))
         return tuple(in_order)
 
-    @property
+    @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
         """The operations in stretches, of which the last one is the optimizer's update.
 
@@ -84,6 +84,21 @@ class Timeline:
         """
         for stretch in self.stretches:
             yield from map(self._on_one_machine, stretch.at(0))
+
+    @cached_property
+    def parts_held(self) -> set[str]:
+        """The names of the parts of the memory in which something is held during an operation.
+
+        What a part holds grows evenly from layer to layer, so a stretch's first and last repetition
+        tell whether it is ever above 0.
+        """
+        held = set()
+        for stretch in self.stretches:
+            for repetition in {0, stretch.times - 1}:
+                for operation in stretch.at(repetition):
+                    during = self.held_by(operation, operation.during)
+                    held |= {part for part, nbytes in during._asdict().items() if nbytes}
+        return held
 
     @property
     def kept(self) -> int:

@@ -292,7 +292,7 @@ def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
     x = SIDE + 22
     y = TOP + 45
     for place, part in enumerate(Held._fields):
-        if not any(each.during[place] for each in asked.timeline.operations):
+        if part not in asked.timeline.parts_held:
             continue
         is_empty = held is not None and held[place] == 0
         class_ = "faint" if is_empty else ""
