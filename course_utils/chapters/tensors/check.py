@@ -177,7 +177,11 @@ def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
         len(all_lengths) <= 1,
         "Each dimension has a stride of its own. Compare the steps along one of them at a time.",
     )
-    yield True, "That is what reshape does, by copying."
+    yield (
+        True,
+        "That is always True. torch.tensor makes a new tensor, which can be viewed in any shape: "
+        "look at the numbers in it.",
+    )
 
 
 def _step_lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
@@ -222,11 +226,12 @@ def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
     once = "Two views of one storage are in memory only once."
     yield sum(storage.nbytes() for storage in storages), once
     yield sum(tensor.nbytes for tensor in tensors), once
-    of_last_view = {tensor.untyped_storage()._cdata: tensor.nbytes for tensor in tensors}
-    yield (
-        sum(of_last_view.values()),
-        "A slice keeps its whole storage: ask the storage for its nbytes().",
-    )
+    for views in (tensors, tensors[::-1]):  # of each storage, the last view counts, or the first
+        of_one_view = {view.untyped_storage()._cdata: view.nbytes for view in views}
+        yield (
+            sum(of_one_view.values()),
+            "A slice keeps its whole storage: ask the storage for its nbytes().",
+        )
     by_first_number = {tensor.data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     yield (
         sum(by_first_number.values()),

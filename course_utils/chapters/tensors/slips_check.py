@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from course_utils.core.say import listed
-from course_utils.core.say.language import translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.judging import Answers, NotYetError, outcome
 from course_utils.engine.judging.agreement import is_number, plain
 from course_utils.engine.judging.sentences import shown
@@ -49,7 +49,12 @@ def of_dimensions_left_out(are_even: list[bool]) -> Answers:
         "That compares along dimension 0 alone. A return inside a loop ends the loop, and steps[0] "
         "is not one number but all steps at index 0.",
     )
-    yield all(are_even[1:]), "Dimension 0 was not looked at. Does a range begin at 1?"
+    yield (
+        all(are_even[1:]),
+        # The same comes of a loop over the rows of grid.diff(dim=dimension), for each dimension.
+        "Steps along dimension 0 were not compared with each other. Does a range begin at 1, or "
+        "does a loop compare only the steps within one row?",
+    )
     yield (
         all(are_even[:-1]),
         "The last dimension was not looked at. Does a range end one too early?",
@@ -64,10 +69,11 @@ def of_steps(grid: Tensor) -> Answers:
     """Yield what comes of comparing the steps along a dimension in another way."""
     dimensions = range(grid.dim())
     all_steps = [grid.diff(dim=dimension) for dimension in dimensions]
-    yield (
-        all(len(steps.unique()) == 1 for steps in all_steps),
-        "A dimension of size 1 has no steps, so none of them differ.",
-    )
+    without_steps = "A dimension of size 1 has no steps, so none of them differ."
+    yield all(len(steps.unique()) == 1 for steps in all_steps), without_steps
+    yield outcome(lambda: all(s.min() == s.max() for s in all_steps)), without_steps
+    yield outcome(lambda: all(s.max() == s.min() for s in all_steps)), without_steps
+    yield outcome(lambda: all((s == s.flatten()[0]).all() for s in all_steps)), without_steps
     yield (
         all(len(steps) <= 1 for steps in all_steps),
         "len(steps) counts the steps, equal or not. How many different ones are there?",
@@ -131,12 +137,15 @@ def walk_in_words(walk: list[int], new_shape: tuple[int, ...]) -> str:
     )
 
 
-ADD_VALUES = "That adds up the keys of your dict, which are no bytes. Add up its values."
+ADDRESSES = template(
+    "An address, such as _cdata, only tells storages apart. Add up each storage's bytes. The sum "
+    "of a dict is that of its keys, unless you write .values()."
+)
 FROM_ADDRESSES_ON = 2**31  # _cdata is an address, and these are larger
 
 
 def read_bytes(result: object, tensors: Sequence[Tensor]) -> object:
-    """Return the reader's result; NotYetError for a dict, or for a sum of a dict's keys.
+    """Return the reader's result; NotYetError for a dict, or for a sum of addresses.
 
     These differ in each run, and tell a reader nothing.
     """
@@ -145,7 +154,10 @@ def read_bytes(result: object, tensors: Sequence[Tensor]) -> object:
     number = plain(result)
     bits = 8 * sum(tensor.untyped_storage().nbytes() for tensor in tensors)  # the largest slip
     if is_number(number) and number > max(FROM_ADDRESSES_ON, bits):
-        raise NotYetError(ADD_VALUES)
+        case = list_in_words(tensors)
+        sentence = translated("{case}, your function gave no sum of bytes.", case=case)
+        words = in_a_row(sentence, translated(ADDRESSES))
+        raise NotYetError(words, ADDRESSES, without_case=ADDRESSES)
     return result
 
 

@@ -18,6 +18,7 @@ IN_PLACE = template("changed what it was given. Change nothing in place: make a 
 COURSE = Path(__file__).parents[2]  # the folder of course_utils
 # As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
 FUNCTIONS = ("builtin_function_or_method", "method", "function")
+OF_NO_NUMBERS = "(): Expected reduction dim"  # what torch says of an empty tensor's min() or max()
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
 ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence
 MOST_OF_A_MESSAGE = 160  # characters
@@ -97,6 +98,9 @@ def _said_plainly(frame: FrameType | None, error: BaseException) -> str:
         return message
     if isinstance(error, KeyError) and error.args:
         return _of_key(frame, error.args[0]) or message
+    if OF_NO_NUMBERS in message:
+        name, _, _ = message.partition("(")
+        return translated("{name}() of a tensor without numbers", name=name)
     for x in frame.f_locals.values():
         kind = type(x)
         if kind.__module__.startswith("course_utils.") and isinstance(x, list | dict | int):

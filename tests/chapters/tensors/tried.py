@@ -159,6 +159,66 @@ def compared_with_the_first_steps(walk, new_shape):
     return True
 
 
+def compared_within_rows(walk, new_shape):
+    grid = torch.tensor(walk).view(new_shape)
+    for dimension in range(grid.dim()):
+        for row in grid.diff(dim=dimension):
+            if len(row.unique()) > 1:
+                return False
+    return True
+
+
+def without_dimension_0(walk, new_shape):
+    grid = torch.tensor(walk).view(new_shape)
+    return all(len(grid.diff(dim=d).unique()) <= 1 for d in range(1, grid.dim()))
+
+
+def viewed_by_torch(walk, new_shape):
+    try:
+        torch.tensor(walk).view(new_shape)
+        return True
+    except RuntimeError:
+        return False
+
+
+def compared_by_extremes(walk, new_shape):
+    grid = torch.tensor(walk).view(new_shape)
+    for dimension in range(grid.dim()):
+        steps = grid.diff(dim=dimension)
+        if steps.min() != steps.max():
+            return False
+    return True
+
+
+def compared_with_the_first_step(walk, new_shape):
+    grid = torch.tensor(walk).view(new_shape)
+    for dimension in range(grid.dim()):
+        steps = grid.diff(dim=dimension).flatten()
+        if any(steps != steps[0]):
+            return False
+    return True
+
+
+def addresses_in_a_list(tensors):
+    seen = []
+    for tensor in tensors:
+        address = tensor.untyped_storage()._cdata
+        if address not in seen:
+            seen.append(address)
+    return sum(seen)
+
+
+def bytes_of_the_first_views(tensors):
+    seen = set()
+    total = 0
+    for tensor in tensors:
+        address = tensor.untyped_storage()._cdata
+        if address not in seen:
+            seen.add(address)
+            total += tensor.nbytes
+    return total
+
+
 def bytes_by_storage(tensors):
     return {t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tensors}
 
@@ -167,7 +227,15 @@ TRIED: dict[Check, Tried] = {
     check.storage_bytes: Tried(
         wrong=(
             (bytes_by_storage, "Return the sum of its values"),
-            (lambda tensors: sum(bytes_by_storage(tensors)), "adds up the keys of your dict"),
+            (
+                lambda tensors: sum(bytes_by_storage(tensors)),
+                "The sum of a dict is that of its keys",
+            ),
+            (
+                addresses_in_a_list,
+                "For a tensor of shape (4, 6), your function gave no sum of bytes. An address, ",
+            ),
+            (bytes_of_the_first_views, "A slice keeps its whole storage"),
             (
                 lambda tensors: sum(t.nbytes for t in tensors),
                 "For tensors of shape (4, 6) and (6, 4) in 1 storage",
@@ -187,6 +255,14 @@ TRIED: dict[Check, Tried] = {
             (has_even_steps, "That is view(-1)."),
             (lambda walk, new: np.diff(np.reshape(walk, new)), "True or False is wanted"),
             (compared_with_the_first_steps, "steps[0] is not one number"),
+            (compared_within_rows, "compare only the steps within one row?"),
+            (without_dimension_0, "Does a range begin at 1"),
+            (viewed_by_torch, "torch.tensor makes a new tensor"),
+            (
+                compared_by_extremes,
+                "RuntimeError: min() of a tensor without numbers. A dimension of size 1 has no",
+            ),
+            (compared_with_the_first_step, "A dimension of size 1 has no steps"),
         ),
     ),
     check.cut: Tried(
