@@ -28,6 +28,9 @@ ONLY_LAST = template(
     "only the last part's gradients are left. "
     "backward() adds: set nothing to zero between the parts."
 )
+ONE_BACKWARD = template(
+    "only the last part went backward. Call .backward() for each part, inside the loop."
+)
 # By whether there is only one.
 PARTS = {True: template("{count} part"), False: template("{count} parts")}
 ROWS_EACH = {True: template("{count} row"), False: template("{count} rows")}
@@ -76,6 +79,7 @@ class Attempt:
 
     error: BaseException | None
     forward: Sequence[int]  # of each forward pass, how many rows went through
+    backward: int  # how many backward passes there were
     most_rows: int  # the most rows that had gone forward and not yet backward, at one time
     most_bytes: int  # the most bytes that autograd kept at one time
 
@@ -105,7 +109,8 @@ def _complaint(answer: Accumulate, parts: int) -> str:
     if not agree(theirs, of_whole, TOLERANCE):
         return (
             _in_other_parts(attempt.forward, parts)
-            or _how_they_differ(theirs, of_whole, of_last, parts)
+            or _how_they_differ(theirs, of_whole, parts)
+            or _of_last_part(theirs, of_last, parts, attempt.backward)
             or _in_rows(sum(attempt.forward))
         )
     return _kept_too_long(attempt, parts)
@@ -129,7 +134,7 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
         """Note the rows of a forward pass, and later those of its backward pass, below 0."""
-        rows = len(result)
+        rows = result[..., 0].numel()  # 1 of a row without the batch's dimension
         passes.append(rows)
         if result.requires_grad:
             # This hook must not hold the result itself, which would then be kept.
@@ -146,7 +151,8 @@ def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) ->
     rows_on_the_way = accumulate(passes)
     most_rows = max(rows_on_the_way, default=0)  # 0 if the function never called the model
     forward = [rows for rows in passes if rows > 0]
-    return Attempt(error, forward, most_rows, most_bytes=max(kept))
+    backward = len(passes) - len(forward)
+    return Attempt(error, forward, backward, most_rows, most_bytes=max(kept))
 
 
 def _in_other_parts(forward: Sequence[int], parts: int) -> str:
@@ -170,34 +176,38 @@ def _in_other_parts(forward: Sequence[int], parts: int) -> str:
     )
 
 
-def _how_they_differ(
-    theirs: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
-) -> str:
-    """Return which mistake explains a reader's gradients that are not those of the whole batch.
+def _are_times(theirs: list[Tensor], factor: Number, expected: list[Tensor]) -> bool:
+    """Whether the reader's gradients are `factor` times the expected ones."""
+    return agree(theirs, [factor * gradient for gradient in expected], TOLERANCE)
 
-    The sentence is empty if none of them does.
-    `theirs` are the reader's, `of_whole` the right ones of the whole batch, and `of_last` the right
-    ones of its last part.
+
+def _of_last_part(theirs: list[Tensor], of_last: list[Tensor], parts: int, backward: int) -> str:
+    """Return why the reader's gradients are those of the last part alone; empty if they are not.
+
+    `backward` says how many backward passes there were.
     """
+    # The last part's loss may have been divided by the number of parts, as it should be.
+    if not any(_are_times(theirs, factor, of_last) for factor in (1, 1 / parts)):
+        return ""
+    return translated(ONE_BACKWARD if backward == 1 else ONLY_LAST)
 
-    def theirs_are(factor: Number, expected: list[Tensor]) -> bool:
-        """Whether the reader's gradients are `factor` times the expected ones."""
-        return agree(theirs, [factor * gradient for gradient in expected], TOLERANCE)
 
-    if theirs_are(parts, of_whole):
+def _how_they_differ(theirs: list[Tensor], of_whole: list[Tensor], parts: int) -> str:
+    """Return which number the gradients of the whole batch are multiplied by; empty if by none.
+
+    `theirs` are the reader's gradients, and `of_whole` the right ones.
+    """
+    if _are_times(theirs, parts, of_whole):
         return translated(
             "the gradients are {times} times too large: divide each part's loss by that.",
             times=parts,
         )
-    if theirs_are(1 / parts, of_whole):
+    if _are_times(theirs, 1 / parts, of_whole):
         return translated(
             "the gradients are {times} times too small: divide by {times} once.", times=parts
         )
-    # The last part's loss may have been divided by the number of parts, as it should be.
-    if theirs_are(1, of_last) or theirs_are(1 / parts, of_last):
-        return translated(ONLY_LAST)
     factor = _factor(theirs, of_whole)
-    if factor and theirs_are(factor, of_whole):
+    if factor and _are_times(theirs, factor, of_whole):
         return translated(
             "the gradients are {times} times those of the whole batch. "
             "Divide each part's loss by the number of parts, and by nothing else.",

@@ -158,6 +158,19 @@ def never_backward(model, loss_of, batch, parts):
     return [loss_of(model(part)) / parts for part in batch.chunk(parts)]
 
 
+def backward_after_the_loop(model, loss_of, batch, parts, *, by=None):
+    for part in batch.chunk(parts):
+        loss = loss_of(model(part)) / (by or parts)
+    loss.backward()
+
+
+def rows_for_parts(model, loss_of, batch, parts):
+    """Wrong: batch[i] is one row, and no part."""
+    for i in range(parts):
+        loss = loss_of(model(batch[i])) / parts
+        loss.backward()
+
+
 def set_to_zero_after(model, loss_of, batch, parts):
     in_parts(model, loss_of, batch, parts)
     model.zero_grad()
@@ -554,6 +567,9 @@ TRIED: dict[Check, Tried] = {
             (one_backward_for_all, "rows are kept at one time"),
             (graphs_retained, "Leave out retain_graph=True"),
             (never_backward, "no gradients are left in .grad"),
+            (backward_after_the_loop, "only the last part went backward. Call .backward() for"),
+            (partial(backward_after_the_loop, by=1), "only the last part went backward."),
+            (rows_for_parts, ": 4 rows went through the model, but the batch has 24."),
             (set_to_zero_after, "and set nothing to zero after it"),
             (partial(in_parts, step=True), "the weights have moved"),
             (partial(in_parts, by=3), "1.33 times those of the whole batch"),
