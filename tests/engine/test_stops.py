@@ -13,7 +13,7 @@ from tests.engine.test_checks import CHECKS
 
 
 def sentences_on(function, *case):
-    with pytest.raises((KeyError, TypeError, ValueError)) as caught:
+    with pytest.raises((KeyError, TypeError, ValueError, NameError, RuntimeError)) as caught:
         function(*case)
     sentence = stopped(function, caught.value)
     return sentence.partition(" in line ")[2][3:].strip(), advice_on_error(caught.value)
@@ -33,6 +33,20 @@ def test_a_function_that_was_not_called_gets_advice():
     said = CHECKS["element"](lambda storage, *_: storage(0)).words
     assert "TypeError: 'list' object is not callable." in said
     assert said.endswith("Round brackets call a function. A list is indexed with square ones.")
+
+
+def test_of_a_name_that_is_not_defined_it_is_said_if_it_is_in_math():
+    _, advice = sentences_on(lambda x: log2(x), 8)  # noqa: F821
+    assert advice == "That is in the module math: import math, and write math.log2."
+    source = compile("def f(x): return math.ceil(x)", "cell", "exec")
+    exec(source, cell := {})
+    assert sentences_on(cell["f"], 8)[1] == "That is a module: write import math above."
+    assert sentences_on(lambda x: unknown + x, 8)[1] == ""  # noqa: F821
+
+
+def test_torchs_words_on_a_tensor_without_numbers_are_plain():
+    sentence, _ = sentences_on(lambda size: torch.ones(size).max(), 0)
+    assert sentence.endswith("with RuntimeError: max() of a tensor without numbers.")
 
 
 def test_an_error_of_the_courses_is_its_sentence_without_the_name_of_a_class():

@@ -19,6 +19,8 @@ COURSE = Path(__file__).parents[2]  # the folder of course_utils
 # As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
 FUNCTIONS = ("builtin_function_or_method", "method", "function")
 OF_NO_NUMBERS = "(): Expected reduction dim"  # what torch says of an empty tensor's min() or max()
+# Names of the module math that a reader may write without the module.
+IN_MATH = ("sqrt", "isqrt", "log", "log2", "log10", "exp", "ceil", "floor", "prod", "pi", "inf")
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
 ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence
 MOST_OF_A_MESSAGE = 160  # characters
@@ -136,7 +138,11 @@ def _has(asked: dict, key: object) -> bool:
 
 def advice_on_error(error: BaseException) -> str:
     """Return the advice on an error whose message says little to a reader; else empty."""
-    if getattr(error, "told", "") or not isinstance(error, TypeError | KeyError):
+    if getattr(error, "told", ""):
+        return ""
+    if type(error) is NameError:  # a variable that has no value yet raises another kind of it
+        return _on_name(error.name)
+    if not isinstance(error, TypeError | KeyError):
         return ""
     if isinstance(error, KeyError):
         is_tuple = bool(error.args) and isinstance(error.args[0], tuple)
@@ -154,6 +160,17 @@ def advice_on_error(error: BaseException) -> str:
         return translated(
             "Round brackets call a function, and what stands before them is not one. Is a * "
             "missing, or are square brackets meant?"
+        )
+    return ""
+
+
+def _on_name(name: str | None) -> str:
+    """Return the advice on a name that is not defined; empty unless it belongs to math."""
+    if name == "math":
+        return translated("That is a module: write import math above.")
+    if name in IN_MATH:
+        return translated(
+            "That is in the module math: import math, and write math.{name}.", name=name
         )
     return ""
 
