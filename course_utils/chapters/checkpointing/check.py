@@ -27,6 +27,7 @@ from course_utils.chapters.checkpointing.sending_check import (  # noqa: F401  e
     data_parallel_bytes,
 )
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
+from course_utils.core import accountant
 from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
@@ -65,18 +66,17 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     # Counted by torch, so that a term that agrees with ours does not check itself.
     right = by_torch.step_bytes(*case)
     yield right, "It agrees with four models, with none, some and all layers recomputed."
-    yield from _of_the_loss(case, right)
-    yield from _of_kept_layers(case, right)
-    one_input = batch * sequence * m.width * BYTES[dtype]
-    twice = "The last normalisation keeps its input and its result, too."
-    yield right - 2 * one_input, twice
-    yield right - one_input, "The last normalisation keeps two tensors: its input and its result."
-    once = "The last normalisation comes once, after all layers, and not in each of them."
-    yield right + 2 * (m.layers - 1) * one_input, once
-    # Of every size with the width, its numbers are counted and not its bytes.
+    # By terms, as a reader adds up: of a small sum, torch's angles are more than the tolerance.
+    of_terms = sum(parts.of_step_bytes(*case).values())
+    yield from _of_the_loss(case, of_terms)
+    yield from _of_kept_layers(case, of_terms)
+    yield from slips_check.of_last_norm(m, batch, sequence, dtype, of_terms)
     yield from slips_check.still_open("+")
-    in_numbers = right - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
+    # Of every size with the width, its numbers are counted and not its bytes.
+    one_input = batch * sequence * m.width * BYTES[dtype]
+    in_numbers = of_terms - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
     yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
+    yield from slips_check.of_units(of_terms)
 
 
 def _of_the_loss(case: tuple, right: int) -> Answers:
@@ -87,9 +87,7 @@ def _of_the_loss(case: tuple, right: int) -> Answers:
     yield without, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
     in_fp32 = "LOGIT_BYTES takes the place of a dtype's bytes: the loss holds three fp32 tensors."
     yield without + 4 * logits, in_fp32
-    # By terms, as a reader adds up: of so small a sum, torch's angles are more than the tolerance.
-    of_terms = sum(parts.of_step_bytes(*case).values())
-    yield of_terms - (LOGIT_BYTES - BYTES[dtype]) * logits, in_fp32
+    yield without + BYTES[dtype] * logits, in_fp32
     yield without + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."
     yield without + logits, "That counts the logits. Each of them takes LOGIT_BYTES."
     bytes_of_bytes = without + LOGIT_BYTES * logits * BYTES[dtype]
@@ -104,7 +102,7 @@ def _of_kept_layers(case: tuple, right: int) -> Answers:
     """Yield sums whose layers are wrong, each with the advice on the mistake."""
     m, batch, sequence, dtype, recomputed = case
     one_input = batch * sequence * m.width * BYTES[dtype]
-    layer = by_torch.layer_bytes(m, batch, sequence, dtype)
+    layer = accountant.layer_bytes(m, batch, sequence, dtype)
     kept = m.layers - recomputed
     nothing_recomputed = right + recomputed * (layer - one_input)
     yield nothing_recomputed, "A recomputed layer keeps its input alone."
@@ -113,6 +111,8 @@ def _of_kept_layers(case: tuple, right: int) -> Answers:
     yield one_layer, "All layers keep their part until the backward pass comes to them."
     of_one_input = right - (recomputed - 1) * one_input
     yield of_one_input, "Each recomputed layer keeps an input of its own."
+    of_recomputed = right + (recomputed - kept) * layer
+    yield of_recomputed, "`recomputed` says how many layers run again, and not how many are kept."
     exchanged = right + (recomputed - kept) * (layer - one_input)
     yield (
         exchanged,
@@ -259,7 +259,6 @@ def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s:
     yield longer, "The formula above takes C of every τ: divide by τ alone."
     yield 100 * right, "That is in percent. Return the share itself, such as 0.25 for 25 %."
     yield 1 - right, "That is the share that is left for the work. Return the one that is lost."
-    in_seconds = save_s + interval_s / 2 + restart_s
-    yield in_seconds, "Those are seconds. Divide each by the time in which it comes once."
+    yield from slips_check.of_fractions(interval_s, save_s, failure_s, restart_s)
     for digits in (1, 2, 3, 4):
         yield round(right, digits), "That is rounded. Return all digits."

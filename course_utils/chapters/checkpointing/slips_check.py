@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from course_utils.core.accountant import Model
+from course_utils.core.accountant import BYTES, Model
+from course_utils.core.say import Number
 from course_utils.core.say.language import template
-from course_utils.engine.judging import Answers
+from course_utils.engine.judging import Answers, outcome
 
 ROWS = template("There are batch × sequence rows, in the output and in a layer's last product.")
 
@@ -61,6 +62,65 @@ def of_fewer_rows(
             output = 2 * output_rows * m.width * m.vocabulary
             down = 2 * down_rows * m.inner * m.width
             yield recomputed * ((forward - output) // m.layers - down)
+
+
+def of_last_norm(m: Model, batch: int, sequence: int, dtype: str, right: int) -> Answers:
+    """Yield a step's bytes with a wrong last normalisation, each with the advice on the mistake."""
+    numbers = batch * sequence * m.width
+    one_input = numbers * BYTES[dtype]
+    without = right - 2 * one_input
+    as_hidden = "The last normalisation keeps its input and its result, each as large as `hidden`."
+    yield without, as_hidden
+    for size in (2 * m.width, 2 * sequence * m.width, 2 * batch * m.width):
+        yield without + size, as_hidden
+        yield without + size * BYTES[dtype], as_hidden
+    yield without + numbers, as_hidden
+    yield (
+        without + 2 * numbers,
+        "The last normalisation's two tensors are counted in numbers. In bytes, each is `hidden`.",
+    )
+    yield (
+        without + one_input,
+        "The last normalisation keeps two tensors: its input and its result.",
+    )
+    once = "The last normalisation comes once, after all layers, and not in each of them."
+    yield right + 2 * (m.layers - 1) * one_input, once
+
+
+def of_units(right: int) -> Answers:
+    """Yield the right bytes in larger units, with the advice to return bytes."""
+    for unit in (10**9, 2**30, 10**6, 2**20):
+        yield right / unit, "That is in MB or GB. Return the bytes themselves."
+
+
+def of_fractions(
+    interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number
+) -> Answers:
+    """Yield lost shares with seconds that are not divided, or with a fraction upside down."""
+    saves = save_s / interval_s
+    failures = interval_s / 2 / failure_s
+    restarts = restart_s / failure_s
+    yield (
+        save_s + interval_s / 2 + restart_s,
+        "Those are seconds. Divide each by the time in which it comes once.",
+    )
+    of_a_save = "A save's seconds are no share yet: divide them by τ, in which one save comes."
+    yield save_s + failures + restarts, of_a_save
+    of_work = (
+        "Half of τ is in seconds, and no share yet: divide it by M, in which one failure comes."
+    )
+    yield saves + interval_s / 2 + restarts, of_work
+    of_a_restart = "A restart's seconds are no share yet: divide them by M, in which one comes."
+    yield saves + failures + restart_s, of_a_restart
+    upside_down = (
+        "A fraction is upside down: the lost time goes above, and below it the time in which that "
+        "is lost once."
+    )
+    yield 1 / saves + failures + restarts, upside_down
+    yield saves + 1 / failures + restarts, upside_down
+    yield 1 / saves + 1 / failures + restarts, upside_down
+    # Where a restart takes no time, that is an error.
+    yield outcome(lambda: saves + failures + 1 / restarts), upside_down
 
 
 def still_open(operator: str) -> Answers:

@@ -375,6 +375,39 @@ def kept_and_recomputed_exchanged(m, batch, sequence, dtype, recomputed):
     return recomputed * layer + (m.layers - recomputed + 2) * one_input + loss
 
 
+def bytes_with(m, batch, sequence, dtype, recomputed, *, whole=None, norm=None, loss=None):
+    """Wrong in one of the parts, of which each takes the case."""
+    case = (m, batch, sequence, dtype, recomputed)
+    layer, one_input, right_loss = parts_of_step_bytes(*case)
+    whole_layers = whole(*case) * layer if whole else (m.layers - recomputed) * layer
+    last_norm = norm(*case) if norm else 2 * one_input
+    return whole_layers + recomputed * one_input + last_norm + (loss(*case) if loss else right_loss)
+
+
+def norm_of_width(m, *_):
+    return 2 * m.width
+
+
+def norm_in_numbers(m, batch, sequence, *_):
+    return 2 * batch * sequence * m.width
+
+
+def loss_without_batch(m, batch, sequence, *_):
+    return 12 * sequence * m.vocabulary
+
+
+def lost_with(interval_s, save_s, failure_s, restart_s, *, saves=None, work=None, restarts=None):
+    """Wrong in one of the parts, of which each takes the case."""
+    case = (interval_s, save_s, failure_s, restart_s)
+    share = saves(*case) if saves else save_s / interval_s
+    share += work(*case) if work else interval_s / (2 * failure_s)
+    return share + (restarts(*case) if restarts else restart_s / failure_s)
+
+
+def interval_by_a_bare_name(save_s, failure_s):
+    return sqrt(2 * save_s * failure_s)  # noqa: F821  it is not imported
+
+
 def parts_of_step_flops(m, batch, sequence):
     """The FLOPs of the forward pass, of a layer in it, and of the layer's last product."""
     forward = accountant.forward_flops(m, batch, sequence)
@@ -420,15 +453,36 @@ def interval_without_brackets(save_s, failure_s):
 TRIED: dict[Check, Tried] = {
     check.step_bytes: Tried(
         wrong=(
+            (partial(bytes_with, norm=norm_of_width), "each as large as `hidden`."),
+            (partial(bytes_with, norm=norm_in_numbers), "two tensors are counted in numbers."),
+            (
+                partial(bytes_with, whole=lambda m, b, s, dtype, recomputed: recomputed),
+                "`recomputed` says how many layers run again",
+            ),
+            (partial(bytes_with, loss=loss_without_batch), "Each sequence of the batch has logits"),
+            (lambda *case: bytes_with(*case) / 1e9, "That is in MB or GB."),
             (layers_alone, "inputs of recomputed layers ✓, last normalisation and loss left out: "),
         ),
     ),
     check.lost_share: Tried(
-        wrong=((all_lost_work, "Saves ✓, restarts ✓, lost work counted 3 times: 0.072 too much."),),
+        wrong=(
+            (all_lost_work, "Saves ✓, restarts ✓, lost work counted 3 times: 0.072 too much."),
+            (
+                partial(lost_with, restarts=lambda tau, save_s, m, restart_s: restart_s),
+                "A restart's seconds are no share yet: divide them by M",
+            ),
+            (partial(lost_with, work=lambda tau, *_: tau / 2), "Half of τ is in seconds"),
+            (partial(lost_with, saves=lambda tau, save_s, *_: save_s), "A save's seconds are no"),
+            (partial(lost_with, saves=lambda tau, save_s, *_: tau / save_s), "upside down"),
+            (partial(lost_with, work=lambda tau, save_s, m, _: 2 * m / tau), "upside down"),
+        ),
     ),
     check.interval: Tried(
         right=(interval_by_a_power,),
-        wrong=((interval_without_brackets, "put 1 / 2 in brackets"),),
+        wrong=(
+            (interval_without_brackets, "put 1 / 2 in brackets"),
+            (interval_by_a_bare_name, "import math, and write math.sqrt."),
+        ),
     ),
     check.days_with_failures: Tried(
         right=(days_by_torch, days_by_accountant, days_by_a_loop),
