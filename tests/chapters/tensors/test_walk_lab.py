@@ -72,10 +72,25 @@ def test_a_possible_view_is_said_with_its_strides_and_no_step_is_red():
 
 def test_a_refused_view_is_said_with_its_steps_which_are_red_where_they_differ():
     transpose = view_of("(6, 4)", (1, 6), new="view(-1)", shown=True, steps=23)
-    refusal = "Refused: view(-1). Along dimension 0 of (24,), steps are +6 and −17 long."
+    refusal = "Refused: view(-1). Along dimension 0 of (24,), steps are 6 and −17 long."
     assert refusal in transpose.meaning
     assert "4 × 6 = 24: they do not merge" in transpose.picture
     assert len(nodes(transpose.picture, "polyline", "line uneven")) == 5
+
+
+def test_a_step_that_stays_in_place_has_no_sign():
+    repeated = view_of("(3, 4)", (0, 1), new="view(-1, 2)", offset=0, shown=True, steps=11)
+    assert "0 and 1 long" in view_of("(3, 4)", (1, 0), new="view(-1)", shown=True).meaning
+    assert "+0" not in repeated.picture + repeated.meaning
+
+
+def test_each_dimension_is_said_to_be_the_views_or_the_tensors():
+    answers = {"offset": 0, "shown": True, "steps": 23}
+    tried = view_of("(3, 2, 4)", (4, 12, 1), new="view(-1, 4)", **answers)
+    assert "view (6, 4):" in tried.picture
+    assert "(3, 2, 4), dimensions 1 and 2: a step along 1 is 12" in tried.picture
+    as_it_is = view_of("(3, 2, 4)", (4, 12, 1), **answers)
+    assert "view (" not in as_it_is.picture, "there is one shape, and its dimensions need no name"
 
 
 def test_a_tensor_that_leaves_the_strip_is_said_to_be_refused():

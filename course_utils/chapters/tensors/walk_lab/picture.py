@@ -28,11 +28,11 @@ ARC_PARTS = 12  # straight pieces, so short that they look like a curve
 ROW_GAP = 8  # between two rows of the tensor
 LIGHT = 32  # the first shade that dark letters are written on
 MERGE = template(
-    "dimensions {dimension} and {following}: a step along {dimension} is {step}, "
+    "{shape}, dimensions {dimension} and {following}: a step along {dimension} is {step}, "
     "a walk through {following} is {size} × {stride} = {walk}: equal, so they merge"
 )
 DO_NOT_MERGE = template(
-    "dimensions {dimension} and {following}: a step along {dimension} is {step}, "
+    "{shape}, dimensions {dimension} and {following}: a step along {dimension} is {step}, "
     "a walk through {following} is {size} × {stride} = {walk}: they do not merge"
 )
 # The reader moves the mark from the middle of the strip's first place to that of its last.
@@ -47,6 +47,9 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
     if not asked.shown or guesses:  # after *Show*, a mark that was not set needs no track
         drawn.append(marks.drawn("landing", asked, [TRACK]))
     if asked.shown:
+        if lines:  # two shapes have dimensions then: that of the view, and the tensor's own
+            whose = translated("view {shape}:", shape=asked.viewed_as)
+            drawn.append(fitted(0, STEPS_AT - 17, whose, LEFT - 8, "small faint"))
         for dimension, steps in enumerate(asked.dimensions):
             y = last_row - STEPS_ROW * dimension  # the last dimension is at the top
             drawn += _steps(asked, dimension, steps, y)
@@ -174,6 +177,7 @@ def _merging(asked: Walked) -> Iterator[str]:
         walk = size * stride
         yield translated(
             MERGE if step == walk else DO_NOT_MERGE,
+            shape=asked.sizes,
             dimension=dimension,
             following=following,
             step=step,
@@ -226,7 +230,7 @@ def _on_view(asked: Walked) -> str:
         dimension = uneven[-1]  # the view may fail along several; one is a reason
         steps = asked.dimensions[dimension].steps
         # The keys of this dict are the different lengths, in the order in which they occur.
-        lengths = dict.fromkeys(_signed(step.length) for step in steps)
+        lengths = dict.fromkeys(_plain(step.length) for step in steps)
         return translated(
             "Refused: {view}. Along dimension {dimension} of {shape}, steps are {lengths} long.",
             view=asked.new,
@@ -274,6 +278,10 @@ def shade(place: int, owned: int) -> str:
 
 
 def _signed(length: int) -> str:
-    """Return a step's length with its sign, such as "+6" or "−2"."""
-    sign = "−" if length < 0 else "+"
-    return f"{sign}{abs(length)}"
+    """Return a step's length with its sign, such as "+6" or "−2"; 0 has none."""
+    return f"+{length}" if length > 0 else _plain(length)
+
+
+def _plain(length: int) -> str:
+    """Return a step's length, with a minus sign if the step goes back."""
+    return f"{length}".replace("-", "−")
