@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from course_utils.core.say import Choice, Comparison, Guess
+from course_utils.core.say import Choice, Comparison, Guess, OpenGuess
 from course_utils.core.say.axis import MOST_TICKS
 from course_utils.core.say.closeness import FAR, WORDS, bounds, closeness
 from course_utils.core.say.picture import Shown, for_any_guess
@@ -223,9 +223,22 @@ def test_each_of_several_lines_says_how_far_off_its_guess_is_and_no_sentence_rep
         assert line in lines
     assert "<p>" not in html
     not_counted = Comparison(measured, measured, guess=guess | {"e": 1})._repr_html_()
-    assert "<p>There is nothing called &#x27;e&#x27; to guess here, but a, b, c and d.</p>" in (
-        not_counted
-    )
+    rows = "&#x27;a&#x27;, &#x27;b&#x27;, &#x27;c&#x27; and &#x27;d&#x27;"
+    assert f"<p>There is nothing called &#x27;e&#x27; to guess here, but {rows}.</p>" in not_counted
+
+
+def test_a_guess_that_was_asked_of_another_model_is_said_to_be_and_not_compared():
+    asked = OpenGuess(("a step of llama-3-70b",), "bytes")
+    asked.say("a step of llama-3-70b", "3 GB")
+    of_gpt2 = {"parameters": 124e6, "a step of gpt2": 1e9}
+    comparison = Comparison(of_gpt2, of_gpt2, guess=asked)
+    assert comparison.guesses == []
+    html = comparison._repr_html_()
+    assert (
+        "<p>Your guess is for &#x27;a step of llama-3-70b&#x27;. "
+        "The table has no such row, so nothing is compared with the guess.</p>"
+    ) in html
+    assert "There is nothing called" not in html
 
 
 def test_of_a_choice_all_options_are_seen_and_both_of_interest_are_named():

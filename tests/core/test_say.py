@@ -159,7 +159,7 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     said = repr(Comparison(both, both, guess={"a": 10, "b": 2, "c": 1}))
     assert said.splitlines()[1].split()[1] == "10"
     assert "a: spot on, 10. b: far, a factor of 2 too small." in said
-    assert "nothing called 'c' to guess here, but a and b." in said
+    assert "nothing called 'c' to guess here, but 'a' and 'b'." in said
     without_a_ratio = compared(0, 0, guess=3)
     assert repr(without_a_ratio).endswith("Far: you said 3, and what was measured is 0.")
 

@@ -206,16 +206,26 @@ class Comparison(InRows):
         """Yield a sentence on each guess that is not counted."""
         for item, guess in self._by_item().items():
             if item not in self.predicted:
-                yield translated(
-                    "There is nothing called {name} to guess here, but {items}.",
-                    name=repr(item),
-                    items=listed(list(self.predicted)),
-                )
+                yield self._without_row(item)
             elif plain(guess) is None:
                 yield translated(
                     "A guess is a plain number, without quotes or a unit; {typed} is not counted.",
                     typed=brief(guess),
                 )
+
+    def _without_row(self, item: str) -> str:
+        """Return a sentence on a guess that has no row: it was asked elsewhere, or is mistyped."""
+        if self.open_guess:
+            return translated(
+                "Your guess is for {name}. The table has no such row, so nothing is compared with "
+                "the guess.",
+                name=repr(item),
+            )
+        return translated(
+            "There is nothing called {name} to guess here, but {items}.",
+            name=repr(item),
+            items=listed([repr(row) for row in self.predicted]),
+        )
 
     def _picture(self) -> str:
         """Return the picture of the guesses; an empty text if there are none."""
