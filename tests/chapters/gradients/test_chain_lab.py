@@ -1,5 +1,7 @@
 """The chain lab against torch's autograd."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -15,9 +17,10 @@ from course_utils.core import measure
 from tests.helpers.labs import fresh, nodes
 
 CHAINS = [
-    Chain(layers=layers, wanted=wanted)
+    Chain(layers=layers, wanted=wanted, equal=equal)
     for layers in range(1, MOST_LAYERS + 1)
     for wanted in (True, False)
+    for equal in (True, False)
 ]
 lab = fresh("chain")
 
@@ -75,7 +78,7 @@ def test_its_products_make_what_torch_makes_in_an_order_that_can_be_done(chain):
 @pytest.mark.parametrize("chain", CHAINS)
 def test_what_is_done_has_its_full_colour_and_the_bar_is_as_long_as_the_flops(chain):
     for done in range(len(chain.products) + 1):
-        asked = Chain(layers=chain.layers, wanted=chain.wanted, product=done)
+        asked = replace(chain, product=done)
         picture = view(asked, None).picture
         made = widths_of_boxes(picture, later=False)
         to_come = widths_of_boxes(picture, later=True)
@@ -92,6 +95,19 @@ def test_what_is_done_has_its_full_colour_and_the_bar_is_as_long_as_the_flops(ch
             end_of_bar = BAR_LEFT + sum(lengths)
             assert float(rest.get("x")) == pytest.approx(end_of_bar, abs=0.1 * len(lengths))
             assert float(rest.get("x")) + float(rest.get("width")) == pytest.approx(WIDTH, abs=0.1)
+
+
+@pytest.mark.parametrize("layers", range(1, MOST_LAYERS + 1))
+def test_of_equal_layers_one_of_3l_products_is_missing_and_each_part_of_the_bar_has_its_name(
+    layers,
+):
+    asked = Chain(layers=layers, wanted=False, product=3 * layers - 1, equal=True)
+    picture = view(asked, None).picture
+    _, missing = nodes(picture, "g", "matrix missing")
+    width = float(missing[0].get("width"))
+    assert width / (WIDTH - BAR_LEFT) == pytest.approx(1 / (3 * layers), rel=1e-3)
+    for product in asked.products:
+        assert picture.count(f">{product.makes}</text>") == 2, "in the chain and in the bar"
 
 
 def widths_of_boxes(picture: str, *, later: bool) -> list[float]:

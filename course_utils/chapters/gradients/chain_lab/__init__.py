@@ -15,5 +15,5 @@ class ChainLab(Lab):
     name = "Chain lab"
     asks = Chain
     presets = PRESETS
-    rows = (("layers", "wanted", "product"),)
+    rows = (("layers", "wanted", "equal", "product"),)
     view = staticmethod(view)

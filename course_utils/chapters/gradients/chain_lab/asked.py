@@ -7,7 +7,7 @@ from functools import cached_property
 from course_utils.engine.labs.fields import Said, tick, whole
 
 ROWS = 1024  # of data
-WIDTH = 256  # of the data, and of each layer's result but the last one's
+WIDTH = 256  # of the data, and of each layer's result; of the last one's only if layers are equal
 LAST_WIDTH = 64
 MOST_LAYERS = 6
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -47,6 +47,7 @@ class Chain:
     # Of each `whole`: its label, its default, the least and the most.
     layers: int = whole("layers", 2, 1, MOST_LAYERS, width_px=230)
     wanted: bool = tick("x needs a gradient", True)
+    equal: bool = tick("equal layers", False)
     product: int = whole("products done", 6, 0, _products_in_all, play=True)
 
     @property
@@ -77,7 +78,7 @@ class Chain:
         name = name.removesuffix(".grad")
         rows = WIDTH if name in self.weights else ROWS
         is_last = name in (self.result, self.weights[-1])
-        columns = LAST_WIDTH if is_last else WIDTH
+        columns = LAST_WIDTH if is_last and not self.equal else WIDTH
         return rows, columns
 
     @cached_property

@@ -192,7 +192,7 @@ def _bar(asked: Chain) -> Iterator[str]:
 def _part_of_bar(x: Number, width: Number, made: str, look: str) -> str:
     """Draw a part of the bar, with the name of what its product makes, if there is space for it."""
     label = ""
-    if width_of(made, "small") + 6 <= width:  # with 3 of space on each side
+    if width_of(made, "small") + 3 <= width:  # so narrow that all of six equal layers are named
         label = svg.text(x + width / 2, BAR_TOP + 16, made, class_="middle small")
     box = svg.rect(x, BAR_TOP, width, BAR_HEIGHT)
     return svg.element("g", box, label, class_=f"matrix {look}")
