@@ -98,6 +98,10 @@ class Lab:
         """Return a Guess for each mark that the reader has set in the picture."""
         return ()
 
+    def on_show(self, asked: object) -> Mapping[str, object]:
+        """Return controls' new values when *Show* is pressed, such as the moment to look at."""
+        return {}
+
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
         """Return controls' new values after a click on the picture's part with this `data-key`."""
         return {}

@@ -204,7 +204,9 @@ class Session:
 
     def as_revealed(self) -> "Session":
         """Return another session with the same answers, in which *Show* was pressed."""
-        return self.anew(shown=True)
+        other = self.anew()
+        other.set({"shown": True})
+        return other
 
     def anew(self, **values: object) -> "Session":
         """Return another session with the same answers, apart from these values."""
@@ -264,6 +266,7 @@ class Session:
         for name in change.values:
             _named(name, self.lab.fields, NO_CONTROL)  # called for its ValueError alone
         former_questions = self.questions()
+        was_revealed = self.revealed
         try:
             # In the order of the fields, because where a slider ends depends on those before it.
             for name, field in self.lab.fields.items():
@@ -271,6 +274,8 @@ class Session:
                     self.values[name] = field.held(change.values[name])
                     self._move_with_ends()
             self._take_marks_along(former_questions, change.values)
+            if self.revealed and not was_revealed:
+                self._show_what_is_due(change.values)
         finally:  # also if a value is refused, since controls before it have moved
             self._make_parts()
         if change.found is not None:
@@ -290,6 +295,15 @@ class Session:
                 self._marks[question] = self.values[name]
             else:
                 self.values[name] = self._marks.get(question, self._drawn[name].default)
+
+    def _show_what_is_due(self, set_now: Collection[str]) -> None:
+        """Move the controls that the lab moves on *Show*, unless they are set in the same move.
+
+        So a figure that comes back after a restart keeps what its controls held.
+        """
+        for name, value in self.lab.on_show(self.lab.read(self.values)).items():
+            if name not in set_now:
+                self.values[name] = self.lab.fields[name].held(value)
 
     def _move_with_ends(self) -> None:
         """Move every slider that is beyond its new end, or was at its former one, to the new end.

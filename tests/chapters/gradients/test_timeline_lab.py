@@ -1,5 +1,6 @@
 """The timeline lab: its areas against the operations, its marks, and the step that it measures."""
 
+import re
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
@@ -355,6 +356,39 @@ def test_before_show_there_is_no_moment_to_play():
     assert figure.controls["moment"].layout.display == "none"
     figure.set(shown=True)
     assert figure.controls["moment"].layout.display == ""
+
+
+def test_show_leads_to_the_fullest_moment_if_that_is_asked_for_and_the_reader_may_leave_it(lab):
+    lab.set(ask=FULLEST, machines=8, stage=3, segment=1, fullest=(60,), moment=33)
+    lab.set(shown=True)
+    step = LAB.read(lab.values).step
+    assert lab.values["moment"] == round(100 * step.fullest.share) != 33
+    assert lab.session.as_revealed().values["moment"] == lab.values["moment"]
+    lab.set(moment=70)
+    again = lab.session.anew()
+    assert again.values["moment"] == 70, "as it is when the notebook is opened again"
+    lab.set(shown=False, ask=HELD)
+    lab.set(shown=True)
+    assert lab.values["moment"] == 70
+
+
+@pytest.mark.parametrize(("level", "is_left"), [(0, False), (60, False), (100, True)])
+def test_the_mark_of_the_fullest_moment_has_a_name_once_the_answer_is_shown(lab, level, is_left):
+    lab.set(ask=FULLEST, fullest=(level,))
+    assert "your mark" not in lab.screen.svg
+    lab.set(shown=True)
+    names = nodes(lab.screen.svg, "text", "small strong halo" + " end" * is_left)
+    (name,) = (one for one in names if one.text == "your mark")
+    (mark,) = nodes(lab.screen.svg, "circle", "mark")
+    assert (float(name.get("x")) < float(mark.get("cx"))) == is_left
+
+
+def test_the_ring_is_seen_on_a_mark_that_lies_on_it(lab):
+    lab.set(ask=HELD, held=(50,) * len(EIGHTHS), shown=True)
+    circles = re.findall(r"<circle .*?/>", lab.screen.svg)
+    ring = next(circle for circle in circles if 'class="start"' in circle)
+    edge = ring.replace('class="start"', 'class="cut"')
+    assert circles[-2:] == [edge, ring], "they are drawn after all marks"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,16 @@ bytes are held. They know how many of these bytes are saved by fused attention, 
 sharding and a loss in pieces, and how many are left.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from course_utils.chapters.gradients.timeline_lab.asked import PRESETS, Asked, Found
+from course_utils.chapters.gradients.timeline_lab.asked import (
+    FULLEST,
+    MOMENTS,
+    PRESETS,
+    Asked,
+    Found,
+)
 from course_utils.chapters.gradients.timeline_lab.picture import guessed, view
 from course_utils.core.say import Guess, bytes_text
 from course_utils.core.say.language import template, translated
@@ -56,6 +62,12 @@ class TimelineLab(Lab):
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
         """Return each mark that the reader has set, beside the prediction."""
         return guessed(asked)
+
+    def on_show(self, asked: Asked) -> Mapping[str, object]:
+        """Look at the fullest moment, if that is what the reader was asked for."""
+        if asked.ask != FULLEST:
+            return {}
+        return {"moment": round(MOMENTS * asked.step.fullest.share)}
 
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:
         """Run the step in a process of its own, which can be killed, and note the bytes it holds.

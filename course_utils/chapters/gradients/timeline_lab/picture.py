@@ -10,6 +10,7 @@ from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, held_t
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import (
     EIGHTHS,
+    FULLEST,
     HELD,
     HELD_AT_EIGHTHS,
     MOMENTS,
@@ -67,6 +68,8 @@ def view(asked: Asked, found: Found) -> View:
     drawn += _phases(step)
     drawn += _listed(asked, held, memory)
     drawn += _marks(asked, scale)
+    if not asked.hides:
+        drawn += _ring(step, scale)
     meaning = words.meaning(asked, step, guessed(asked))
     return View(picture(WIDTH, HEIGHT, *drawn), meaning, table)
 
@@ -242,9 +245,8 @@ def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[s
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
-    """Draw a ring on the fullest moment, and name this moment above the plot."""
+    """Name the fullest moment above the plot."""
     x = _x(step.fullest.share)
-    yield dot(x, scale.y(step.most), 6, class_="start")
     name = translated(
         "fullest: {bytes}, {moment}",
         bytes=held_text(step.most),
@@ -255,6 +257,12 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     # words on the scale at the left.
     middle = min(x, RIGHT - half)
     yield text(max(SCALE_RIGHT + 10, middle - half), TOP - 8, name, class_="small strong")
+
+
+def _ring(step: Step, scale: Scale) -> Iterator[str]:
+    """Draw a ring on the fullest moment. It is seen on a black mark, too, since its edge is cut."""
+    for class_ in ("cut", "start"):
+        yield dot(_x(step.fullest.share), scale.y(step.most), 6, class_=class_)
 
 
 def _phases(step: Step) -> Iterator[str]:
@@ -327,3 +335,19 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD, in_percent=True)
+    if asked.ask == FULLEST and asked.shown:
+        yield from _name_of_mark(asked, tracks[0])
+
+
+def _name_of_mark(asked: Asked, track: Track) -> Iterator[str]:
+    """Write beside the mark of the fullest moment, if it is set, whose it is."""
+    (level,) = asked.fullest
+    if level is None:
+        return
+    x, y = track.at(level / MOMENTS)
+    name = translated("your mark")
+    beside = marks.RADIUS + 4
+    if x + beside + width_of(name, "small strong") <= RIGHT:
+        yield text(x + beside, y + 4, name, class_="small strong halo")
+    else:  # there is no space at its right
+        yield text(x - beside, y + 4, name, class_="small strong halo end")
