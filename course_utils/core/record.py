@@ -122,6 +122,7 @@ def note_asked_anew(folder: Path, notebook: str) -> None:
 def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
     """Return what the reader has said in that notebook, by the names of the questions.
 
+    What was drawn in a picture, or seen there, is found by the id of the picture's cell.
     The lines are read in their order, and each changes what those before it say of its question.
     """
     so_far: dict[str, Said] = {}
@@ -133,18 +134,19 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
             so_far.clear()
             continue
         # A line that somebody has edited raises one of these.
-        with suppress(ValueError, TypeError, KeyError, RecursionError):
+        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
             line = json.loads(as_json)
-            former = so_far.get(line["asked"], Said())
+            name = line.get("cell") or line["asked"]
+            former = so_far.get(name, Said())
             if what == "shown":
-                so_far[line["asked"]] = replace(former, has_gone_on=True, is_closed=True)
+                so_far[name] = replace(former, has_gone_on=True, is_closed=True)
             elif what == "seen":
-                so_far[line["asked"]] = replace(former, is_closed=True)
+                so_far[name] = replace(former, is_closed=True)
             elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
                 said = line["said"]
                 first = said if former.first is None else former.first
                 is_closed = what == "guessed"  # this line is written once the answer is shown
-                so_far[line["asked"]] = replace(former, said=said, first=first, is_closed=is_closed)
+                so_far[name] = replace(former, said=said, first=first, is_closed=is_closed)
     return so_far
 
 

@@ -55,6 +55,7 @@ from course_utils.stage.workspace import (
 )
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.merge import merged
+from course_utils.stage.workspace.outputs import without_views
 from course_utils.stage.workspace.place import Place, place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
 from course_utils.stage.workspace.spacers import without_spacers
@@ -1192,3 +1193,44 @@ def test_a_guess_that_show_has_settled_is_said_in_place_of_its_field_when_opened
     assert text() == (
         f"Your guess: {name}: 1.5 times. Your guess stays as it was when Show was pressed."
     )
+
+
+def test_the_picture_of_a_lab_is_followed_by_a_sentence_on_what_was_drawn_when_opened_again(
+    tmp_path,
+):
+    (tmp_path / record.HIDDEN).mkdir()
+    notebook = without_views(read(NOTEBOOKS[4]))
+    cells = notebook["cells"]
+    (at,) = (n for n, cell in enumerate(cells) if '"ask": "held"' in source(cell))
+    of_lab = cells[at]
+    for cell in cells[at + 1 :]:
+        cell["outputs"] = []  # the reader has gone no further
+
+    def below() -> list[str]:
+        """What follows the picture, once the notebook is opened."""
+        opened = reopened.with_guesses(notebook, tmp_path)["cells"][at]
+        picture, *rest = opened["outputs"]
+        assert "image/png" in picture["data"]
+        return ["".join(one["data"]["text/plain"]) for one in rest]
+
+    (spacer,) = below()
+    assert not spacer.startswith("What you drew")
+    guess = Guess("after 3/8 of the step, in % of the most", 40, 62.5, cell=of_lab["id"])
+    record.note_guess(tmp_path, "gradients", guess)
+    kept = (
+        "What you drew is kept as it was when Show was pressed. "
+        "Run this cell, and its picture shows that again."
+    )
+    assert below() == [kept], "and no spacer, since the answer was shown"
+    again = reopened.with_guesses(reopened.with_guesses(notebook, tmp_path), tmp_path)
+    assert len(again["cells"][at]["outputs"]) == 2, "not one more each time"
+
+    of_lab["outputs"][0]["data"][WIDGET] = {}  # the lab is alive, and shows its marks itself
+    assert below() == []
+    del of_lab["outputs"][0]["data"][WIDGET]
+    record.note_asked_anew(tmp_path, "gradients")
+    assert below() == [spacer]
+    record.note_seen(tmp_path, "gradients", of_lab["id"])
+    assert below() == [
+        "Show was pressed before there was a guess. To see the answer again, run this cell."
+    ]

@@ -2,7 +2,9 @@
 
 A kernel that has ended or was restarted has no labs. In their place, JupyterLab would show
 “Error displaying widget: model not found”. It has no fields of guesses either: a sentence in their
-place says what is asked, or, once *Show* has been pressed, what was guessed.
+place says what is asked, or, once *Show* has been pressed, what was guessed. The picture of a lab
+is from when its cell ran, without the marks that were drawn later: a sentence says that they are
+kept.
 """
 
 from pathlib import Path
@@ -12,13 +14,18 @@ from jupyter_server.serverapp import ServerApp
 
 from course_utils.core import record
 from course_utils.core.say import OpenGuess
-from course_utils.core.say.language import in_a_row, translated
+from course_utils.core.say.language import in_a_row, template, translated
 from course_utils.engine.guessing.field import ASKS, CLOSED, CLOSED_WITHOUT
 from course_utils.stage.notebook.about import about
-from course_utils.stage.notebook.code import Ask, asks_in
-from course_utils.stage.notebook.files import Cell, Notebook, source
+from course_utils.stage.notebook.code import Ask, asks_in, figure_in
+from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 from course_utils.stage.workspace.outputs import without_views
 from course_utils.stage.workspace.spacers import with_spacers_below_gone_fields
+
+MARK = "course_kept"  # in the metadata of the sentence below a lab's picture
+DRAWN = template("What you drew is kept as it was when Show was pressed.")
+DRAWN_AGAIN = template("Run this cell, and its picture shows that again.")
+SEEN_AGAIN = template("To see the answer again, run this cell.")
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
@@ -82,10 +89,13 @@ def with_guesses(notebook: Notebook, folder: Path) -> Notebook:
     for cell in notebook["cells"]:
         ask = _question(cell)
         said = [] if ask is None else [so_far[name] for name in ask.questions if name in so_far]
-        if any(each.is_closed for each in said):
+        drawn = so_far.get(cell.get("id")) if _is_of_gone_lab(cell) else None
+        if any(each.is_closed for each in said) or drawn:
             settled.append(cell.get("id"))
         if said:
             cells.append(_with_words(cell, _sentence(ask, so_far)))
+        elif drawn:
+            cells.append(_with_words_below(cell, _on_drawing(drawn)))
         else:
             cells.append(cell)
     return with_spacers_below_gone_fields({**notebook, "cells": cells}, settled)
@@ -97,6 +107,37 @@ def _question(cell: Cell) -> Ask | None:
         return None
     asks = asks_in(source(cell))
     return asks[0] if len(asks) == 1 else None
+
+
+def _is_of_gone_lab(cell: Cell) -> bool:
+    """Whether the cell has a lab in which a guess is drawn, and shows only a picture of it."""
+    outputs = [output.get("data", {}) for output in cell.get("outputs", [])]
+    is_gone = any("image/png" in data and WIDGET not in data for data in outputs)
+    if not is_gone or cell.get("execution_count") is None:
+        return False
+    figure = figure_in(source(cell))
+    return figure is not None and figure.asks
+
+
+def _with_words_below(cell: Cell, words: str) -> Cell:
+    """Return the cell with these words below its picture, in place of those from an earlier time.
+
+    A notebook that was opened again may have been saved with them.
+    """
+    others = [output for output in cell["outputs"] if MARK not in output.get("metadata", {})]
+    below = {
+        "data": {"text/plain": words},
+        "metadata": {MARK: True},
+        "output_type": "display_data",
+    }
+    return {**cell, "outputs": [*others, below]}
+
+
+def _on_drawing(drawn: record.Said) -> str:
+    """Return what is said below the picture of a lab, once *Show* was pressed in it."""
+    if drawn.said is None:
+        return in_a_row(translated(CLOSED_WITHOUT), translated(SEEN_AGAIN))
+    return in_a_row(translated(DRAWN), translated(DRAWN_AGAIN))
 
 
 def _with_words(cell: Cell, words: str) -> Cell:
