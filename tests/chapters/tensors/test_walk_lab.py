@@ -108,6 +108,15 @@ def test_where_the_offset_alone_leads_beyond_the_strip_the_strides_are_not_blame
     assert beyond.meaning == said
 
 
+def test_the_stored_answer_is_the_picture_after_show_with_the_whole_walk():
+    session = Session(LAB)
+    session.set({"shape": "(3, 4)", "steps": 3, "landing": (14,)})
+    stored = session.as_revealed()
+    session.set({"shown": True})
+    assert stored.shown == session.shown
+    assert (stored.values["steps"], session.values["steps"]) == (11, 11)
+
+
 @pytest.mark.parametrize(
     ("shape", "strides"),
     [
