@@ -27,6 +27,11 @@ class Moment:
     share: Number  # of the step's time, after which the operation begins
     held: Held
 
+    @property
+    def percent(self) -> Number:
+        """The share in percent, in which a reader chooses a moment."""
+        return 100 * self.share
+
 
 @dataclass(frozen=True)
 class Step:

@@ -8,13 +8,7 @@ sharding and a loss in pieces, and how many are left.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from course_utils.chapters.gradients.timeline_lab.asked import (
-    FULLEST,
-    MOMENTS,
-    PRESETS,
-    Asked,
-    Found,
-)
+from course_utils.chapters.gradients.timeline_lab.asked import FULLEST, PRESETS, Asked, Found
 from course_utils.chapters.gradients.timeline_lab.picture import guessed, view
 from course_utils.core.say import Guess, bytes_text
 from course_utils.core.say.language import template, translated
@@ -67,7 +61,7 @@ class TimelineLab(Lab):
         """Look at the fullest moment, if that is what the reader was asked for."""
         if asked.ask != FULLEST:
             return {}
-        return {"moment": round(MOMENTS * asked.step.fullest.share)}
+        return {"moment": round(asked.step.fullest.percent)}
 
     def measure(self, asked: Asked, found: Found) -> Iterator[Progress]:
         """Run the step in a process of its own, which can be killed, and note the bytes it holds.

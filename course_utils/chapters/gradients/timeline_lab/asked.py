@@ -88,7 +88,7 @@ def _share_of_the_most(_: int, level: int) -> str:
     return translated("{percent} % of the most", percent=f"{level}")
 
 
-def _moment(_: int, level: int) -> str:
+def moment_text(_: int, level: int) -> str:
     return translated("at {percent} % of the step", percent=f"{level}")
 
 
@@ -124,7 +124,7 @@ class Asked:
     # None while its mark is not set.
     held: tuple = drawn("what is held", marks=EIGHTHS, says=_share_of_the_most, **MARKS)
     fullest: tuple = drawn(
-        "the fullest moment", marks=[template("the fullest moment")], says=_moment, **MARKS
+        "the fullest moment", marks=[template("the fullest moment")], says=moment_text, **MARKS
     )
     shown: bool = reveal(when=lambda said: said["ask"] != "")
 

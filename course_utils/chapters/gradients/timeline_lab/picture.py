@@ -10,12 +10,12 @@ from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, held_t
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import (
     EIGHTHS,
-    FULLEST,
     HELD,
     HELD_AT_EIGHTHS,
     MOMENTS,
     Asked,
     Found,
+    moment_text,
 )
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
@@ -27,7 +27,7 @@ from course_utils.engine.labs.draw import marks
 from course_utils.engine.labs.draw.lettering import fitted, scale_words, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.marks import Track
-from course_utils.engine.labs.draw.svg import dot, picture, polyline, rect, text
+from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
 WIDTH = 1000
@@ -68,10 +68,9 @@ def view(asked: Asked, found: Found) -> View:
     drawn += _phases(step)
     drawn += _listed(asked, held, memory)
     drawn += _marks(asked, scale)
-    if not asked.hides:
-        drawn += _ring(step, scale)
-    meaning = words.meaning(asked, step, guessed(asked))
-    return View(picture(WIDTH, HEIGHT, *drawn), meaning, table)
+    if held:
+        drawn += _fullest(step, scale)  # its ring is seen on a mark, too
+    return View(picture(WIDTH, HEIGHT, *drawn), words.meaning(asked, step, guessed(asked)), table)
 
 
 def _revealed(
@@ -88,7 +87,6 @@ def _revealed(
     if measured:
         yield from _measured(asked, measured, scale)
     yield from _now(step, asked)
-    yield from _fullest(step, scale)
 
 
 def guessed(asked: Asked) -> list[Guess]:
@@ -97,15 +95,14 @@ def guessed(asked: Asked) -> list[Guess]:
         return []
     step = asked.step
     if asked.ask == HELD:
-        levels = asked.held
         names = HELD_AT_EIGHTHS
         held = [step.at(n / 8).held.total for n in range(len(EIGHTHS))]
         percents = [100 * nbytes / step.most for nbytes in held]
     else:
-        levels = asked.fullest
         names = [template("the fullest moment, in % of the step's time")]
-        percents = [100 * step.fullest.share]
+        percents = [step.fullest.percent]
 
+    levels = getattr(asked, asked.ask)  # the field with the marks has this name
     guesses = []
     for name, level, percent in zip(names, levels, percents, strict=True):
         if level is not None:
@@ -135,9 +132,7 @@ class Scale:
 
         With a round number, the scale stays the same while the peak moves a little.
         """
-        highest_drawn = self.most
-        if self.has_memory:
-            highest_drawn = max(self.most, self.memory)
+        highest_drawn = max(self.most, self.memory) if self.has_memory else self.most
         least = HEADROOM * highest_drawn
         power = 10 ** math.floor(math.log10(least))  # the power of ten at or below it
         return next(round(factor * power) for factor in ROUND if factor * power >= least)
@@ -148,8 +143,7 @@ class Scale:
         power = 10 ** math.floor(math.log10(self.full))
         gaps = [factor * power for factor in (2, 1, 0.5, 0.2)]
         gap = next(gap for gap in gaps if self.full / gap >= 3)  # the widest with at least three
-        last = math.floor(self.full / gap)
-        return [round(gap * n) for n in range(1, last + 1)]
+        return [round(gap * n) for n in range(1, math.floor(self.full / gap) + 1)]
 
 
 def _x(share: Number) -> Number:
@@ -166,8 +160,8 @@ def _horizontal(left: Number, right: Number, y: Number, class_: str) -> str:
     return polyline([(left, y), (right, y)], class_=class_)
 
 
-def _vertical(x: Number, top: Number, bottom: Number, class_: str) -> str:
-    return polyline([(x, top), (x, bottom)], class_=class_)
+def _vertical(x: Number, bottom: Number, class_: str) -> str:
+    return polyline([(x, TOP), (x, bottom)], class_=class_)
 
 
 def _stacked(step: Step, scale: Scale) -> str:
@@ -177,16 +171,14 @@ def _stacked(step: Step, scale: Scale) -> str:
     for place, part in enumerate(Held._fields):
         above = [low + moment.held[place] for low, moment in zip(below, step.columns, strict=True)]
         if above != below:  # else no column holds any of this part
-            outline = _outline(below, above, scale)
-            areas.append(polyline(outline, class_=f"part {part}"))
+            areas.append(polyline(_outline(below, above, scale), class_=f"part {part}"))
         below = above
     return "".join(areas)
 
 
 def _outline(below: Sequence[int], above: Sequence[int], scale: Scale) -> list[Point]:
     """Return an area's corners: to the right along the upper edge, back along the lower one."""
-    lower_edge = _edge(below, scale)
-    return [*_edge(above, scale), *reversed(lower_edge)]
+    return [*_edge(above, scale), *reversed(_edge(below, scale))]
 
 
 def _edge(heights: Sequence[int], scale: Scale) -> list[Point]:
@@ -194,13 +186,12 @@ def _edge(heights: Sequence[int], scale: Scale) -> list[Point]:
 
     The edge is made of steps, one for each column. `heights` are in bytes.
     """
-    last = COLUMNS - 1
     corners = []
     for column, height in enumerate(heights):
         y = scale.y(height)
         if column == 0 or heights[column - 1] != height:
             corners.append((_column_x(column), y))
-        if column == last or heights[column + 1] != height:
+        if column == COLUMNS - 1 or heights[column + 1] != height:
             corners.append((_column_x(column + 1), y))
     return corners
 
@@ -245,8 +236,9 @@ def _measured(asked: Asked, measured: Sequence[int], scale: Scale) -> Iterator[s
 
 
 def _fullest(step: Step, scale: Scale) -> Iterator[str]:
-    """Name the fullest moment above the plot."""
+    """Draw a ring on the fullest moment, and name this moment above the plot."""
     x = _x(step.fullest.share)
+    yield marks.ring(x, scale.y(step.most))
     name = translated(
         "fullest: {bytes}, {moment}",
         bytes=held_text(step.most),
@@ -259,12 +251,6 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
     yield text(max(SCALE_RIGHT + 10, middle - half), TOP - 8, name, class_="small strong")
 
 
-def _ring(step: Step, scale: Scale) -> Iterator[str]:
-    """Draw a ring on the fullest moment. It is seen on a black mark, too, since its edge is cut."""
-    for class_ in ("cut", "start"):
-        yield dot(_x(step.fullest.share), scale.y(step.most), 6, class_=class_)
-
-
 def _phases(step: Step) -> Iterator[str]:
     """Draw the axes, and a line where each phase begins, with its name if there is space."""
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
@@ -275,7 +261,7 @@ def _phases(step: Step) -> Iterator[str]:
     for (name, begin), (_, end) in pairwise([*begun, end_of_step]):
         x = _x(begin)
         words_on_phase = translated(name)
-        yield _vertical(x, TOP, BOTTOM + 22, "grid")
+        yield _vertical(x, BOTTOM + 22, "grid")
         if width_of(words_on_phase, "small") + 8 <= _x(end) - x:
             yield text(x + 4, BOTTOM + 18, words_on_phase, class_="small faint")
 
@@ -283,13 +269,9 @@ def _phases(step: Step) -> Iterator[str]:
 def _now(step: Step, asked: Asked) -> Iterator[str]:
     """Draw the chosen moment: a line through the plot, and the operation that runs then."""
     share = asked.moment / MOMENTS
-    yield _vertical(_x(share), TOP, BOTTOM, "moment")
-    yield fitted(SIDE, TOP, _chosen(asked), WIDTH, "strong")
+    yield _vertical(_x(share), BOTTOM, "moment")
+    yield fitted(SIDE, TOP, moment_text(0, asked.moment), WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(step.at(share)), WIDTH, "faint")
-
-
-def _chosen(asked: Asked) -> str:
-    return translated("at {percent} % of the step", percent=f"{asked.moment}")
 
 
 def _listed(asked: Asked, held: Held | None, memory: int) -> Iterator[str]:
@@ -335,19 +317,3 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
     # asked.ask is also the name of the field that has these marks. A line goes through the marks of
     # what is held, because they are places along the step.
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD, in_percent=True)
-    if asked.ask == FULLEST and asked.shown:
-        yield from _name_of_mark(asked, tracks[0])
-
-
-def _name_of_mark(asked: Asked, track: Track) -> Iterator[str]:
-    """Write beside the mark of the fullest moment, if it is set, whose it is."""
-    (level,) = asked.fullest
-    if level is None:
-        return
-    x, y = track.at(level / MOMENTS)
-    name = translated("your mark")
-    beside = marks.RADIUS + 4
-    if x + beside + width_of(name, "small strong") <= RIGHT:
-        yield text(x + beside, y + 4, name, class_="small strong halo")
-    else:  # there is no space at its right
-        yield text(x - beside, y + 4, name, class_="small strong halo end")

@@ -18,6 +18,7 @@ from course_utils.core.say.closeness import (
     whole_judged_by,
 )
 from course_utils.core.say.language import template, translated
+from course_utils.engine.labs.draw.lettering import width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import dot, element, polyline, text
 from course_utils.engine.labs.fields import Drawn
@@ -68,9 +69,10 @@ def drawn(
 ) -> str:
     """Return the marks of the field `name`, on their tracks. `asked` has the answers to all fields.
 
-    With `in_percent`, a scale stands along the first track until the answer is shown.
-    With `through`, a line goes through the marks that are set. Once `asked.shown` is True, the
-    measurement is in the picture: marks can no longer be moved, and those not set are left out.
+    With `in_percent`, a scale stands along the first track until the answer is shown; after that,
+    a mark that is the only one says whose it is. With `through`, a line goes through the marks that
+    are set. Once `asked.shown` is True, the measurement is in the picture: marks can no longer be
+    moved, and those not set are left out.
     """
     field = _field(asked, name)
     levels = getattr(asked, name)  # one for each mark; None if the mark is not set
@@ -83,7 +85,9 @@ def drawn(
             marks.append(_mark(name, asked, number, track))
     line = polyline(set_places, class_="guess-line", data_through=name) if through else ""
     scale = "".join(_percents(tracks[0])) if in_percent and not asked.shown else ""
-    return scale + line + "".join(marks)
+    is_named = in_percent and asked.shown and len(tracks) == 1
+    words = [_whose(place, tracks[0]) for place in set_places if is_named]
+    return scale + line + "".join(marks + words)
 
 
 def _percents(track: Track) -> Iterator[str]:
@@ -128,6 +132,22 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
         data_mark=f"{name} {number}",
         data_track=f"{start_x:.1f} {start_y:.1f} {end_x:.1f} {end_y:.1f}",
     )
+
+
+def _whose(place: Point, track: Track) -> str:
+    """Return words that say whose a mark is, at its right if the track is long enough there."""
+    x, y = place
+    words = translated("your mark")
+    beside = RADIUS + 4
+    right, _ = track.end
+    if x + beside + width_of(words, "small strong") <= right:
+        return text(x + beside, y + 4, words, class_="small strong halo")
+    return text(x - beside, y + 4, words, class_="small strong halo end")
+
+
+def ring(x: Number, y: Number) -> str:
+    """Return a ring that is seen on a mark, too, because its edge has the page's colour."""
+    return dot(x, y, 6, class_="cut") + dot(x, y, 6, class_="start")
 
 
 def words_beside(
