@@ -105,7 +105,7 @@ def test_two_guesses_have_a_sentence_each():
     comparison = Comparison(measured, measured, guess={"a": 40, "b": 5, "c": 2})
     assert str(comparison).splitlines()[-1] == (
         "a: RIGHT POWER OF TEN, A FACTOR OF 2.5 TOO SMALL. b: CLOSE, 1 TOO HIGH. "
-        "THERE IS NOTHING CALLED 'c' TO GUESS HERE, BUT a AND b."
+        "THERE IS NOTHING CALLED 'c' TO GUESS HERE, BUT 'a' AND 'b'."
     )
 
 
