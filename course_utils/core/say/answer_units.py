@@ -37,8 +37,32 @@ _SIZES = {
     "mib": 2**20,
     "gib": 2**30,
     "tib": 2**40,
+    "kilobyte": 1e3,
+    "megabyte": 1e6,
+    "gigabyte": 1e9,
+    "terabyte": 1e12,
+    "kibibyte": 2**10,
+    "mebibyte": 2**20,
+    "gibibyte": 2**30,
+    "tebibyte": 2**40,
+    "千字节": 1e3,
+    "兆字节": 1e6,
+    "吉字节": 1e9,
+    "太字节": 1e12,
 }
-_FLOPS = {"flop": 1, "kflop": 1e3, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12, "pflop": 1e15}
+_FLOPS = {
+    "flop": 1,
+    "kflop": 1e3,
+    "mflop": 1e6,
+    "gflop": 1e9,
+    "tflop": 1e12,
+    "pflop": 1e15,
+    "kiloflop": 1e3,
+    "megaflop": 1e6,
+    "gigaflop": 1e9,
+    "teraflop": 1e12,
+    "petaflop": 1e15,
+}
 OTHER_UNITS = {
     "days": {
         "d": 1,
@@ -87,10 +111,11 @@ OTHER_UNITS = {
         "万亿": 1e3,
     },
     "flops": _FLOPS,
-    "joules": {"j": 1, "kj": 1e3, "焦耳": 1},
+    "joules": {"j": 1, "kj": 1e3, "kilojoule": 1e3, "焦耳": 1, "千焦": 1e3},
 }
 # Ways to write the sign %, from the longest on, because "percent" ends like "cent".
 PERCENT = ("per cent", "percent", "pct", "%")
+IN_PERCENT = ("share", "times")  # the units whose answers can also be typed in percent
 # What may be typed behind a number in place of the unit that is asked for, which may be none.
 ENDINGS = {
     "": ("倍",),

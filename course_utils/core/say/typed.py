@@ -6,7 +6,13 @@ The pages without a kernel read it in JavaScript, with the tables of this module
 import re
 
 from course_utils.core.say import refusals
-from course_utils.core.say.answer_units import ENDINGS, OTHER_UNITS, PERCENT, first_word
+from course_utils.core.say.answer_units import (
+    ENDINGS,
+    IN_PERCENT,
+    OTHER_UNITS,
+    PERCENT,
+    first_word,
+)
 from course_utils.core.say.refusals import LONGEST
 
 LARGEST_WHOLE = 1e15  # from here on a number stays a float, and is shown with an exponent
@@ -132,7 +138,7 @@ def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
     asked = first_word(unit)  # "days" of "days of one GPU"
     lower = text.lower().strip()
     for percent in PERCENT:
-        if asked == "share" and lower.endswith(percent):
+        if asked in IN_PERCENT and lower.endswith(percent):
             return lower.removesuffix(percent), 1 / 100
     # As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z\u4e00-\u9fff]+?)s?\s*", text.lower()[:LONGEST])

@@ -219,6 +219,7 @@ def tables() -> str:
         "otherUnits": answer_units.OTHER_UNITS,
         "endings": answer_units.ENDINGS,
         "percent": answer_units.PERCENT,
+        "inPercent": answer_units.IN_PERCENT,
         "fractions": typed.FRACTIONS,
         "about": typed.ABOUT,
         "measureWord": typed.MEASURE_WORD,

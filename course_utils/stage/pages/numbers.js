@@ -146,7 +146,7 @@ function quoted(text) {
 function inItsUnit(text, unit) {
   const asked = firstWord(unit);
   const trimmed = text.trim();
-  for (const percent of asked === "share" ? tables.percent : []) {
+  for (const percent of tables.inPercent.includes(asked) ? tables.percent : []) {
     if (trimmed.toLowerCase().endsWith(percent)) return [trimmed.slice(0, -percent.length), 1 / 100];
   }
   // As in "10 years": 10 and year, without the s of the plural. As in 10 年: 10 and 年.
