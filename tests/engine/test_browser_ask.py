@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from course_utils.core import record
 from course_utils.core.record import Said
 from course_utils.core.say import Guess
-from course_utils.engine.guessing.field import CLOSED
+from course_utils.engine.guessing.field import CLOSED, CLOSED_WITHOUT, NO_ANSWER
 from tests.helpers.browser import (
     NEXT_FRAMES,
     assert_takes_no_key,
@@ -38,6 +38,9 @@ CELLS = [
     'my_format = ask("format without a scale", among=("fp16", "bf16", "fp8"))',
     'my_early = ask("all cells have run", "share")',
     "reveal(my_early, predicted=0.5, measured=0.25)",
+    'my_size = ask("one file", "bytes")',
+    'my_other = ask("another file", "bytes")',
+    'my_empty = ask("no file", "bytes")',
     'my_a = ask("a", "share")',
     'my_b = ask(["a long name, so that there is little room beside it", "b"], "of 200")',
     'my_c = ask("c", among=("clips before unscale_", "bf16 weights", "sums in bf16", "no scale"))',
@@ -258,6 +261,55 @@ def test_parts_of_a_sum_are_dragged_typed_and_moved_by_keys(page: Page, mine: Pa
     )
 
 
+def test_show_with_a_text_that_is_no_answer_is_noted_when_it_is_pressed_again(
+    page: Page, mine: Path
+):
+    field = asked(page, "my_size")
+    box = field.get_by_role("textbox")
+    note = field.get_by_role("status")
+    unit = field.locator(".course-ask-unit")
+    box.fill("16 M")
+    button(field).click()
+    expect(note).to_contain_text("'M' is no unit here. Do you mean 16 MB?")
+    expect(box).to_have_value("16 M")
+    expect(box).to_be_focused()
+    expect(field).to_contain_text("press Show again")
+    box.press("End")
+    page.keyboard.type("B")
+    expect(field).not_to_contain_text("press Show again")
+    page.keyboard.press("Enter")
+    expect(button(field)).to_be_focused()
+    expect(note).to_have_text("")
+    expect(unit).to_be_hidden()  # it would be read as "16 MB bytes"
+    box.fill("lots")
+    expect(unit).to_be_visible()
+    button(field).click()
+    expect(note).to_contain_text("'lots' is not a number here.")
+    expect(note).to_contain_text("Your last guess is kept: 16 MB.")
+    assert record.said_so_far(mine, "floats")["one file"] == Said(16_000_000)
+    button(field).click()
+    expect(field).to_contain_text(CLOSED)
+    expect(box).to_have_value("16 MB")
+    expect(note).to_have_text("Your last guess is kept: 16 MB.")
+
+    other = asked(page, "my_other")
+    other.get_by_role("textbox").fill("lots")
+    button(other).click()
+    expect(other).to_contain_text("'lots' is not a number here.")
+    wait_for_kernel(page)
+    assert "another file" not in record.said_so_far(mine, "floats")
+    button(other).click()
+    expect(other.get_by_role("status")).to_have_text(NO_ANSWER)
+    expect(other.get_by_role("textbox")).to_have_value("lots")
+    expect(other).not_to_contain_text(CLOSED_WITHOUT)
+
+    empty = asked(page, "my_empty")
+    button(empty).click()
+    expect(empty).to_contain_text(CLOSED_WITHOUT)
+    closed = Said(is_closed=True, has_gone_on=True)
+    wait_until(lambda: record.said_so_far(mine, "floats").get("no file") == closed, "it is seen")
+
+
 def test_an_option_is_chosen_by_the_keyboard(page: Page, mine: Path):
     other = asked(page, "my_c").get_by_role("radio")
     other.first.check()
@@ -306,6 +358,7 @@ def test_axe_finds_no_fault_in_a_field_or_a_reveal_and_nothing_is_cut_on_a_phone
     fields[2].get_by_role("radio").first.check()
     for field in fields:
         button(field).click()
+    expect(fields[1]).to_contain_text("press Show again")
     shown = run(page, "reveal(my_a")
     expect(shown.locator("svg[role=img]")).to_contain_text("your guess 12 %")
     for theme in ("JupyterLab Dark", "JupyterLab Light"):

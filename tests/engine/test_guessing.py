@@ -16,7 +16,13 @@ from course_utils.core.record import Said
 from course_utils.core.say import Guess, OpenGuess
 from course_utils.core.say.typed import read
 from course_utils.engine import guessing
-from course_utils.engine.guessing.field import CLOSED, CLOSED_WITHOUT, WIDGET, Field
+from course_utils.engine.guessing.field import (
+    CLOSED,
+    CLOSED_WITHOUT,
+    NO_ANSWER,
+    WIDGET,
+    Field,
+)
 from course_utils.engine.judging import after_cell
 
 NAME = "one matrix"
@@ -513,3 +519,34 @@ def test_with_show_a_text_that_was_refused_gives_way_to_the_guess_that_is_kept()
     assert field.lines[0]["fault"]
     field.show_what_follows()
     assert (field.lines[0]["typed"], field.lines[0]["fault"]) == ("0.97", "")
+
+
+def test_with_show_a_text_that_was_refused_without_a_guess_before_it_stays_and_does_not_count():
+    guess = OpenGuess(("a", "b", "c"), "GB")
+    field = Field(guess)
+    for name, typed in (("a", "2"), ("b", "16 M"), ("c", "3")):
+        field.say(name, typed)
+    field.show_what_follows()
+    assert guess.said == {"a": 2, "c": 3}
+    assert field.words == CLOSED
+    said = [(line["typed"], line["fault"]) for line in field.lines]
+    assert said == [("2", ""), ("16 M", NO_ANSWER), ("3", "")]
+
+
+@pytest.mark.parametrize(
+    ("typed", "fault", "words"), [("lots", NO_ANSWER, ""), ("", "", CLOSED_WITHOUT)]
+)
+def test_with_show_a_field_without_a_guess_says_what_is_true(typed, fault, words):
+    field = Field(OpenGuess((NAME,), "GB"))
+    field.say(NAME, typed)
+    field.show_what_follows()
+    (line,) = field.lines
+    assert (line["typed"], line["fault"], field.words) == (typed, fault, words)
+
+
+def test_a_guess_that_was_worked_out_is_said_alike_before_and_after_a_text_that_is_refused():
+    field = Field(OpenGuess((NAME,), "times"))
+    field.say(NAME, "4/3")
+    said = field.lines[0]["said"]
+    field.say(NAME, "lots")
+    assert said == field.lines[0]["said"] == "1.33 times"

@@ -3,6 +3,7 @@
 After each key the tests look at what is in the window.
 """
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from nbformat.v4 import new_markdown_cell
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from course_utils.engine.guessing.field import CLOSED
+from course_utils.engine.guessing.field import CLOSED, NO_ANSWER
 from course_utils.stage.notebook.files import read, source, write
 from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.folds import with_folds
@@ -297,6 +298,30 @@ def test_show_settles_the_guess_and_the_reveal_is_run_and_whole_in_the_window(sh
     short.evaluate(f"() => {{ {notebook}.activeCellIndex = 4; {notebook}.activate(); }}")
     assert after(short, 4)["active"] == 5
     expect(reveal).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("short", [REVEALED], indirect=True)
+def test_show_with_a_text_that_is_no_answer_reveals_nothing_until_it_is_pressed_again(short: Page):
+    field = guessed(short)
+    lots = field.get_by_role("textbox").nth(1)
+    reveal = short.locator(f"{HERE} .jp-RenderedHTML:has([role=img])")
+    lots.fill("lots")
+    active = short.evaluate(ACTIVE)
+    short.evaluate(KEEP_BUSY)
+    press_show(field)
+    expect(field).to_contain_text("'lots' is not a number here. Write it as 1500,")
+    expect(field).to_contain_text("Change it, or press Show again")
+    expect(lots).to_have_value("lots")
+    expect(lots).to_be_focused()
+    expect(reveal).to_have_count(0)
+    expect(field).to_have_class(re.compile("course-waits"))
+    assert short.evaluate(ACTIVE) == active
+    press_show(field)
+    expect(reveal).to_contain_text("your guess 41")
+    expect(field).to_contain_text(NO_ANSWER)
+    expect(field).to_contain_text(CLOSED)
+    expect(lots).to_have_value("lots")
+    assert short.evaluate(ACTIVE) == 5
 
 
 BEHIND = f"{HERE} .jp-Cell.course-behind"

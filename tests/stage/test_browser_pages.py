@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_utils.chapters.checkpointing.account_lab.asked import A_SMALL_ONE
 from course_utils.core.say import Guess, OpenGuess, in_words
-from course_utils.engine.guessing.field import CLOSED, as_read
+from course_utils.engine.guessing.field import CLOSED, CLOSED_WITHOUT, NO_ANSWER, as_read
 from course_utils.stage.notebook.files import read
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__
@@ -47,7 +47,22 @@ WRITTEN = """async (asked) => {
   const { asRead, inWords, withUnit } = await import("./numbers.js");
   return asked.map(([n, unit]) => [inWords(n, unit), withUnit(n, unit), asRead(n, unit)]);
 }"""
-# As whoever only reads does.
+# A field as it is where Python does not answer for a while.
+UNANSWERED = """async () => {
+  const { default: field } = await import("./field.js");
+  const { default: tables } = await import("./tables.js");
+  const el = document.querySelector("main").appendChild(document.createElement("div"));
+  el.id = "unanswered";
+  const lines = [{ name: "a", options: [], said: "", typed: "", fault: "" }];
+  const state = { lines, unit: "GB", labels: tables.labels };
+  window.courseSent = [];
+  const send = (message) => window.courseSent.push(Object.keys(message)[0]);
+  field.render({ model: { get: (name) => state[name], on: () => {}, send }, el });
+}"""
+# As whoever only reads does; and all that is around a question.
+UNFOLD_ABOVE = """(node) => {
+  for (const fold of document.querySelectorAll("details.fold")) fold.open = fold.contains(node);
+}"""
 UNFOLD = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"
 
 
@@ -422,9 +437,67 @@ def test_after_show_the_answer_is_whole_in_the_window_and_says_which_guess_was_k
         expect(ask).to_contain_text("Your last guess is kept: 67.1 MB.")
         ask.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
         ask.get_by_role("button", name="Show").click()
+        expect(field).to_have_value("many")
+        expect(answer_to(page, "my_kept")).to_be_hidden()
+        ask.get_by_role("button", name="Show").click()
         expect(ask).to_contain_text("Your last guess is kept: 67.1 MB.")
         expect(field).to_have_value("64 MiB")
         expect(answer_to(page, "my_kept").locator(".seen")).to_be_in_viewport(ratio=1)
+
+
+def test_while_python_does_not_read_a_text_show_waits_unless_it_is_pressed_again(guessing):
+    guessing.evaluate(UNANSWERED)
+    ask = guessing.locator("#unanswered")
+    ask.get_by_role("textbox").fill("lots")
+    ask.get_by_role("button", name="Show").click()
+    expect(ask).to_contain_text("Python is still busy.")
+    expect(ask.get_by_role("textbox")).to_be_disabled()
+    assert guessing.evaluate("window.courseSent") == ["say"]
+    ask.get_by_role("button", name="Show").dblclick()
+    assert guessing.evaluate("window.courseSent") == ["say", "show"]
+    guessing.evaluate("document.querySelector('#unanswered').remove()")
+
+
+@pytest.mark.parametrize("viewport", [LAPTOP, PHONE])
+def test_show_with_a_text_that_is_no_answer_unfolds_what_follows_when_it_is_pressed_again(
+    chromium, site, viewport
+):
+    with unread(chromium, site, "04_flops", viewport=viewport) as page:
+        alone = ask_of(page, "my_backward")
+        alone.get_by_role("textbox").fill("many")
+        alone.get_by_role("button", name="Show").dblclick()  # is one press
+        expect(alone).to_contain_text("press Show again")
+        expect(answer_to(page, "my_backward")).to_be_hidden()
+        alone.get_by_role("button", name="Show").click()
+        expect(alone).to_contain_text(NO_ANSWER)
+        expect(alone).not_to_contain_text(CLOSED_WITHOUT)
+
+        ask = ask_of(page, "my_lost_days")
+        ask.evaluate(UNFOLD_ABOVE)
+        show = ask.get_by_role("button", name="Show")
+        boxes = ask.get_by_role("textbox")
+        notes = ask.locator(".course-ask-note")
+        answer = answer_to(page, "my_lost_days")
+        for at, typed in enumerate(("60", "lots", "1 M")):
+            boxes.nth(at).fill(typed)
+        show.click()
+        expect(notes.nth(1)).to_contain_text("'lots' is not a number here.")
+        expect(boxes.nth(1)).to_be_focused()
+        expect(boxes.nth(1)).to_have_value("lots")
+        expect(ask).to_contain_text("press Show again")
+        expect(answer).to_be_hidden()
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type("5")
+        expect(ask).not_to_contain_text("press Show again")
+        show.click()
+        expect(boxes.nth(2)).to_be_focused()  # it was held for the other text, too
+        expect(answer).to_be_hidden()
+        show.click()
+        expect(answer).to_be_visible()
+        expect(notes.nth(2)).to_have_text(NO_ANSWER)
+        expect(boxes.nth(2)).to_have_value("1 M")
+        expect(ask).to_contain_text(CLOSED)
+        assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
 
 
 def test_on_a_page_the_first_thing_to_touch_is_within_two_screens_of_a_laptop(chromium, site):

@@ -5,6 +5,7 @@
 
 const AXIS = 1.2; // how long the axis of bars is, as a multiple of what they lead to
 const PAUSE_MS = 300; // after the last key, for so long, a bar counts as at rest
+const BUSY_MS = 500; // if Python has not read a text for so long, the field says so
 const LATE = 0.7; // a bar that ends farther right than this share of the axis has its number left
 
 // anywidget calls this for each view of a field: `el` is the view's element, and `model` has the
@@ -18,14 +19,16 @@ function render({ model, el }) {
   const bars = model.get("between")?.length ? addBars(field, lines, model) : null;
   // The number of the line in which Enter was pressed, until the focus has gone on; else -1.
   let entered = -1;
-  let isShown = false; // whether Show was pressed here; Python may hear of it later
+  let isShown = false; // whether Show has settled the guess; Python may hear of it later
+  let asked = 0; // when Show was pressed, until Python has read what was typed; else 0
+  let isHeld = false; // whether Show was pressed with the texts that are there, and one is no answer
 
   // Shows the state that Python has sent.
   function draw() {
     const states = model.get("lines");
     const isClosed = isShown || model.get("is_closed");
     const isLost = !isClosed && hasLostItsKernel();
-    lines.forEach((line, at) => line.draw(states[at], isClosed || isLost));
+    lines.forEach((line, at) => line.draw(states[at], isClosed || isLost || asked > 0));
     bars?.draw(states, isClosed || isLost);
     const isGuessed = states.every(({ said, fault }) => said && !fault);
     const words = model.get("words") || hint(isGuessed, isClosed);
@@ -35,6 +38,7 @@ function render({ model, el }) {
     field.show.classList.toggle("due", isGuessed);
     if (model.get("has_gone_on")) lift();
     goOn(states);
+    if (asked && !isLost) settleIfRead();
   }
 
   // Whether the kernel that made the field is gone, so that nothing that is typed would arrive.
@@ -46,6 +50,8 @@ function render({ model, el }) {
   // The sentence beside the button, as long as Python has sent none.
   function hint(isGuessed, isClosed) {
     if (isClosed) return "";
+    if (isHeld) return labels.again;
+    if (asked && performance.now() - asked > BUSY_MS) return labels.busy;
     if (model.get("has_gone_on")) return isGuessed ? labels.canChange : "";
     return isGuessed ? labels.guessed : labels.open;
   }
@@ -78,8 +84,35 @@ function render({ model, el }) {
     if (hadFocus) field.root.focus(); // so that the next key still belongs to this cell
   }
 
-  field.show.addEventListener("click", () => {
+  // What Show does: it settles the guess, but only if all texts are answers, or if it is pressed again.
+  function show() {
     bars?.send();
+    for (const line of lines) line.send(); // on some phones, the text was not left by the tap on Show
+    if (asked || isHeld) {
+      settle();
+      return;
+    }
+    asked = performance.now();
+    setTimeout(draw, 2 * BUSY_MS);
+    draw();
+  }
+
+  // Goes on with Show when Python has read the texts. One that is no answer stays, to be changed.
+  function settleIfRead() {
+    if (lines.some((line) => line.isUnread())) return;
+    asked = 0;
+    const refused = lines.find((line) => line.isRefused());
+    if (!refused) {
+      settle();
+      return;
+    }
+    isHeld = true;
+    draw();
+    if (field.root.contains(document.activeElement)) refused.focus();
+  }
+
+  function settle() {
+    asked = 0;
     // First what follows is unfolded, on a page, and then the space above it goes. The other way
     // round, the page would be too short for a moment, and the browser would scroll it up.
     for (const line of lines) line.goBack();
@@ -87,6 +120,21 @@ function render({ model, el }) {
     model.send({ show: true });
     draw();
     lift();
+    field.root.dispatchEvent(new Event("course-settled", { bubbles: true })); // for the workspace
+  }
+
+  // A sentence below the text that is left would move Show away between the press and its click, so
+  // the text is left at the click.
+  field.show.addEventListener("mousedown", (event) => event.preventDefault());
+  field.show.addEventListener("click", ({ detail }) => {
+    if (detail > 1) return; // the second half of a double click is no second press
+    if (detail === 1) field.show.focus({ preventScroll: true });
+    show();
+  });
+  field.root.addEventListener("input", () => {
+    if (!isHeld) return;
+    isHeld = false; // the text is another one now
+    draw();
   });
   field.root.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.target === field.show) return;
@@ -131,7 +179,8 @@ function buildField(el, name, number, labels) {
 // Adds a line for one question. Returns functions: `draw` shows its state; `send` sends what was
 // typed, if that is new, and returns whether it was; `write` puts a number there, and `say` also
 // sends it; `focus` moves the focus to it; `contains` returns whether an element is part of it;
-// `isPending` returns whether Python still has to read what was sent. `node` is the line itself.
+// `isPending` returns whether Python still has to read what was sent, and `isUnread` whether that may be
+// no answer; `isRefused` returns whether a text is none. `node` is the line itself.
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
@@ -149,7 +198,7 @@ function addLine(field, { name, options }, model) {
   input.node.setAttribute("aria-describedby", note.id);
   let has = ""; // the text that Python has
   let sent = ""; // the text that was sent last, or that Python has
-  let isRefused = false; // whether the text is no answer
+  let isWrong = false; // whether the text is no answer
   let wentBack = false; // whether it was none when Show was pressed, so that the one before was kept
 
   function send() {
@@ -174,8 +223,11 @@ function addLine(field, { name, options }, model) {
   }
 
   function goBack() {
-    wentBack = isRefused || isPending();
+    wentBack = isWrong || isPending();
   }
+
+  const isUnread = () => isPending() && options.length === 0;
+  const isRefused = () => isWrong && input.value() !== "";
 
   function draw({ said, typed, fault }, isClosed) {
     // Two quick answers bring two states. The first must not undo the second on the screen.
@@ -186,11 +238,12 @@ function addLine(field, { name, options }, model) {
     // How it was read, where that is not to be seen in the field. Bytes are always said, since
     // whoever means GB may type 44.
     const isTyped = said === typed || (unit !== "bytes" && said === `${typed} ${unit}`);
+    const hasUnit = said !== "" && fault === "" && /[\p{L}%]$/u.test(typed);
     const reading = said && !isTyped ? `= ${said}` : "";
     note.textContent = said ? withKept(said, fault) || reading : fault;
-    isRefused = fault !== "";
-    note.classList.toggle("course-ask-fault", fault !== "");
-    input.draw(typed, { isWrong: fault !== "", isNew: typed !== sent });
+    isWrong = fault !== "";
+    note.classList.toggle("course-ask-fault", isWrong);
+    input.draw(typed, { isWrong, hasUnit, isNew: typed !== sent });
     sent = typed;
   }
 
@@ -202,7 +255,9 @@ function addLine(field, { name, options }, model) {
 
   input.node.addEventListener("change", send);
   const contains = (node) => line.contains(node);
-  return { draw, send, say, write, focus: input.focus, contains, isPending, goBack, node: line };
+  const { focus } = input;
+  const asks = { isPending, isUnread, isRefused, contains };
+  return { draw, send, say, write, focus, goBack, ...asks, node: line };
 }
 
 // Adds a text field. Its visible name is `label`; for screen readers, `name` follows, if it is not
@@ -216,17 +271,25 @@ function addText(line, label, unit, name) {
   node.spellcheck = false;
   node.inputMode = "text"; // not "decimal": 2^31 and 12 % are answers, too
   node.setAttribute("aria-label", [label, name, unit].filter(Boolean).join(", "));
-  add(title, "span", "course-ask-unit").textContent = unit;
+  const behind = add(title, "span", "course-ask-unit");
+  behind.textContent = unit;
+  node.addEventListener("input", () => showUnit(true));
   const value = () => node.value.trim();
 
   function close(isClosed) {
     node.disabled = isClosed;
   }
 
-  function draw(typed, { isWrong, isNew }) {
+  // Behind "16 MB" no other unit is read. Its place stays, so that nothing moves.
+  function showUnit(isShown) {
+    behind.style.visibility = isShown ? "" : "hidden";
+  }
+
+  function draw(typed, { isWrong, hasUnit, isNew }) {
     // A text that somebody is typing at the moment is not replaced.
     if (isNew && (document.activeElement !== node || node.value === "")) node.value = typed;
     node.setAttribute("aria-invalid", String(isWrong));
+    showUnit(!hasUnit);
   }
   return { node, value, draw, close, focus: () => node.focus() };
 }

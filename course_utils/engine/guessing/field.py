@@ -21,6 +21,9 @@ WORKED_OUT = re.compile(r"\d.*[-+*/^×÷]")  # matches what is an operation with
 RUN = template("(To type it, run this cell.)")
 CLOSED = template("Your guess stays as it was when Show was pressed.")
 CLOSED_WITHOUT = template("Show was pressed before there was a guess.")
+NO_ANSWER = template(
+    "What you typed could not be taken as an answer, so it does not count as a guess."
+)
 
 
 def labels() -> dict[str, str]:
@@ -31,6 +34,10 @@ def labels() -> dict[str, str]:
         "share": translated("from 0 to 1, or in %"),
         "canChange": translated("You can change it until the answer is shown."),
         "guessed": translated("You can change it until you press Show."),
+        "again": translated("Change it, or press Show again to see the answer without it."),
+        "busy": translated(
+            "Python is still busy. The answer comes up once it has read what you typed."
+        ),
         "kept": translated("Your last guess is kept: {said}."),
         "open": translated("What follows comes up with Show, with your guess or without one."),
         "behind": translated(
@@ -51,7 +58,8 @@ class Field(anywidget.AnyWidget):
     """A line for each question of a guess, with what was typed, and the button *Show* below them.
 
     The page sends {"say": {"name": …, "typed": …}} and {"show": true}. The typed text is parsed
-    here and not on the page, so that notebooks and phones parse it alike.
+    here and not on the page, so that notebooks and phones parse it alike. While a text is no
+    answer, the page sends "show" only when *Show* is pressed a second time.
     """
 
     _esm = (_HERE / "field.js").read_text(encoding="utf-8")
@@ -94,12 +102,18 @@ class Field(anywidget.AnyWidget):
             self._show()  # here, since the guess has not changed, and so on_change is not called
 
     def show_what_follows(self) -> None:
-        """Do what the button *Show* does. Of a text that was refused, the field goes back."""
-        for name in self._faults:
+        """Do what the button *Show* does. A text that was refused gives way to the guess before it.
+
+        Without one, the text stays, and a sentence says that it does not count.
+        """
+        for name in list(self._faults):
+            if self._typed[name] and name not in self.guess.said:
+                self._faults[name] = translated(NO_ANSWER)
+                continue
+            del self._faults[name]
             del self._typed[name]  # the field shows what is kept of the guess, or nothing
             if name in self._accepted:
                 self._typed[name] = self._accepted[name]
-        self._faults.clear()
         self.guess.go_on()  # which calls _show by way of on_change
 
     def _on_message(self, _: object, content: object, __: object) -> None:
@@ -137,7 +151,9 @@ class Field(anywidget.AnyWidget):
         """Return the sentence below a guess that cannot be changed any more; empty before."""
         if not self.guess.is_closed:
             return ""
-        return translated(CLOSED if self.guess.said else CLOSED_WITHOUT)
+        if self.guess.said:
+            return translated(CLOSED)
+        return "" if self._faults else translated(CLOSED_WITHOUT)  # a fault says more
 
     def _line(self, name: str) -> dict[str, object]:
         """Return what the page shows for one question.
@@ -146,12 +162,14 @@ class Field(anywidget.AnyWidget):
         `fault` is the sentence on a text that makes no sense.
         """
         typed = self._typed.get(name, self.guess.typed(name))
+        fault = self._faults.get(name, "")
+        accepted = self._accepted.get(name, "") if fault else typed
         return {
             "name": name,
             "options": list(self.guess.among),
-            "said": as_read(self.guess, name, typed),
+            "said": as_read(self.guess, name, accepted),
             "typed": typed,
-            "fault": self._faults.get(name, ""),
+            "fault": fault,
         }
 
     # The rest is what a notebook stores, and what is shown where no kernel runs.

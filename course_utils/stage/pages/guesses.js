@@ -12,6 +12,9 @@ const KEPT = `guesses on ${PAGE}`;
 const KEPT_SHOWN = `shown on ${PAGE}`;
 const CLOSED = template("Your guess stays as it was when Show was pressed.");
 const CLOSED_WITHOUT = template("Show was pressed before there was a guess.");
+const NO_ANSWER = template(
+  "What you typed could not be taken as an answer, so it does not count as a guess.",
+);
 const CAN_CHANGE = template("You can change it, and the answer below changes with it.");
 // The words of field.js, which are English in the table.
 const LABELS = Object.fromEntries(
@@ -69,7 +72,9 @@ export function begin(element) {
   }
 
   function sentenceBelow() {
-    if (isClosed) return translated(isGuessed() ? CLOSED : CLOSED_WITHOUT);
+    if (isClosed && isGuessed()) return translated(CLOSED);
+    // The fault of a text that is no guess says more.
+    if (isClosed) return states.some(({ fault }) => fault) ? "" : translated(CLOSED_WITHOUT);
     // A fold can also be opened by a link to what is in it.
     return fold.open && isGuessed() ? translated(CAN_CHANGE) : "";
   }
@@ -91,7 +96,7 @@ export function begin(element) {
     }
     const number = said[name][line.name];
     if (number === undefined) return state;
-    state.said = line.options.length ? number : asRead(number, unit, text);
+    state.said = line.options.length ? number : asRead(number, unit, typed[name][line.name]);
     state.number = line.options.length ? null : number;
     return state;
   }
@@ -121,10 +126,13 @@ export function begin(element) {
     for (const listener of listeners) listener();
   }
 
-  // What Show does. A text that was refused gives way to the guess before it.
+  // What Show does. A text that was refused gives way to the guess before it. Without one, the text
+  // stays, and a sentence says that it does not count.
   function settle() {
     lines.forEach((line, at) => {
-      if (states[at].fault) states[at] = stateOf(line, String(typed[name][line.name] ?? ""));
+      if (!states[at].fault) return;
+      if (line.name in said[name]) states[at] = stateOf(line, String(typed[name][line.name]));
+      else states[at].fault = translated(NO_ANSWER);
     });
     fold.open = true;
     isClosed = true;

@@ -365,14 +365,14 @@
       return !results.includes(false);
     }
 
-    // *Show* settles a guess, and what follows is its reveal: it is run and comes into the window,
-    // with the code that it needs. If there is something to read on the way to it, the reader goes
-    // on from the next cell.
+    // *Show* settles a guess, as its field then says. What follows is its reveal: it is run and comes
+    // into the window, with the code that it needs. If there is something to read on the way to it,
+    // the reader goes on from the next cell.
     //
     // All cells may have run before the reader came to the guess. Then each reveal of it shows no
     // guess, or a former one, so those are run again.
     function settle(event) {
-      const field = event.target.closest?.(".course-ask-show")?.closest(LIVE_LAB);
+      const field = event.target.closest(LIVE_LAB);
       const notebook = field ? currentNotebook() : null;
       const at = notebook?.widgets.findIndex(({ node }) => node.contains(field)) ?? -1;
       if (at < 0) return;
@@ -406,7 +406,7 @@
       const arrives = Boolean(reveal);
       keep(scroller, kept, ends, { always: true, moves, was, former: null, arrives });
     }
-    window.addEventListener("click", settle);
+    window.addEventListener("course-settled", settle);
 
     // Take away the space below the cells above that kept the rest out of view; returns whether
     // there was any.
