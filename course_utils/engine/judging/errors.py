@@ -4,6 +4,7 @@ A sentence that begins with a small letter follows the name of the reader's func
 """
 
 import inspect
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ COURSE = Path(__file__).parents[2]  # the folder of course_utils
 # As a TypeError names functions that were to be added or compared, such as tensor.nbytes.
 FUNCTIONS = ("builtin_function_or_method", "method", "function")
 OF_NO_NUMBERS = "(): Expected reduction dim"  # what torch says of an empty tensor's min() or max()
+# What Python says of such a name. The error of an answer in another process has only the message.
+NOT_DEFINED = re.compile(r"name '(?P<name>\w+)' is not defined")
 # Names of the module math that a reader may write without the module.
 IN_MATH = ("sqrt", "isqrt", "log", "log2", "log10", "exp", "ceil", "floor", "prod", "pi", "inf")
 MOST_VARIABLES = 4  # that are shown where an answer that did not end was stopped
@@ -138,11 +141,11 @@ def _has(asked: dict, key: object) -> bool:
 
 def advice_on_error(error: BaseException) -> str:
     """Return the advice on an error whose message says little to a reader; else empty."""
-    if getattr(error, "told", ""):
-        return ""
-    if type(error) is NameError:  # a variable that has no value yet raises another kind of it
-        return _on_name(error.name)
-    if not isinstance(error, TypeError | KeyError):
+    # A variable that has no value yet raises another kind of NameError.
+    is_undefined = NOT_DEFINED.match(said_by(error)) if type(error) is NameError else None
+    if is_undefined:
+        return _on_name(is_undefined["name"])
+    if getattr(error, "told", "") or not isinstance(error, TypeError | KeyError):
         return ""
     if isinstance(error, KeyError):
         is_tuple = bool(error.args) and isinstance(error.args[0], tuple)
@@ -164,7 +167,7 @@ def advice_on_error(error: BaseException) -> str:
     return ""
 
 
-def _on_name(name: str | None) -> str:
+def _on_name(name: str) -> str:
     """Return the advice on a name that is not defined; empty unless it belongs to math."""
     if name == "math":
         return translated("That is a module: write import math above.")

@@ -90,7 +90,7 @@ def accumulate(channel: Channel, answer: Callable[..., object], question: Messag
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
         """Note the rows of a forward pass, and later the rows of its gradient."""
-        rows = len(result)
+        rows = result[..., 0].numel()  # 1 of a row without the batch's dimension
         rows_seen.append(rows)
         if result.requires_grad:
             result.register_hook(lambda _: rows_seen.append(-rows))
