@@ -250,7 +250,7 @@ STATEMENTS = [
         machines=("H100 SXM",),
     ),
     Statement(
-        "own-gpu-18",
+        "own-gpu-18-end",
         "fp8 is about 1.75 times as fast",
         lambda recording: best_ratio(recording, "fp8", "bf16"),
         low=1.7,
