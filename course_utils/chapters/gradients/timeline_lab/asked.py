@@ -88,8 +88,8 @@ def _share_of_the_most(_: int, level: int) -> str:
     return translated("{percent} % of the most", percent=f"{level}")
 
 
-def moment_text(_: int, level: int) -> str:
-    return translated("at {percent} % of the step", percent=f"{level}")
+def moment_text(percent: int) -> str:
+    return translated("at {percent} % of the step", percent=f"{percent}")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,10 @@ class Asked:
     # None while its mark is not set.
     held: tuple = drawn("what is held", marks=EIGHTHS, says=_share_of_the_most, **MARKS)
     fullest: tuple = drawn(
-        "the fullest moment", marks=[template("the fullest moment")], says=moment_text, **MARKS
+        "the fullest moment",
+        marks=[template("the fullest moment")],
+        says=lambda _, level: moment_text(level),
+        **MARKS,
     )
     shown: bool = reveal(when=lambda said: said["ask"] != "")
 

@@ -270,7 +270,7 @@ def _now(step: Step, asked: Asked) -> Iterator[str]:
     """Draw the chosen moment: a line through the plot, and the operation that runs then."""
     share = asked.moment / MOMENTS
     yield _vertical(_x(share), BOTTOM, "moment")
-    yield fitted(SIDE, TOP, moment_text(0, asked.moment), WIDTH, "strong")
+    yield fitted(SIDE, TOP, moment_text(asked.moment), WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(step.at(share)), WIDTH, "faint")
 
 
