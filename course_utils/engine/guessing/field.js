@@ -84,7 +84,8 @@ function render({ model, el }) {
     if (hadFocus) field.root.focus(); // so that the next key still belongs to this cell
   }
 
-  // What Show does: it settles the guess, but only if all texts are answers, or if it is pressed again.
+  // What Show does: it settles the guess, but only if all texts are answers, or if it is pressed
+  // again.
   function show() {
     bars?.send();
     for (const line of lines) line.send(); // on some phones, the text was not left by the tap on Show
@@ -179,8 +180,8 @@ function buildField(el, name, number, labels) {
 // Adds a line for one question. Returns functions: `draw` shows its state; `send` sends what was
 // typed, if that is new, and returns whether it was; `write` puts a number there, and `say` also
 // sends it; `focus` moves the focus to it; `contains` returns whether an element is part of it;
-// `isPending` returns whether Python still has to read what was sent, and `isUnread` whether that may be
-// no answer; `isRefused` returns whether a text is none. `node` is the line itself.
+// `isPending` returns whether Python still has to read what was sent, and `isUnread` whether that
+// may be no answer; `isRefused` returns whether a text is none. `node` is the line itself.
 function addLine(field, { name, options }, model) {
   const line = add(field.lines, "div", "course-ask-line");
   const isAlone = model.get("lines").length === 1;
