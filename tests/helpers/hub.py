@@ -41,6 +41,9 @@ def running_hub(
         )
         try:
             yield f"http://127.0.0.1:{port}", homes
+        except Exception:
+            print((folder / "hub.log").read_text())  # pytest shows it, if the test fails
+            raise
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(120)

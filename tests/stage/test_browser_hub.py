@@ -34,6 +34,7 @@ from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebo
 skip_without_browser()
 skip_without_hub()
 STUDENTS = ("ada", "ben", "cleo")
+PROXY_GAVE_UP_S = 20  # on the page that waits for a server, which then stood there for ever
 REFUSED = (403, 404)
 SESSION = json.dumps(
     {
@@ -94,6 +95,12 @@ def let_tests_ask(home: Path) -> None:
     settings = home / ".jupyter" / "jupyter_lab_config.json"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"LabApp": {"expose_app_in_browser": true}}')
+
+
+def start_slowly(home: Path) -> None:
+    """Let that student's server take its time to start, as on a busy machine."""
+    config = home / ".jupyter" / "jupyter_server_config.py"
+    config.write_text(f"import time\ntime.sleep({PROXY_GAVE_UP_S + 1})\n")
 
 
 def expect_contents(page: Page, address: str, name: str) -> None:
@@ -196,6 +203,7 @@ def test_a_student_has_a_server_copies_and_a_record(tmp_path, chromium):
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
         home = homes() / "ada"
         let_tests_ask(home)
+        start_slowly(home)
         context = chromium.new_context(viewport=VIEWPORT)
         page = context.new_page()
         page.set_default_timeout(120_000)

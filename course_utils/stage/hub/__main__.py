@@ -62,7 +62,9 @@ def local(port: int, password: str, folder: Path) -> Config:
     # A student's folder is called after the name, so a name may not have all characters.
     config.Authenticator.update(allow_all=True, username_pattern=r"\w[\w.-]*")
     config.ConfigurableHTTPProxy.update(
-        command=[str(BIN / "configurable-http-proxy")],
+        # By default this proxy ends a request after 20 s, and so the one by which the page learns
+        # that a server is ready: where a server took longer, the page waited for ever.
+        command=[str(BIN / "configurable-http-proxy"), "--proxy-timeout=0"],
         log_level="error",
         api_url=f"http://127.0.0.1:{free_port()}",
     )
