@@ -324,7 +324,7 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     asked = [(text, unit) for text in TYPED["numbers"] for unit in ("", "percent of the peak")]
     for line in TYPED["in other units"]:
         text, unit = re.fullmatch(
-            r"(.*?) (days|hours|minutes|seconds|s|ms|bytes|GB|tokens|steps"
+            r"(.*?) (days|hours|minutes|seconds|s|ms|bytes|GB|tokens a second|tokens|steps"
             r"|billions of parameters|times)",
             line,
         ).groups()

@@ -116,6 +116,9 @@ OTHER_UNITS = {
 # Ways to write the sign %, from the longest on, because "percent" ends like "cent".
 PERCENT = ("per cent", "percent", "pct", "%")
 IN_PERCENT = ("share", "times")  # the units whose answers can also be typed in percent
+# The end of a rate's unit, such as "tokens a second", and a pattern of what people write for it.
+A_SECOND = " a second"
+EACH_SECOND = r"\s*(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|秒)\s*$"
 # What may be typed behind a number in place of the unit that is asked for, which may be none.
 ENDINGS = {
     "": ("倍",),
@@ -129,7 +132,7 @@ ENDINGS = {
     "s": ("秒",),
     "ms": ("毫秒",),
     "bytes": ("字节",),
-    "tokens": ("词元",),
+    "tokens": ("tok", "词元"),
     "steps": ("步",),
     "elements": ("元素",),
 }

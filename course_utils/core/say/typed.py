@@ -7,6 +7,8 @@ import re
 
 from course_utils.core.say import refusals
 from course_utils.core.say.answer_units import (
+    A_SECOND,
+    EACH_SECOND,
     ENDINGS,
     IN_PERCENT,
     OTHER_UNITS,
@@ -119,6 +121,10 @@ def _number(text: str, unit: str) -> int | float:
     text = text.replace(MEASURE_WORD, " ").lstrip(ABOUT)
     for fraction, words in FRACTIONS.items():
         text = text.replace(fraction, words)
+    if unit.endswith(A_SECOND):
+        # Of "300 tok/s", as an answer in tokens a second, 300 tok is left, as one in tokens.
+        text = re.sub(EACH_SECOND, "", text, flags=re.IGNORECASE)
+        unit = unit.removesuffix(A_SECOND)
     text, size = _in_its_unit(text, unit)
     value = _sum(_in_ascii(text, unit))
     if size != 1:

@@ -218,6 +218,8 @@ def tables() -> str:
         "forms": typed.FORMS,
         "otherUnits": answer_units.OTHER_UNITS,
         "endings": answer_units.ENDINGS,
+        "aSecond": answer_units.A_SECOND,
+        "eachSecond": answer_units.EACH_SECOND,
         "percent": answer_units.PERCENT,
         "inPercent": answer_units.IN_PERCENT,
         "fractions": typed.FRACTIONS,

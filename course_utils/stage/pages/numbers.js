@@ -8,6 +8,7 @@ const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
 const IN_NO_BASE = /^\s*[-+−]?0[xb]/i; // -0x1 is not 0 times 1
 const OF_HOW_MANY = /^of ([\d,]+)$/;
 const WORKED_OUT = new RegExp(tables.workedOut);
+const EACH_SECOND = new RegExp(tables.eachSecond, "i");
 const RANGE = new RegExp(`^${tables.range}$`, "s");
 const NUMBER_THEN_WORDS = /^(.*\p{Nd}[.,]?)\s*(\P{Nd}+)$/su;
 const WORDS_THEN_NUMBER = /^(\P{Nd}+)(\p{Nd}.*)$/su;
@@ -49,8 +50,12 @@ function numberIn(text, unit) {
   for (const [fraction, words] of Object.entries(tables.fractions)) {
     plain = plain.replaceAll(fraction, words);
   }
-  const [inUnit, size] = inItsUnit(plain, unit);
-  const value = sum(inAscii(inUnit, unit));
+  const isRate = unit.endsWith(tables.aSecond);
+  // Of "300 tok/s", as an answer in tokens a second, 300 tok is left, as one in tokens.
+  const amount = isRate ? plain.replace(EACH_SECOND, "") : plain;
+  const of = isRate ? unit.slice(0, -tables.aSecond.length) : unit;
+  const [inUnit, size] = inItsUnit(amount, of);
+  const value = sum(inAscii(inUnit, of));
   // With 15 digits, 3 亿 is 0.3 billion; 3 * 0.1 alone is a little more.
   return size === 1 ? value : Number((value * size).toPrecision(15));
 }
