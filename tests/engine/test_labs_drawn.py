@@ -130,6 +130,10 @@ def test_a_mark_is_a_guess_at_the_question_for_which_it_was_set_and_at_no_other(
     panel.set(shown=True)
     assert record.guesses(workspace) == {}, "nobody guessed that"
     panel.set(shown=False)
+    panel.set(shown=True)
+    after_restart = labs.figure(figure, "shown", **first)
+    assert after_restart.values[name] == marks[name], "nor does Show there take them away"
+    panel.set(shown=False)
     panel.set(**at_first)
     assert panel.values[name] == marks[name]
     panel.set(shown=True)

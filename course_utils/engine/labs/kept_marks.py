@@ -36,7 +36,6 @@ class KeptMarks:
         self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
         fields = session.lab.fields
         # The fields of marks, and that of *Show*: `keep` writes when one of them has changed.
-        # Marks that only went because another question is asked now stay in the file.
         self._watched = [name for name, field in fields.items() if isinstance(field, Drawn)]
         self._watched.append("shown")
         # What these fields held when `keep` wrote last; before that, what they hold at first.
@@ -85,13 +84,20 @@ class KeptMarks:
     def keep(self) -> None:
         """Write what all controls hold to the file, if a mark has moved or *Show* was pressed."""
         guess = self._guess()
-        *marks, shown = guess
-        *_, was_shown = self._kept
-        has_marks = any(level is not None for levels in marks for level in levels)
-        if guess == self._kept or (not has_marks and shown == was_shown):
+        if guess == self._kept:
+            return
+        # A mark that was set can be moved, but not taken back. If none is left, another question is
+        # asked now. The file keeps the drawing, whatever is shown or hidden there.
+        if _has_marks(self._kept) and not _has_marks(guess):
             return
         self._kept = guess
         everything = self._all() | {self._key: dict(self._session.values)}
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             record.write_whole(self._path, json.dumps(everything, default=str).encode())
+
+
+def _has_marks(guess: Sequence[object]) -> bool:
+    """Whether a mark is set, in what `KeptMarks._guess` returned."""
+    *marks, _shown = guess
+    return any(level is not None for levels in marks for level in levels)
