@@ -18,12 +18,14 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from course_utils.chapters import by_torch, figures
-from course_utils.chapters.gradients.figures import _BOXES
+from course_utils.chapters.flops.figures import _BOXES as BOXES_OF_A_LAYER
+from course_utils.chapters.gradients.figures import _BOXES as BOXES_OF_TENSORS
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN
 from course_utils.core import floats
 from course_utils.core.accountant import BYTES
 from course_utils.core.colours import COLOURS
 from course_utils.engine.figures import chinese, letters
+from course_utils.engine.figures.boxes import keywords_of
 from course_utils.engine.figures.style import CURVES, FORMATS, PNG_WIDTH_PX, axes_with, label
 from course_utils.engine.labs.draw.still import still_png
 from tests.tools import chinese_font
@@ -256,7 +258,7 @@ def test_of_a_layers_matrices_one_is_filled_in_and_the_others_are_left_to_the_re
 
 @pytest.mark.parametrize("m", [GPT, LLAMA, QWEN])
 def test_the_boxes_of_a_layers_tensors_are_those_that_autograd_keeps_and_two_more(m):
-    boxes = [box for box in _BOXES if eval_of(box.condition.removeprefix("if "), m)]
+    boxes = [box for box in BOXES_OF_TENSORS if eval_of(box.condition.removeprefix("if "), m)]
     not_kept = [box for box in boxes if box.name in ("out", "down")]
     assert [eval_of(box.size, m) for box in not_kept] == [m.width, m.width]
     nbytes = 0
@@ -291,6 +293,26 @@ def test_a_tensor_that_is_not_kept_looks_otherwise_where_it_is_filled_in():
     assert hatched == [110, 110]
     assert written(filled).count("m.width\n768\nnot kept") == 2
     assert not [patch for patch in TENSORS.axes[0].patches if patch.get_hatch()]
+
+
+@pytest.mark.parametrize("count", [768, 61_440, 4_358_144])
+@pytest.mark.parametrize(
+    ("draw", "boxes"),
+    [(figures.layer_boxes, BOXES_OF_A_LAYER), (figures.tensor_boxes, BOXES_OF_TENSORS)],
+)
+def test_a_count_that_is_filled_in_lies_inside_its_box(draw, boxes, count):
+    filled = draw(**dict.fromkeys(keywords_of(boxes), count))
+    filled.draw_without_rendering()  # so that everything is laid out as in the notebook
+    (axes,) = filled.axes
+    drawn = [patch.get_window_extent() for patch in axes.patches if isinstance(patch, Rectangle)]
+    counts = [words.get_window_extent() for words in axes.texts if f"{count:,}" in words.get_text()]
+    assert len(counts) == len(boxes)
+    for words in counts:
+        middle = (words.x0 + words.x1) / 2, (words.y0 + words.y1) / 2
+        around = [box for box in drawn if box.contains(*middle)]
+        smallest = min(around, key=lambda box: box.width)  # not the frame around several boxes
+        assert smallest.x0 <= words.x0
+        assert words.x1 <= smallest.x1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from course_utils.engine.figures.style import INK, SMALL, points
 
 LINE = 4.2  # the height of a line of words, in units of the drawing
 SPACE = 1.5  # above and below the lines of a box, together
+LETTER = 1  # the width of a letter of a name, at most
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,17 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], counts: Mapping[str, int], colo
     """Draw the boxes; those in `counts`, by their keywords, in colour, and with their count."""
     for box in boxes:
         if box.keyword in counts:
-            counted = replace(box, name=f"{box.name}: {counts[box.keyword]:,}")
-            draw_box(axes, counted, colour)
+            draw_box(axes, _counted(box, counts[box.keyword]), colour)
         else:
             draw_box(axes, box)
+
+
+def _counted(box: Box, count: int) -> Box:
+    """Return the box with its count behind the name, or below the size if it is too narrow."""
+    name = f"{box.name}: {count:,}"
+    if LETTER * (len(name) + 1) > box.width:
+        return replace(box, size=f"{box.size}\n{count:,}")
+    return replace(box, name=name)
 
 
 def draw_box(axes: Axes, box: Box, colour: str = "white") -> None:
