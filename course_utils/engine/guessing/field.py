@@ -34,7 +34,7 @@ def labels() -> dict[str, str]:
         "share": translated("from 0 to 1, or in %"),
         "canChange": translated("You can change it until the answer is shown."),
         "guessed": translated("You can change it until you press Show."),
-        "again": translated("Change it, or press Show again to see the answer without it."),
+        "again": translated("Change it, or press Show again: then what you typed does not count."),
         "busy": translated(
             "Python is still busy. The answer comes up once it has read what you typed."
         ),
