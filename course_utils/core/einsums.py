@@ -149,10 +149,18 @@ def parsed(pattern: str) -> Einsum:
     output = _names(pattern, arrow + len("->"), len(pattern))
     for name, at in output.items():
         if name not in known:
-            # A long name may be several short ones that were typed without spaces.
-            sentence = FROM_NO_OPERAND if len(name) == 1 else PERHAPS_SEVERAL
+            lacks_spaces = _lacks_spaces(name, operands, output)
+            sentence = PERHAPS_SEVERAL if lacks_spaces else FROM_NO_OPERAND
             raise _mistake(pattern, at, at + len(name), sentence, name=name)
     return Einsum(tuple(tuple(operand) for operand in operands), tuple(output))
+
+
+def _lacks_spaces(name: str, operands: list[dict], output: dict) -> bool:
+    """Whether short names may stand without spaces, here or, as in "btw->b", in an operand."""
+    if len(name) > 1:
+        return True
+    one_each = all(len(names) <= 1 for names in (*operands, output))
+    return one_each and any(name in word for names in operands for word in names)
 
 
 def _arrow(pattern: str) -> int:

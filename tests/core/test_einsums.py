@@ -247,6 +247,8 @@ MISTAKES = [
         "bd, dk -> ▸bk◂",
         "bk comes from no operand. Put spaces between the names.",
     ),
+    ("btw->b", "btw->▸b◂", "b comes from no operand. Put spaces between the names."),
+    ("ij, j -> i", "ij, j -> ▸i◂", "i comes from no operand. Put spaces between the names."),
     ("b b -> b", "b ▸b◂ -> b", "b stands twice"),
     ("b d -> d b d", "b d -> d b ▸d◂", "d stands twice"),
     ("... d -> d", "▸...◂ d -> d", "so no dots"),
@@ -267,6 +269,14 @@ def test_a_mistake_points_at_its_place(pattern, marked, said):
     assert sentence.startswith(f"In “{marked}”, at ▸◂: ")
     assert said in sentence
     assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["batch token -> b", "row, column -> r c", "b d, dk -> k", "btw -> q", "b, d -> k"]
+)
+def test_no_spaces_are_asked_for_where_they_would_not_help(pattern):
+    with pytest.raises(ValueError, match=r"comes from no operand\.$"):
+        parsed(pattern)
 
 
 @given(st.text(max_size=30) | st.text(alphabet="abAB ,->→.()_1é", max_size=30))

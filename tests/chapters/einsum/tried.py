@@ -385,6 +385,10 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"scores": "b h i d, b h j d -> b h i j d"}, "leave d out"),
             (PATTERNS | {"scores": "bhid,bhjd->bhij"}, "Put spaces between the names"),
             (
+                PATTERNS | {"sum": "btw->b"},
+                "at ▸◂: b comes from no operand. Put spaces between the names.",
+            ),
+            (
                 PATTERNS | {"scores": "b h i d b h j d -> b h i j"},
                 "one tensor, and there are two: a comma is missing between the two tensors.",
             ),
