@@ -9,8 +9,8 @@ from course_utils.core.say.language import template, translated
 from course_utils.engine.judging.sentences import shown
 
 ONE_NAME_FOR_TWO = template(
-    "{pattern} computes something else. {one} and {other} are two dimensions, and you call both "
-    "{name}: give them two names."
+    "{pattern} computes something else. It has one name, {name}, for two dimensions, {one} and "
+    "{other}: give them two names."
 )
 TWO_NAMES_FOR_ONE = template(
     "{pattern} computes something else. {one} and {other} are the same dimension on both sides of "
@@ -112,7 +112,7 @@ def _misnamed(pattern: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
             yield translated(
                 ONE_NAME_FOR_TWO,
                 pattern=pattern,
-                one=dimension.capitalize(),
+                one=dimension,
                 other=other,
                 name=name,
             )

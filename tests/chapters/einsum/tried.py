@@ -348,7 +348,7 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"dot": "i, i -> i"}, "leave i out of the result"),
             (
                 PATTERNS | {"outer": "i, i -> i"},
-                "Row and column are two dimensions, and you call both i",
+                "It has one name, i, for two dimensions, row and column: give them two names.",
             ),
             (
                 PATTERNS | {"outer": "i, j -> j i"},
@@ -358,7 +358,7 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"outer": "i, j ->"}, "keep i"),
             (
                 PATTERNS | {"scores": "b h i d, b h i d -> b h i"},
-                "Query and key are two dimensions",
+                "for two dimensions, query and key",
             ),
             (
                 PATTERNS | {"scores": "b h i d, b g j d -> b h i j"},
@@ -368,7 +368,10 @@ TRIED: dict[Check, Tried] = {
                 PATTERNS | {"scores": "b h i d, c h j d -> b h i j"},
                 "b and c are the same dimension",
             ),
-            (PATTERNS | {"scores": "b h i d, b h d j -> b h i j"}, "D and key are two dimensions"),
+            (
+                PATTERNS | {"scores": "b h q d, b h d k -> b h q k"},
+                "It has one name, d, for two dimensions, d and key",
+            ),
             (
                 PATTERNS | {"scores": "b h i d, b h j e -> b h i j"},
                 "d and e are the same dimension",
@@ -399,7 +402,7 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"scores": "... i d, ... j d -> ... i j"}, "..."),
             (PATTERNS | {"scores": "__import__('os')"}, "the -> is missing"),
             (PATTERNS | {"mix": "b h i j, b h j d -> b h d i"}, "The result's order is b h i d"),
-            (PATTERNS | {"mix": "b h i j, b h i d -> b h j d"}, "Query and key are two dimensions"),
+            (PATTERNS | {"mix": "b h i j, b h i d -> b h j d"}, "two dimensions, query and key"),
             (PATTERNS | {"mix": 3}, "mix: a pattern is a string"),
             (
                 PATTERNS | {"mix": ...},
