@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from course_utils.core.accountant import BYTES
 from course_utils.engine.judging import Answers, outcome
 
+MASK = "2**n is a single 1 with n zeros behind it. A mask that keeps n bits has n ones."
+
 
 def of_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     """Yield wrong values of a pattern, where one factor of the formula is not what it should be."""
@@ -19,31 +21,47 @@ def of_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     bias = 2 ** (exponent_bits - 1) - 1
     significand = 1 + fraction / 2**fraction_bits
     power = 2.0 ** (exponent - bias)
+    # Of the fraction 0 and the sign -1, this is -0.0, and with the division at the end it is 0.
+    without_one = sign * (fraction / 2**fraction_bits) * power
+    yield without_one, "The leading 1 is not stored: add it to the fraction."
     yield sign_bit * significand * power, "The sign bit is 0 or 1, but the factor is 1 or -1."
-    yield (
-        sign * significand * 2.0 * (exponent - bias),
-        "The exponent is a power of 2. In Python, a power is **, and * is a product.",
-    )
-    yield (
-        sign * significand * 2.0 ** (bias - exponent),
-        "The larger the exponent field is, the larger is the number: which one is subtracted?",
-    )
     is_below_normal = exponent == 0
     yield (
         0.0 if is_below_normal else sign * significand * power,
         "Zero, infinity and NaN come later. Here the formula alone is wanted.",
     )
+    yield sign * (1 + (bits & 2**fraction_bits) / 2**fraction_bits) * power, MASK
+    for wrong_power, advice in _of_power(bits, exponent_bits, fraction_bits):
+        yield sign * significand * wrong_power, advice
+    for wrong_significand, advice in _of_significand(bits, fraction_bits):
+        yield sign * wrong_significand * power, advice
+
+
+def _of_power(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
+    """Yield wrong values of 2^(exponent - bias)."""
+    exponent = bits >> fraction_bits & (2**exponent_bits - 1)
+    bias = 2 ** (exponent_bits - 1) - 1
+    yield (
+        2.0 * (exponent - bias),
+        "The exponent is a power of 2. In Python, a power is **, and * is a product.",
+    )
+    yield (
+        2.0 ** (bias - exponent),
+        "The larger the exponent field is, the larger is the number: which one is subtracted?",
+    )
+    yield 2.0 ** (exponent + bias), "The bias is subtracted from the field, and not added."
     bias_of_all_bits = 2**exponent_bits - 1
     yield (
-        sign * significand * 2.0 ** (exponent - bias_of_all_bits),
+        2.0 ** (exponent - bias_of_all_bits),
         "The bias is 2**(exponent_bits - 1) - 1: 15 for 5 bits, 127 for 8.",
     )
     one_bit_of_exponent = bits >> fraction_bits & 2**exponent_bits
-    mask = "2**n is a single 1 with n zeros behind it. A mask that keeps n bits has n ones."
-    yield sign * significand * 2.0 ** (one_bit_of_exponent - bias), mask
-    yield sign * (1 + (bits & 2**fraction_bits) / 2**fraction_bits) * power, mask
-    for wrong_significand, advice in _of_significand(bits, fraction_bits):
-        yield sign * wrong_significand * power, advice
+    yield 2.0 ** (one_bit_of_exponent - bias), MASK
+    last_bits = bits & (2**exponent_bits - 1)
+    yield (
+        2.0 ** (last_bits - bias),
+        "The last bits are the fraction's. Shift them out first, with bits >> fraction_bits.",
+    )
 
 
 def _of_significand(bits: int, fraction_bits: int) -> Answers:

@@ -73,6 +73,8 @@ def told_apart(given: Number, expected: Number, unit: str = "") -> tuple[str, st
     ('14.9 million (14,909,440)', '494 million (494,032,768) parameters')
     >>> told_apart(494_031_872, 494_032_768, "parameters")
     ('494,031,872', '494,032,768 parameters')
+    >>> told_apart(335_544_320.0, 0.3125)
+    ('336 million', '0.3125')
     """
     given_words = _said(given, unit)
     expected_words = _said(expected, unit)
@@ -122,7 +124,8 @@ def _is_whole(x: Number) -> bool:
 def _said(x: Number, unit: str) -> str:
     """Return the number as a person would say it, such as "44.2 GB", "494 million" or "512"."""
     if not _has_words(x):
-        return f"{number_in_full(x, 3)} {unit}" if unit == "bytes" else number_in_full(x, 3)
+        digits = _exactly(x, 3)
+        return f"{digits} {unit}" if unit == "bytes" else digits
     return in_words(x, unit) if unit == "bytes" else factor_text(x)
 
 
