@@ -1232,5 +1232,5 @@ def test_the_picture_of_a_lab_is_followed_by_a_sentence_on_what_was_drawn_when_o
     assert below() == [spacer]
     record.note_seen(tmp_path, "gradients", of_lab["id"])
     assert below() == [
-        "Show was pressed before there was a guess. To see the answer again, run this cell."
+        "Show was pressed before there was a guess. Run this cell, and the lab is as you left it."
     ]

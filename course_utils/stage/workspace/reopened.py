@@ -25,7 +25,7 @@ from course_utils.stage.workspace.spacers import with_spacers_below_gone_fields
 MARK = "course_kept"  # in the metadata of the sentence below a lab's picture
 DRAWN = template("What you drew is kept as it was when Show was pressed.")
 DRAWN_AGAIN = template("Run this cell, and its picture shows that again.")
-SEEN_AGAIN = template("To see the answer again, run this cell.")
+AS_LEFT = template("Run this cell, and the lab is as you left it.")
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
@@ -136,7 +136,7 @@ def _with_words_below(cell: Cell, words: str) -> Cell:
 def _on_drawing(drawn: record.Said) -> str:
     """Return what is said below the picture of a lab, once *Show* was pressed in it."""
     if drawn.said is None:
-        return in_a_row(translated(CLOSED_WITHOUT), translated(SEEN_AGAIN))
+        return in_a_row(translated(CLOSED_WITHOUT), translated(AS_LEFT))
     return in_a_row(translated(DRAWN), translated(DRAWN_AGAIN))
 
 
