@@ -263,9 +263,9 @@ class Drawn(Field):
     """A guess that the reader draws: marks are moved in the picture, so there is no other control.
 
     The answer has a level for each mark, from 0 to `levels - 1`, or None while the mark is not set.
-    `says(mark, level)` returns the level of mark number `mark` in words. `about` names the fields
-    that the question is about: when one of them changes, so does the question, and marks that are
-    set already are no answer to it.
+    `fewer` returns how many levels there are, where other answers leave fewer. `says(mark, level)`
+    returns the level of mark number `mark` in words. `about` names the fields that the question is
+    about: when one of them changes, so does the question, and former marks are no answer to it.
     """
 
     types = (list, tuple)
@@ -274,10 +274,15 @@ class Drawn(Field):
     levels: int
     says: Callable[[int, int], str]
     about: Sequence[str] = ()
+    fewer: Callable[[Said], int] | None = None
 
     def question(self, said: Said) -> tuple[object, ...]:
         """Return what the controls ask now: the values of those that the question is about."""
         return tuple(said[name] for name in self.about)
+
+    def top(self, said: Said) -> int:
+        """Return the highest level that a mark can have, given what the controls hold."""
+        return (self.fewer(said) if self.fewer else self.levels) - 1
 
     def held(self, value: object) -> tuple[int | None, ...]:
         """Return the levels; ValueError if one is illegal, or if there are not as many as marks."""
@@ -296,9 +301,8 @@ class Drawn(Field):
         return levels
 
     def _is_legal(self, level: object) -> bool:
-        if level is None:
-            return True
-        return type(level) is int and 0 <= level < self.levels  # type, since True is an int
+        is_int = type(level) is int  # not isinstance, since True is an int
+        return level is None or (is_int and 0 <= level < self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)

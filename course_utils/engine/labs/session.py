@@ -273,6 +273,7 @@ class Session:
                 if name in change.values:
                     self.values[name] = field.held(change.values[name])
                     self._move_with_ends()
+            self._take_marks_off_missing_levels()
             self._take_marks_along(former_questions, change.values)
             if self.revealed and not was_revealed:
                 self._show_what_is_due(change.values)
@@ -281,6 +282,13 @@ class Session:
         if change.found is not None:
             self.found = change.found(self.found)
         self.draw()
+
+    def _take_marks_off_missing_levels(self) -> None:
+        """Unset every mark above the highest level, which may depend on other controls."""
+        for name, field in self._drawn.items():
+            there_are = range(field.top(self.values) + 1)
+            levels = self.values[name]
+            self.values[name] = tuple(level if level in there_are else None for level in levels)
 
     def _take_marks_along(
         self, former_questions: Collection[object], set_now: Collection[str]

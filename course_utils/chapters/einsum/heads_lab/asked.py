@@ -31,6 +31,7 @@ class Split:
         "your marks",
         marks=MARKS,
         levels=max(HEADS),
+        fewer=lambda said: said["heads"],
         says=lambda _mark, head: translated("head {head}", head=head),
         about=("heads", "pattern"),
     )

@@ -34,10 +34,6 @@ def _y(head: Number) -> Number:
     return BOTTOM - STEP * head
 
 
-# In each column, the vertical line along which the reader moves a mark.
-TRACKS = [marks.Track((_x(column), BOTTOM), (_x(column), TOP)) for column in range(COLUMNS)]
-
-
 def view(asked: Split, found: object) -> View:
     """Draw the head to which each column belongs, and the reader's marks.
 
@@ -53,12 +49,18 @@ def view(asked: Split, found: object) -> View:
     if asked.shown:
         drawn += _columns_of_heads(asked)
     # With `through`, a line connects the marks that are set.
-    drawn.append(marks.drawn("guess", asked, TRACKS, through=True))
+    drawn.append(marks.drawn("guess", asked, _tracks(asked.heads), through=True))
     if asked.shown:
         sawtooth = [(_x(column), _y(head)) for column, head in enumerate(asked.arrives)]
         drawn.append(svg.polyline(sawtooth, class_="line measured"))
         drawn += [svg.dot(x, y, class_="measured") for x, y in sawtooth]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked))
+
+
+def _tracks(heads: int) -> list[marks.Track]:
+    """Return each column's vertical line, on which the reader moves a mark from head to head."""
+    top = _y(heads - 1)
+    return [marks.Track((_x(column), BOTTOM), (_x(column), top)) for column in range(COLUMNS)]
 
 
 def _grid(asked: Split) -> Iterator[str]:

@@ -74,13 +74,12 @@ def drawn(
     are set. Once `asked.shown` is True, the measurement is in the picture: marks can no longer be
     moved, and those not set are left out.
     """
-    field = _field(asked, name)
     levels = getattr(asked, name)  # one for each mark; None if the mark is not set
     marks = []
     set_places = []
     for number, (track, level) in enumerate(zip(tracks, levels, strict=True)):
         if level is not None:
-            set_places.append(track.at(_share(field, level)))
+            set_places.append(track.at(_share(asked, name, level)))
         if level is not None or not asked.shown:
             marks.append(_mark(name, asked, number, track))
     line = polyline(set_places, class_="guess-line", data_through=name) if through else ""
@@ -111,7 +110,8 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
     """Return one mark of the field, which keyboards and screen readers take for a slider."""
     field = _field(asked, name)
     level = getattr(asked, name)[number]
-    share = _share(field, level)
+    top = field.top(vars(asked))
+    share = _share(asked, name, level)
     x, y = track.at(share)
     start_x, start_y = track.start
     end_x, end_y = track.end
@@ -123,8 +123,8 @@ def _mark(name: str, asked: object, number: int, track: Track) -> str:
         role="slider",
         aria_label=translated(field.marks[number]),
         aria_valuemin=0,
-        aria_valuemax=field.levels - 1,
-        aria_valuenow=round(share * (field.levels - 1)),
+        aria_valuemax=top,
+        aria_valuenow=round(share * top),
         aria_valuetext=translated("not set") if level is None else field.says(number, level),
         aria_disabled=str(asked.shown).lower(),
         aria_orientation="vertical" if start_x == end_x else "horizontal",
@@ -157,11 +157,10 @@ def words_beside(
 
     `guesses` has a guess for each mark that is set, in the order of the tracks.
     """
-    field = _field(asked, name)
     places = []
     for track, level in zip(tracks, getattr(asked, name), strict=True):
         if level is not None:
-            places.append(track.at(_share(field, level)))
+            places.append(track.at(_share(asked, name, level)))
     for guess, (x, y) in zip(guesses, places, strict=True):
         # At the right of the mark; 4 lower, so that the letters' middle is level with the mark's.
         yield text(x + RADIUS + 4, y + 4, _how_far_off(guess), class_="small strong halo")
@@ -243,8 +242,8 @@ def _field(asked: object, name: str) -> Drawn:
     return asked.__dataclass_fields__[name].metadata["field"]
 
 
-def _share(field: Drawn, level: int | None) -> float:
+def _share(asked: object, name: str, level: int | None) -> float:
     """Return how far along its track a mark is, from 0 to 1: 0.5, the middle, if it is not set."""
     if level is None:
         return 0.5
-    return level / (field.levels - 1)
+    return level / _field(asked, name).top(vars(asked))
