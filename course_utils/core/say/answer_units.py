@@ -118,7 +118,7 @@ PERCENT = ("per cent", "percent", "pct", "%")
 IN_PERCENT = ("share", "times")  # the units whose answers can also be typed in percent
 # The end of a rate's unit, such as "tokens a second", and a pattern of what people write for it.
 A_SECOND = " a second"
-EACH_SECOND = r"\s*(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|秒)\s*$"
+EACH_SECOND = r"(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|秒)\s*$"
 # What may be typed behind a number in place of the unit that is asked for, which may be none.
 ENDINGS = {
     "": ("倍",),
