@@ -227,7 +227,7 @@ TRIED: dict[Check, Tried] = {
             ),
             (
                 lambda e, m: ends_as_tuple(5, 10),
-                "For 8 exponent bits and 7 fraction bits, your function gave",
+                "For 5 exponent bits and 2 fraction bits, your function gave",
             ),
         ),
     ),
