@@ -140,6 +140,39 @@ def test_a_mark_is_a_guess_at_the_question_for_which_it_was_set_and_at_no_other(
     assert len(record.guesses(workspace)["floats"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("figure", "first", "other", "name", "marks", "more_marks"),
+    [
+        ("heads", {"heads": 3}, {"heads": 2}, "guess", (1,) * 12, (0,) * 12),
+        ("walk", {"stride_0": 4}, {"stride_0": 5}, "landing", (7,), (9,)),
+        ("timeline", {"fused": False}, {"fused": True}, "held", (1,) * 9, (2,) * 9),
+        ("optimizer", {"guessed": "SGD"}, {"guessed": "AdamW"}, "guess", (3,), (4,)),
+    ],
+)
+def test_after_a_restart_each_question_has_the_marks_that_were_drawn_for_it(
+    workspace, figure, first, other, name, marks, more_marks
+):
+    panel = labs.figure(figure, "shown", *first)
+    panel.set(**first)
+    panel.set(**{name: marks})
+    panel.set(**other)
+    panel.set(**{name: more_marks})
+    panel.set(**first)
+
+    after_restart = labs.figure(figure, "shown", *first)
+    assert after_restart.values[name] == marks
+    after_restart.set(**other)
+    assert after_restart.values[name] == more_marks
+
+    # Another mark is kept beside what was kept before the restart.
+    after_restart.set(**{name: marks})
+    after_restart.set(**first)
+    again = labs.figure(figure, "shown", *first)
+    assert again.values[name] == marks
+    again.set(**other)
+    assert again.values[name] == marks
+
+
 def test_who_has_seen_the_answer_to_another_question_does_not_guess_it_any_more(workspace):
     panel = labs.figure("heads", "heads", "shown")
     panel.set(guess=(0,) * 12)
@@ -196,17 +229,17 @@ def torn(text):
 
 def of_another_lab(text):
     (name, kept) = next(iter(json.loads(text).items()))
-    return json.dumps({name: kept | {"former": 1}})
+    return json.dumps({name: kept | {"controls": kept["controls"] | {"former": 1}}})
 
 
 def with_other_marks(text):
     (name, kept) = next(iter(json.loads(text).items()))
-    return json.dumps({name: kept | {"guess": [1]}})
+    return json.dumps({name: kept | {"controls": kept["controls"] | {"guess": [1]}}})
 
 
 def with_text_for_a_tick(text):
     (name, kept) = next(iter(json.loads(text).items()))
-    return json.dumps({name: kept | {"shown": "yes"}})
+    return json.dumps({name: kept | {"controls": kept["controls"] | {"shown": "yes"}}})
 
 
 def with_a_broken_letter(text):

@@ -16,11 +16,16 @@ from course_utils.core.say import Guess
 from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.session import Session
 
+# What the file has of a lab: what its controls held, and the marks for each question that it asked.
+CONTROLS = "controls"
+DRAWINGS = "drawings"
+
 
 class KeptMarks:
     """What the controls of one lab of a notebook held when a mark moved, or *Show* was pressed.
 
-    That is kept of all controls, because marks are a guess at what the other controls ask for. A
+    That is kept of all controls, because marks are a guess at what the other controls ask for. The
+    marks for other questions are kept beside them, and show up when those are asked again. A
     notebook can show the same lab several times: `cell` has the arguments with which the cell
     makes it, and tells them apart.
     """
@@ -57,13 +62,24 @@ class KeptMarks:
     def _restore(self) -> None:
         """Set the controls as they were, unless the lab of today has others."""
         kept = self._all().get(self._key)
-        if not isinstance(kept, dict) or kept.keys() != self._session.values.keys():
+        if not isinstance(kept, dict):
+            return
+        controls = kept.get(CONTROLS, kept)  # a file of former versions has the controls alone
+        if not isinstance(controls, dict) or controls.keys() != self._session.values.keys():
             return
         former_values = dict(self._session.values)
-        self._session.set(kept)
-        if self._session.error is not None:  # the lab of today cannot be drawn with these values
+        self._session.set(controls)
+        if self._session.error is None:
+            self._remember(kept.get(DRAWINGS, []))
+        else:  # the lab of today cannot be drawn with these values
             self._session.set(former_values)
         self._kept = self._guess()  # is in the file already, so `keep` waits for another guess
+
+    def _remember(self, drawings: Sequence[tuple[Sequence[object], Sequence[int | None]]]) -> None:
+        """Give the session the marks for other questions, as far as today's lab has them."""
+        with suppress(ValueError, TypeError):
+            for question, levels in drawings:
+                self._session.remember(tuple(question), levels)
 
     def note(self, guesses: Sequence[Guess]) -> None:
         """Add a line to the record on one of the guesses: the middle one, by how far off it was.
@@ -91,7 +107,9 @@ class KeptMarks:
         if _has_marks(self._kept) and not _has_marks(guess):
             return
         self._kept = guess
-        everything = self._all() | {self._key: dict(self._session.values)}
+        drawings = [[question, levels] for question, levels in self._session.drawings().items()]
+        kept = {CONTROLS: dict(self._session.values), DRAWINGS: drawings}
+        everything = self._all() | {self._key: kept}
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             record.write_whole(self._path, json.dumps(everything, default=str).encode())

@@ -221,6 +221,20 @@ class Session:
         """Return what is asked now, for each field of marks."""
         return [(name, *field.question(self.values)) for name, field in self._drawn.items()]
 
+    def drawings(self) -> dict[object, Sequence[int | None]]:
+        """Return the marks for each question that was asked, those of the present one included."""
+        at_present = zip(self.questions(), self._drawn, strict=True)
+        return self._marks | {question: self.values[name] for question, name in at_present}
+
+    def remember(self, question: tuple[object, ...], levels: Sequence[int | None]) -> None:
+        """Take these as the marks that were set for another question; ValueError if they can't be.
+
+        They show up when it is asked again.
+        """
+        name, *_ = question
+        _named(name, self._drawn, NO_CONTROL)
+        self._marks[question] = self._drawn[name].held(levels)
+
     def guesses(self) -> Sequence[Guess]:
         """Return the guesses that the reader has set in the picture, with what was measured."""
         asked, found = self._asked_and_known()
