@@ -160,8 +160,8 @@ def test_yes_and_no_in_a_table():
 @pytest.mark.parametrize(
     ("guess", "typed", "words"),
     [
-        (OpenGuess(("a",), "GB"), "lots", "'lots' IS NOT A NUMBER HERE. WRITE IT AS 24,"),
-        (OpenGuess(("a",), "GB"), "", "TYPE A NUMBER. WRITE IT AS 24,"),
+        (OpenGuess(("a",), "GB"), "lots", "'lots' IS NOT A NUMBER HERE. WRITE IT AS 7,"),
+        (OpenGuess(("a",), "GB"), "", "TYPE A NUMBER. WRITE IT AS 7,"),
         (OpenGuess(("a",), "GB"), "-1", "IT CANNOT BE BELOW 0: -1 GB."),
         (
             OpenGuess(("a",), "GB"),

@@ -13,6 +13,8 @@ from html import unescape
 import pytest
 from bs4 import BeautifulSoup
 
+from course_utils.core.say import typed
+from course_utils.core.say.closeness import how_many_in
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
 from course_utils.stage.notebook.outline import outline
@@ -275,6 +277,33 @@ def test_every_guess_has_its_field_and_its_answer_beside_what_was_measured(writt
             (one.name, question.item) for one in asked.values() for question in one.questions
         }
         assert answered == expected, path.stem
+
+
+def test_the_sentence_on_how_to_write_a_guess_has_no_answer_among_its_examples(written):
+    """Whoever types nonsense sees it before the answer is shown."""
+    judged = 0
+    for path in NOTEBOOKS:
+        page = BeautifulSoup(written[f"{path.stem}.html"], "html.parser")
+        for answer in page(class_="answer"):
+            for question in json.loads(answer["data-questions"]):
+                if question.get("measured") is None or how_many_in(question["unit"]):
+                    continue
+                if question["other"] is not None:
+                    continue  # of two estimates far apart, any number between them is right
+                low, high, _ = question["bounds"][0]
+                for example in examples(question["unit"]):
+                    guess = typed.read(example, question["unit"])
+                    assert not low <= guess <= high, (path.stem, question["name"], example)
+                    judged += 1
+    assert judged > 100
+
+
+def examples(unit):
+    """What the sentence on a text that is no number offers to type in that unit."""
+    with pytest.raises(ValueError, match="Write it as") as refused:
+        typed.read("nonsense", unit)
+    *_, offered = str(refused.value).split("Write it as ")
+    return re.split(r", | or ", offered.rstrip("."))
 
 
 def test_without_npm_it_says_so_in_a_sentence(monkeypatch, capsys, tmp_path):

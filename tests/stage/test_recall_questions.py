@@ -113,7 +113,7 @@ def test_two_days_after_each_other_the_sizes_are_nearly_always_others():
     ("typed", "sentence"),
     [
         ("", "Type a number."),
-        ("about twelve", "'about twelve' is not a number here. Write it as 4096, 2^12, 20 kB"),
+        ("about twelve", "'about twelve' is not a number here. Write it as 4096, 2^12, 3 kB"),
         ("-3", "It cannot be below 0: -3 bytes."),
         ("1e999", "'1e999' is too large."),
     ],
