@@ -41,6 +41,8 @@ CELLS = [
     'my_size = ask("one file", "bytes")',
     'my_other = ask("another file", "bytes")',
     'my_empty = ask("no file", "bytes")',
+    'my_saved = ask("before saving", "bytes")',
+    'my_last = ask("before leaving", "bytes")',
     'my_a = ask("a", "share")',
     'my_b = ask(["a long name, so that there is little room beside it", "b"], "of 200")',
     'my_c = ask("c", among=("clips before unscale_", "bf16 weights", "sums in bf16", "no scale"))',
@@ -372,3 +374,21 @@ def test_axe_finds_no_fault_in_a_field_or_a_reveal_and_nothing_is_cut_on_a_phone
     for output in outputs.all():
         assert output.evaluate(CUT) == []
     page.set_viewport_size(LAPTOP)
+
+
+def test_what_was_typed_and_not_left_counts_when_the_notebook_is_saved_or_the_page_reloaded(
+    page: Page, mine: Path
+):
+    asked(page, "my_saved").get_by_role("textbox").fill("16 MB")
+    assert "before saving" not in record.said_so_far(mine, "floats")
+    page.keyboard.press("Control+s")
+    wait_until(
+        lambda: record.said_so_far(mine, "floats").get("before saving") == Said(16_000_000),
+        "it is kept when the notebook is saved",
+    )
+    asked(page, "my_last").get_by_role("textbox").fill("32 MB")
+    page.reload()
+    wait_until(
+        lambda: record.said_so_far(mine, "floats").get("before leaving") == Said(32_000_000),
+        "it is kept when the page is reloaded",
+    )

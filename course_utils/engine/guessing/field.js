@@ -474,9 +474,22 @@ function keepKeys({ target, shiftKey, ctrlKey, altKey, metaKey }) {
   target.toggleAttribute(FORBIDS, target.matches(CONTROLS) && !isCommand);
 }
 
+// Whoever saves or reloads the page has not left the field, so that no change was noticed. What was
+// typed counts all the same.
+function sendWhatIsTyped() {
+  const node = document.activeElement;
+  if (node?.matches(".course-ask-input")) node.dispatchEvent(new Event("change"));
+}
+
+function sendOnSaving({ key, ctrlKey, metaKey }) {
+  if (key === "s" && (ctrlKey || metaKey)) sendWhatIsTyped();
+}
+
 if (!window.courseAskKeys) {
   window.courseAskKeys = keepKeys; // once for a page, however often this file is loaded
   window.addEventListener("keydown", keepKeys, true);
+  window.addEventListener("keydown", sendOnSaving, true);
+  window.addEventListener("pagehide", sendWhatIsTyped);
 }
 
 export default { render };
