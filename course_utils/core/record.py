@@ -142,7 +142,9 @@ def said_so_far(folder: Path, notebook: str) -> dict[str, Said]:
                 so_far[name] = replace(former, has_gone_on=True, is_closed=True)
             elif what == "seen":
                 so_far[name] = replace(former, is_closed=True)
-            elif not former.is_closed:  # "said" or "guessed"; later guesses knew the answer
+            # "said" or "guessed". Later guesses knew the answer. But a picture asks several
+            # questions: whoever has seen the answer to one may still draw for another.
+            elif not former.is_closed or (line.get("cell") and former.said is None):
                 said = line["said"]
                 first = said if former.first is None else former.first
                 is_closed = what == "guessed"  # this line is written once the answer is shown

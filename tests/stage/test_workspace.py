@@ -1234,3 +1234,5 @@ def test_the_picture_of_a_lab_is_followed_by_a_sentence_on_what_was_drawn_when_o
     assert below() == [
         "Show was pressed before there was a guess. Run this cell, and the lab is as you left it."
     ]
+    record.note_guess(tmp_path, "gradients", guess)  # drawn for the next question of the picture
+    assert below() == [kept]
