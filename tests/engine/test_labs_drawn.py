@@ -62,7 +62,7 @@ def test_show_says_how_far_off_each_mark_was_and_the_record_gets_one_line_once(w
     assert "× 2" in panel.screen.svg
     assert "÷ 3" in panel.screen.svg
     how_far = "far: a factor of 3 too small"
-    sentence = f"The farthest of your guesses, c, is {how_far}."
+    sentence = f"The farthest of your guesses (c) is {how_far}."
     assert panel.screen.meaning == sentence
     panel.set(n=4)
     ((guess,),) = record.guesses(workspace).values()
@@ -79,7 +79,7 @@ def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
     near = Guess("step 25", 10, 2, unit="percent")
     far = Guess("step 200", 60, 86.7, unit="percent")
     assert marks.summed_up([near, far]) == (
-        "The farthest of your guesses, step 200, is far: 26.7 points too low."
+        "The farthest of your guesses (step 200) is far: 26.7 points too low."
     )
     assert marks.summed_up([near, far, far, near, near]) == (
         "Your 5 guesses: 3 close, 2 far; the farthest (step 200): 26.7 points too low."
@@ -92,7 +92,7 @@ def test_of_shares_the_farthest_mark_is_said_in_points_as_its_sentence_is():
 def test_a_far_guess_of_a_small_share_is_farther_than_a_large_one_that_is_spot_on():
     small = Guess("a", 0.0005, 0.005, unit="share")
     large = Guess("b", 0.52, 0.5, unit="share")
-    assert marks.summed_up([large, small]).startswith("The farthest of your guesses, a, is ")
+    assert marks.summed_up([large, small]).startswith("The farthest of your guesses (a) is ")
 
 
 def test_the_record_has_the_mark_in_the_middle_and_not_the_farthest(workspace):

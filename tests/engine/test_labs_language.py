@@ -32,7 +32,7 @@ ESPERANTO = {
     "work": "labori",
     "Stopped. {report}": "{report} Haltigite.",
     "{label} cannot be {value}. It is a whole number.": "{value}: {label} estas nombro.",
-    "The farthest of your guesses, {asked}, is {word}: {how_far}.": "{word} {asked}: {how_far}.",
+    "The farthest of your guesses ({asked}) is {word}: {how_far}.": "{word} {asked}: {how_far}.",
     "not set": "ne metita",
     "far": "malproksima",
     "{text} {sentence}": "{sentence} {text}",

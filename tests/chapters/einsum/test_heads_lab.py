@@ -35,7 +35,7 @@ def test_it_says_how_many_columns_are_right_and_how_many_marks():
     split = Split(guess=marks + not_set, shown=True)
     assert view(split, None).meaning == (
         "By (place head), 4 of 12 columns reach the head that they belong to. "
-        "4 of your 5 marks are right."
+        "Your marks: 4 of 5 right."
     )
     guesses = HeadsLab().guesses(split, None)
     assert [guess.is_right for guess in guesses] == [True, True, True, True, False]
@@ -62,7 +62,7 @@ def test_a_mark_on_a_head_that_there_is_not_is_not_set():
     assert session.values["guess"] == (1, None, None, 0, *(None,) * 8)
     session.set({"shown": True})
     assert not session.shown["mistake"]
-    assert "of your 2 marks" in session.shown["meaning"]
+    assert "of 2 right" in session.shown["meaning"]
     session.set({"heads": 4, "shown": False, "guess": (3,) * COLUMNS})
     session.set({"heads": 2})
     session.set({"heads": 4})

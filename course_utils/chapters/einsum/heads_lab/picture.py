@@ -157,6 +157,6 @@ def _meaning(asked: Split) -> str:
         return sentence
     right_marks = sum(guess.is_right for guess in set_marks)
     on_marks = translated(
-        "{right} of your {marks} marks are right.", right=right_marks, marks=len(set_marks)
+        "Your marks: {right} of {marks} right.", right=right_marks, marks=len(set_marks)
     )
     return in_a_row(sentence, on_marks)

@@ -31,8 +31,8 @@ SHARES = (1, 100)  # the whole of a share, and of a percentage
 FARTHEST = {
     (False, False): template("Your guess is {word}: {how_far}."),
     (False, True): template("Your guess is in the {word}: {how_far}."),
-    (True, False): template("The farthest of your guesses, {asked}, is {word}: {how_far}."),
-    (True, True): template("The farthest of your guesses, {asked}, is in the {word}: {how_far}."),
+    (True, False): template("The farthest of your guesses ({asked}) is {word}: {how_far}."),
+    (True, True): template("The farthest of your guesses ({asked}) is in the {word}: {how_far}."),
 }
 # How many of several guesses have a word.
 WITH_WORD = {
