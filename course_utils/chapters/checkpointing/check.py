@@ -28,7 +28,7 @@ from course_utils.chapters.checkpointing.sending_check import (  # noqa: F401  e
 )
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN, case_in_words
 from course_utils.core import accountant
-from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
+from course_utils.core.accountant import BYTES, Model
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function
 
@@ -68,7 +68,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     yield right, "It agrees with four models, with none, some and all layers recomputed."
     # By terms, as a reader adds up: of a small sum, torch's angles are more than the tolerance.
     of_terms = sum(parts.of_step_bytes(*case).values())
-    yield from _of_the_loss(case, of_terms)
+    yield from slips_check.of_loss(m, batch, sequence, dtype, of_terms)
     yield from _of_kept_layers(case, of_terms)
     yield from slips_check.of_last_norm(m, batch, sequence, dtype, of_terms)
     yield from slips_check.still_open("+")
@@ -77,25 +77,6 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     in_numbers = of_terms - (recomputed + 2) * (one_input - one_input // BYTES[dtype])
     yield in_numbers, "That counts numbers, and not their bytes: use tensor_bytes."
     yield from slips_check.of_units(of_terms)
-
-
-def _of_the_loss(case: tuple, right: int) -> Answers:
-    """Yield sums whose loss is wrong, each with the advice on the mistake."""
-    m, batch, sequence, dtype, _recomputed = case
-    logits = batch * sequence * m.vocabulary
-    without = right - LOGIT_BYTES * logits
-    yield without, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
-    in_fp32 = "LOGIT_BYTES takes the place of a dtype's bytes: the loss holds three fp32 tensors."
-    yield without + 4 * logits, in_fp32
-    yield without + BYTES[dtype] * logits, in_fp32
-    yield without + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."
-    yield without + logits, "That counts the logits. Each of them takes LOGIT_BYTES."
-    bytes_of_bytes = without + LOGIT_BYTES * logits * BYTES[dtype]
-    yield bytes_of_bytes, "LOGIT_BYTES are bytes already: multiply them by the number of logits."
-    of_one_sequence = without + LOGIT_BYTES * logits // batch
-    yield of_one_sequence, "Each sequence of the batch has logits: a factor is missing in the loss."
-    of_one_token = without + LOGIT_BYTES * logits // sequence
-    yield of_one_token, "Each token has logits: a factor is missing in the loss."
 
 
 def _of_kept_layers(case: tuple, right: int) -> Answers:

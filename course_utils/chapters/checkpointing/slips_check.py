@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from course_utils.core.accountant import BYTES, Model
+from course_utils.core.accountant import BYTES, LOGIT_BYTES, Model
 from course_utils.core.say import Number
 from course_utils.core.say.language import template
 from course_utils.engine.judging import Answers, outcome
@@ -62,6 +62,29 @@ def of_fewer_rows(
             output = 2 * output_rows * m.width * m.vocabulary
             down = 2 * down_rows * m.inner * m.width
             yield recomputed * ((forward - output) // m.layers - down)
+
+
+def of_loss(m: Model, batch: int, sequence: int, dtype: str, right: int) -> Answers:
+    """Yield sums whose loss is wrong, each with the advice on the mistake."""
+    logits = batch * sequence * m.vocabulary
+    without = right - LOGIT_BYTES * logits
+    yield without, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
+    in_fp32 = "LOGIT_BYTES takes the place of a dtype's bytes: the loss holds three fp32 tensors."
+    yield without + 4 * logits, in_fp32
+    yield without + BYTES[dtype] * logits, in_fp32
+    yield without + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."
+    yield without + logits, "That counts the logits. Each of them takes LOGIT_BYTES."
+    bytes_of_bytes = without + LOGIT_BYTES * logits * BYTES[dtype]
+    yield bytes_of_bytes, "LOGIT_BYTES are bytes already: multiply them by the number of logits."
+    of_one_sequence = without + LOGIT_BYTES * logits // batch
+    yield of_one_sequence, "Each sequence of the batch has logits: a factor is missing in the loss."
+    of_one_token = without + LOGIT_BYTES * logits // sequence
+    yield of_one_token, "Each token has logits: a factor is missing in the loss."
+    of_a_vocabulary = without + LOGIT_BYTES * m.vocabulary
+    two_missing = "Each token of each sequence has logits: two factors are missing in the loss."
+    yield of_a_vocabulary, two_missing
+    of_one_logit = without + LOGIT_BYTES * batch * sequence
+    yield of_one_logit, "A token has a logit for each entry of the vocabulary: multiply by that."
 
 
 def of_last_norm(m: Model, batch: int, sequence: int, dtype: str, right: int) -> Answers:

@@ -67,15 +67,7 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     new = _stored_as(sums, "fp32", torch.float32, master.shape)
     copy = _stored_as(new.flatten().tolist(), "bf16", torch.bfloat16, master.shape)
     yield (new, copy), "Three steps: updates go to the fp32 master, products read its rounded copy."
-    in_bf16 = master.bfloat16() + update.bfloat16()
-    yield (
-        (in_bf16.float(), in_bf16),
-        "Add in fp32 first. In bf16 the update is lost, and no cast brings it back.",
-    )
-    yield (
-        (new, in_bf16),
-        "Make the copy from the new master. A copy that adds up in bf16 loses its updates.",
-    )
+    yield from slips_check.of_sums(master, update, new)
     yield (
         (master, copy),
         "The master has to keep the update, or every step begins where the first one began.",

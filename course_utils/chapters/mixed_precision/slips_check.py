@@ -1,9 +1,28 @@
-"""Slips of those who write the scale's rule and a recipe, each with the advice on it."""
+"""Slips of those who write a step of a master, the scale's rule and a recipe, with their advice."""
+
+import torch
 
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers
 
 Recipe = dict[str, tuple[str, ...]]
+
+
+def of_sums(master: torch.Tensor, update: torch.Tensor, new: torch.Tensor) -> Answers:
+    """Yield masters and copies that were added up in bf16, or from a copy; `new` is the master."""
+    in_bf16 = master.bfloat16() + update.bfloat16()
+    yield (
+        (in_bf16.float(), in_bf16),
+        "Add in fp32 first. In bf16 the update is lost, and no cast brings it back.",
+    )
+    yield (
+        (new, in_bf16),
+        "Make the copy from the new master. A copy that adds up in bf16 loses its updates.",
+    )
+    of_copy = master.bfloat16() + update  # in fp32, since torch takes the wider format
+    to_the_master = "Add the update to the master, and not to its rounded copy."
+    yield (new, of_copy), to_the_master
+    yield (of_copy, of_copy.bfloat16()), to_the_master
 
 
 def of_infinity(scale: Number, good_steps: int, right: tuple[Number, int], finite: bool) -> Answers:

@@ -460,6 +460,8 @@ TRIED: dict[Check, Tried] = {
                 "`recomputed` says how many layers run again",
             ),
             (partial(bytes_with, loss=loss_without_batch), "Each sequence of the batch has logits"),
+            (partial(bytes_with, loss=lambda m, *_: 12 * m.vocabulary), "two factors are missing"),
+            (partial(bytes_with, loss=lambda m, b, s, *_: 12 * b * s), "for each entry of the"),
             (lambda *case: bytes_with(*case) / 1e9, "That is in MB or GB."),
             (layers_alone, "inputs of recomputed layers ✓, last normalisation and loss left out: "),
         ),

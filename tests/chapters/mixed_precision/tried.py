@@ -39,6 +39,10 @@ def update_alone(master, update):
     return update, update.bfloat16()
 
 
+def copy_with_update_added(master, update):
+    return master + update, master.bfloat16() + update
+
+
 def copy_in_fp32(master, update):
     new = master + update
     return new, new.bfloat16().float()
@@ -309,6 +313,7 @@ TRIED: dict[Check, Tried] = {
             (master_twice_updated, "instead of 1.01; copy ✓."),
             (update_alone, "gave master[0]: 0.002 instead of 1; copy[0]: "),
             (copy_in_fp32, "master ✓; copy: torch.float32 instead of torch.bfloat16."),
+            (copy_with_update_added, "Add the update to the master"),
         ),
     ),
     check.updated_scale: Tried(right=(scaler,)),
