@@ -146,6 +146,7 @@ def test_a_mark_is_a_guess_at_the_question_for_which_it_was_set_and_at_no_other(
         ("heads", {"heads": 3}, {"heads": 2}, "guess", (1,) * 12, (0,) * 12),
         ("walk", {"stride_0": 4}, {"stride_0": 5}, "landing", (7,), (9,)),
         ("timeline", {"fused": False}, {"fused": True}, "held", (1,) * 9, (2,) * 9),
+        ("timeline", {"fused": False}, {"fused": True}, "held", (1,) * 9, (1,) * 9),
         ("optimizer", {"guessed": "SGD"}, {"guessed": "AdamW"}, "guess", (3,), (4,)),
     ],
 )

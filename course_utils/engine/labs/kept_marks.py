@@ -13,7 +13,6 @@ from pathlib import Path
 
 from course_utils.core import record
 from course_utils.core.say import Guess
-from course_utils.engine.labs.fields import Drawn
 from course_utils.engine.labs.session import Session
 
 # What the file has of a lab: what its controls held, and the marks for each question that it asked.
@@ -39,17 +38,19 @@ class KeptMarks:
         self._path = folder / record.MARKS / f"{notebook}.json"
         # The lab's key in the file. `default=str`: an argument that is no JSON becomes its text.
         self._key = json.dumps([session.lab.name, cell], sort_keys=True, default=str)
-        fields = session.lab.fields
-        # The fields of marks, and that of *Show*: `keep` writes when one of them has changed.
-        self._watched = [name for name, field in fields.items() if isinstance(field, Drawn)]
-        self._watched.append("shown")
-        # What these fields held when `keep` wrote last; before that, what they hold at first.
+        # The guess when `keep` wrote last; before that, the one at first.
         self._kept = self._guess()
         self._restore()
 
-    def _guess(self) -> list[object]:
-        """Return the levels of all marks, and whether the answer is shown."""
-        return [self._session.values[name] for name in self._watched]
+    def _guess(self) -> tuple[list[tuple[object, Sequence[int | None]]], bool]:
+        """Return each question that has marks now, with their levels; and whether Show was pressed.
+
+        Two questions may have the same levels, and be two guesses all the same.
+        """
+        drawings = self._session.drawings()
+        asked = [(question, drawings[question]) for question in self._session.questions()]
+        with_marks = [(question, levels) for question, levels in asked if _has_marks(levels)]
+        return with_marks, self._session.revealed
 
     def _all(self) -> dict[str, object]:
         """Return what is kept of all labs of the notebook. A file that cannot be read is empty."""
@@ -104,7 +105,9 @@ class KeptMarks:
             return
         # A mark that was set can be moved, but not taken back. If none is left, another question is
         # asked now. The file keeps the drawing, whatever is shown or hidden there.
-        if _has_marks(self._kept) and not _has_marks(guess):
+        marks, _ = guess
+        former_marks, _ = self._kept
+        if former_marks and not marks:
             return
         self._kept = guess
         drawings = [[question, levels] for question, levels in self._session.drawings().items()]
@@ -115,7 +118,5 @@ class KeptMarks:
             record.write_whole(self._path, json.dumps(everything, default=str).encode())
 
 
-def _has_marks(guess: Sequence[object]) -> bool:
-    """Whether a mark is set, in what `KeptMarks._guess` returned."""
-    *marks, _shown = guess
-    return any(level is not None for levels in marks for level in levels)
+def _has_marks(levels: Sequence[int | None]) -> bool:
+    return any(level is not None for level in levels)
