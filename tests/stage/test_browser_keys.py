@@ -374,6 +374,45 @@ def test_whatever_key_leads_past_a_guess_what_tells_the_answer_is_covered(short:
     expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
 
 
+# In each frame, notes whether the cell with that number is covered.
+SEE_COVERS = f"""(at) => {{
+  const {{ node }} = {PANEL}.content.widgets[at];
+  window.courseCovers = new Set();
+  const look = () => {{
+    window.courseCovers.add(node.classList.contains("course-behind"));
+    requestAnimationFrame(look);
+  }};
+  look();
+}}"""
+RESTART_AND_RUN_ALL = f"""async () => {{
+  const {{ kernel }} = {SESSION};
+  await kernel.restart();
+  kernel.requestExecute({{ code: "import time; time.sleep(3)" }});
+  window.jupyterapp.commands.execute("notebook:run-all-cells");
+}}"""
+
+
+@pytest.mark.parametrize("short", [REVEALED], indirect=True)
+def test_while_the_cell_of_a_guess_waits_to_be_run_again_what_tells_the_answer_stays_covered(
+    short: Page,
+):
+    """It has no field then, because JupyterLab empties a cell that is to run."""
+    guessed(short)
+    told = code(short, "numbers = ")
+    assert is_covered(short, 3, told)
+    short.evaluate(SEE_COVERS, 4)
+    short.evaluate(RESTART_AND_RUN_ALL)
+    expect(short.locator(f"{HERE} .course-ask")).to_have_count(0)
+    expect(short.locator(COVER).get_by_role("button")).to_have_count(0)
+    assert is_covered(short, 3, told)
+    show = short.locator(COVER).get_by_role("button", name="Show", exact=True)
+    expect(show).to_be_visible()
+    assert short.evaluate("() => [...window.courseCovers]") == [True], "in each frame"
+    show.click()
+    expect(told).to_be_visible()
+    expect(short.locator(f"{COVER}, {BEHIND}")).to_have_count(0)
+
+
 def test_also_before_the_cell_of_a_guess_has_run_what_tells_the_answer_is_covered(
     students: Page, copies: Path
 ):

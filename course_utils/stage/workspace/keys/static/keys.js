@@ -548,6 +548,17 @@
     return { words, show: null };
   }
 
+  // What is said above the cells while the guess's cell is still to run, or its field to be drawn, and
+  // while the kernel restarts: what was `said` before. Null at all other times.
+  function saidMeanwhile(cell, said, { session }) {
+    if (!said || cell.node.querySelector(".course-wall")) return null;
+    const status = session?.kernel?.connectionStatus;
+    const isToRun = cell.model.executionState === "running"; // also while other cells run before it
+    const isToBeDrawn = showsWidget(cell) && !cell.node.querySelector(LAB);
+    const isOnItsWay = status === "connected" && (isToRun || isToBeDrawn);
+    return isOnItsWay || status === "connecting" ? { ...said, show: null } : null;
+  }
+
   // Cover these cells; the first of each row of them says why, and has the button of the guess.
   function cover(notebook, asking, cells, said) {
     for (const { node } of cells) node.classList.add(BEHIND);
@@ -582,20 +593,22 @@
   function coverWhatIsBehind(app) {
     // Keep covered what is behind each guess of the notebook; returns a function that looks at all.
     function follow(notebook, sessionContext) {
-      // By the cell of a guess: the cells that are covered for it, and a key, which changes with them
-      // and with the words above them.
+      // By the cell of a guess: the cells that are covered for it, what is said above them, and a key,
+      // which changes with both.
       const covered = new Map();
-      const NONE = { cells: [], key: "" };
+      const NONE = { cells: [], said: null, key: "" };
 
       const look = (cell) => {
-        const said = cell.isDisposed ? null : saidAbove(cell, sessionContext);
         const before = covered.get(cell) ?? NONE;
+        const said = cell.isDisposed
+          ? null
+          : saidAbove(cell, sessionContext) ?? saidMeanwhile(cell, before.said, sessionContext);
         const cells = said ? cellsToCover(cell, said, before.cells) : [];
         const ids = cells.map(({ model }) => model.id);
-        const key = cells.length > 0 ? [said.words, ...ids].join() : NONE.key;
+        const key = cells.length > 0 ? [said.words, said.show !== null, ...ids].join() : NONE.key;
         if (key === before.key) return;
         uncover(before.cells);
-        covered.set(cell, { cells, key });
+        covered.set(cell, { cells, said, key });
         cover(notebook, cell, cells, said);
       };
 
