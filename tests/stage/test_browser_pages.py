@@ -325,7 +325,7 @@ def test_a_number_is_read_and_written_on_a_page_as_in_the_notebook(guessing):
     for line in TYPED["in other units"]:
         text, unit = re.fullmatch(
             r"(.*?) (days|hours|minutes|seconds|s|ms|bytes|GB|tokens a second|tokens|steps"
-            r"|billions of parameters|times)",
+            r"|billions of parameters|times S · H|times)",
             line,
         ).groups()
         asked.append((text, unit))

@@ -77,7 +77,7 @@ def test_a_number_is_read_as_people_type_it_on_phones_and_what_is_none_gets_a_se
         assert typed.read(text, "percent of the peak") == number, text
     with_unit = re.compile(
         r"(.*?) (days|hours|minutes|seconds|s|ms|bytes|GB|tokens a second|tokens|steps"
-        r"|billions of parameters|times)"
+        r"|billions of parameters|times S · H|times)"
     )
     for text, number in TYPED["in other units"].items():
         said, unit = with_unit.fullmatch(text).groups()

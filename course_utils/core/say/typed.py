@@ -56,6 +56,9 @@ _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 # Matches the beginning of -0x1 and 0x1.5, which are refused: the x would be read as "times", but
 # nobody means 0 times 1.
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)
+THOUSAND = r"(?<=[\d.,])\s*k\s*$"  # 65k, at the end of the text
+TIMES = "times "  # how a unit begins behind which there are factors, as in "times S · H"
+BETWEEN = r"[\s·*×]*"  # what somebody types between such factors
 PLUS = r"(?<=[\d.,])\s*\+"  # between two numbers
 TIMES_PLUS = r"[*/]\s*\+"
 # A sign, digits, an exponent and a power, of which only the digits have to be there: -1.5e3, 10^9.
@@ -78,8 +81,8 @@ def read(text: str, unit: str = "") -> int | float:
     (70000000000, 15000000000000, 40, 91.3125)
     >>> read("2,400 MB", "GB"), read("2^31", "bytes"), read("12 pct", "share"), read("~5")
     (2.4, 2147483648, 0.12, 5)
-    >>> read("7+2+4+3"), read("1.5 + 3 GB", "GB")
-    (16, 4.5)
+    >>> read("7+2+4+3"), read("1.5 + 3 GB", "GB"), read("65k", "tokens"), read("2SH", "times S · H")
+    (16, 4.5, 65000, 2)
     """
     typed = text.strip()
     try:
@@ -171,11 +174,22 @@ def _in_ascii(text: str, unit: str) -> str:
     endings.extend(ENDINGS.get(first, ()))  # such as % for "percent"
     for ending in endings:
         text = text.removesuffix(ending)
+    text = _without_factors(text, unit.lower())
+    if "kb" not in OTHER_UNITS.get(first, {}):  # of bytes, k is a kB cut short
+        text = re.sub(THOUSAND, "*1e3", text)
     # SIGNS makes × a *, for example, and OPERATIONS makes "million" a *1e6.
     text = "".join(_ascii_digit(character) for character in text).translate(SIGNS)
     for words, sign in OPERATIONS.items():
         text = text.replace(words, sign)
     return text
+
+
+def _without_factors(text: str, unit: str) -> str:
+    """Return the text without the factors of its unit: in "times s · h", "16 sh" is 16."""
+    if not unit.startswith(TIMES):
+        return text
+    factors = re.findall(r"\w+", unit.removeprefix(TIMES))
+    return re.sub(rf"{BETWEEN}{BETWEEN.join(factors)}\s*$", "", text)
 
 
 def _ascii_digit(character: str) -> str:

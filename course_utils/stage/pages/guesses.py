@@ -213,6 +213,9 @@ def tables() -> str:
         "whole": answer_units.WHOLE,
         "range": refusals.RANGE.pattern,
         "operations": typed.OPERATIONS,
+        "thousand": typed.THOUSAND,
+        "times": typed.TIMES,
+        "between": typed.BETWEEN,
         # SIGNS has the numbers of characters, as str.translate wants them.
         "signs": {chr(sign): chr(ascii_sign) for sign, ascii_sign in typed.SIGNS.items()},
         "forms": typed.FORMS,

@@ -8,6 +8,7 @@ const IN_OTHER_BASE = /^\s*(0x[\da-f]+|0b[01]+)\s*$/i;
 const IN_NO_BASE = /^\s*[-+−]?0[xb]/i; // -0x1 is not 0 times 1
 const OF_HOW_MANY = /^of ([\d,]+)$/;
 const WORKED_OUT = new RegExp(tables.workedOut);
+const THOUSAND = new RegExp(tables.thousand.replaceAll("\\d", "\\p{Nd}"), "u");
 const EACH_SECOND = new RegExp(tables.eachSecond, "i");
 const RANGE = new RegExp(`^${tables.range}$`, "s");
 const NUMBER_THEN_WORDS = /^(.*\p{Nd}[.,]?)\s*(\P{Nd}+)$/su;
@@ -171,12 +172,23 @@ function inAscii(text, unit) {
   for (const ending of [...endings, ...(tables.endings[first] ?? [])]) {
     if (ending && ascii.endsWith(ending)) ascii = ascii.slice(0, -ending.length);
   }
+  ascii = withoutFactors(ascii, unit.toLowerCase());
+  // Of bytes, k is a kB cut short.
+  if (!tables.otherUnits[first]?.kb) ascii = ascii.replace(THOUSAND, "*1e3");
   ascii = ascii.replace(/\p{Nd}/gu, asciiDigit);
   ascii = Array.from(ascii, (sign) => tables.signs[sign] ?? sign).join("");
   for (const [words, sign] of Object.entries(tables.operations)) {
     ascii = ascii.replaceAll(words, sign);
   }
   return ascii;
+}
+
+// The text without the factors of its unit: in "times s · h", "16 sh" is 16.
+function withoutFactors(text, unit) {
+  if (!unit.startsWith(tables.times)) return text;
+  const factors = unit.slice(tables.times.length).match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const { between } = tables;
+  return text.replace(new RegExp(`${between}${factors.join(between)}\\s*$`), "");
 }
 
 const firstWord = (unit) => unit.toLowerCase().split(" ")[0];
