@@ -61,8 +61,10 @@ def test_several_controls_move_with_one_drawing_or_with_a_sentence():
     lab.set(a=1, b=2)
     lab.set(a=3, b="many")
     assert lab.screen.mistake.startswith("b cannot be 'many'.")
+    assert lab.screen.stale, "a has moved, and the picture has not"
     lab.set(b=4)
     assert lab.screen.mistake == ""
+    assert not lab.screen.stale
     lab.set(a=9, b=12)  # which b can be from now on
     lab.preset("nine?")  # what is nonsense beside it goes
     assert lab.screen.mistake == ""
@@ -129,7 +131,8 @@ def test_nonsense_beside_a_slider_of_powers_gets_a_sentence_and_the_slider_stays
         "number itself, like 1024 or 2^10."
     )
     assert (slider.index, readout.value) == (12, "2^12 = 4,096")
-    readout.value = "12"  # where the slider still is
+    assert not lab.screen.stale, "the picture is of 2^12, where the slider still is"
+    readout.value = "12"
     assert (lab.screen.mistake, lab.screen.meaning) == ("", "n is 12")
 
 

@@ -219,6 +219,7 @@ def test_a_power_is_typed_beside_its_slider_by_keyboard_alone(page):
     keyboard.type("many")
     keyboard.press("Enter")
     expect(lab.locator(".course-mistake")).to_contain_text("“many” is no power of two")
+    expect(lab.locator(".course-picture")).not_to_have_class(re.compile("stale"))
     expect(readout).to_have_value("2^20 = 1,048,576")
     handle.press("ArrowLeft")
     expect(lab.locator(".course-mistake")).to_be_empty()

@@ -171,8 +171,11 @@ def test_nonsense_gets_a_sentence_and_the_next_sensible_answer_recovers(flops):
     typed.fill('<img src=x onerror="window.wasHere=1">')
     expect(mistake).to_contain_text("D is a size: a whole number from 1")
     assert flops.evaluate("window.wasHere") is None
+    picture = lab.locator(".course-picture")
+    expect(picture).to_have_class(re.compile("stale"))
     typed.fill("512")
     expect(mistake).to_have_text("")
+    expect(picture).not_to_have_class(re.compile("stale"))
     lab.get_by_label("machine").select_option("this machine")
     expect(mistake).to_contain_text("has no machine of its own")
     lab.get_by_label("machine").select_option("H100 SXM, by OpenXLA")

@@ -48,7 +48,8 @@ function render({ model, el }) {
   fold.addEventListener("toggle", fillTable);
   model.on("change:svg", draw);
   model.on("change:table", fillTable);
-  model.on("change:meaning change:mistake change:report change:failed change:progress", showWords);
+  model.on("change:meaning change:mistake change:stale", showWords);
+  model.on("change:report change:failed change:progress", showWords);
   draw();
   fillTable();
   showWords();
@@ -149,7 +150,7 @@ function wordsShower(model, el, { mistake, meaning, picture, progress, report })
     const wasHidden = progress.hidden;
     progress.hidden = model.get("progress") < 0;
     progress.value = Math.max(0, model.get("progress"));
-    picture.classList.toggle("stale", model.get("mistake") !== "");
+    picture.classList.toggle("stale", model.get("stale") === true);
     if (progress.hidden !== wasHidden) bringUp(); // a job has begun or ended
   }
 

@@ -56,6 +56,7 @@ class Screen(anywidget.AnyWidget):
     svg = traitlets.Unicode().tag(sync=True)
     meaning = traitlets.Unicode().tag(sync=True)
     mistake = traitlets.Unicode().tag(sync=True)
+    stale = traitlets.Bool(False).tag(sync=True)  # whether the picture is of former controls
     table = traitlets.List().tag(sync=True)
     report = traitlets.Unicode().tag(sync=True)
     failed = traitlets.Bool(False).tag(sync=True)  # whether the report is on a failure

@@ -40,7 +40,14 @@ class Session:
         self.found = lab.found
         self.values = {name: field.default for name, field in lab.fields.items()}
         self.parts: dict[str, list[ControlPart]] = {}
-        self.shown: dict[str, object] = {"svg": "", "meaning": "", "mistake": "", "table": []}
+        self.shown: dict[str, object] = {
+            "svg": "",
+            "stale": False,  # whether the picture is of other values than the present ones
+            "meaning": "",
+            "mistake": "",
+            "table": [],
+        }
+        self._drawn_values: dict[str, object] = {}
         self.error: Exception | None = None  # of the latest move; None if it went well
         self.failure: Exception | None = None  # of the latest job; None if it went well
         self._set_report("")
@@ -258,6 +265,8 @@ class Session:
         self.shown["meaning"] = view.meaning
         self.shown["table"] = table
         self.shown["mistake"] = ""
+        self.shown["stale"] = False
+        self._drawn_values = dict(self.values)
         self.error = None
 
     def _asked_and_known(self) -> tuple[object, object]:
@@ -370,6 +379,7 @@ class Session:
         except Exception as error:
             self.error = error
             self.shown["mistake"] = sentence(error)
+            self.shown["stale"] = self.values != self._drawn_values
             if not isinstance(error, ValueError):
                 raise
 
