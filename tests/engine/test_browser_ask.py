@@ -379,6 +379,7 @@ def test_axe_finds_no_fault_in_a_field_or_a_reveal_and_nothing_is_cut_on_a_phone
 def test_what_was_typed_and_not_left_counts_when_the_notebook_is_saved_or_the_page_reloaded(
     page: Page, mine: Path
 ):
+    """This test comes last, because it reloads the page that all of them share."""
     asked(page, "my_saved").get_by_role("textbox").fill("16 MB")
     assert "before saving" not in record.said_so_far(mine, "floats")
     page.keyboard.press("Control+s")

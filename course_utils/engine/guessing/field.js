@@ -482,7 +482,7 @@ function sendWhatIsTyped() {
 }
 
 function sendOnSaving({ key, ctrlKey, metaKey }) {
-  if (key === "s" && (ctrlKey || metaKey)) sendWhatIsTyped();
+  if (key.toLowerCase() === "s" && (ctrlKey || metaKey)) sendWhatIsTyped();
 }
 
 if (!window.courseAskKeys) {
