@@ -84,7 +84,10 @@ def of_loss(m: Model, batch: int, sequence: int, dtype: str, right: int) -> Answ
     two_missing = "Each token of each sequence has logits: two factors are missing in the loss."
     yield of_a_vocabulary, two_missing
     of_one_logit = without + LOGIT_BYTES * batch * sequence
-    yield of_one_logit, "A token has a logit for each entry of the vocabulary: multiply by that."
+    of_each_entry = (
+        "A token has a logit for each entry of the vocabulary: a factor is missing in the loss."
+    )
+    yield of_one_logit, of_each_entry
 
 
 def of_last_norm(m: Model, batch: int, sequence: int, dtype: str, right: int) -> Answers:

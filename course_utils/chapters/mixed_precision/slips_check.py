@@ -9,7 +9,10 @@ Recipe = dict[str, tuple[str, ...]]
 
 
 def of_sums(master: torch.Tensor, update: torch.Tensor, new: torch.Tensor) -> Answers:
-    """Yield masters and copies that were added up in bf16, or from a copy; `new` is the master."""
+    """Yield masters and copies that were summed in bf16, or on the rounded copy.
+
+    `new` is the right master.
+    """
     in_bf16 = master.bfloat16() + update.bfloat16()
     yield (
         (in_bf16.float(), in_bf16),

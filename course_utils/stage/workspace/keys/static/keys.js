@@ -549,7 +549,7 @@
   }
 
   // What is said above the cells while the guess's cell is still to run, or its field to be drawn, and
-  // while the kernel restarts: what was `said` before. Null at all other times.
+  // while the page connects to its kernel again: what was `said` before. Null at all other times.
   function saidMeanwhile(cell, said, { session }) {
     if (!said || cell.node.querySelector(".course-wall")) return null;
     const status = session?.kernel?.connectionStatus;
